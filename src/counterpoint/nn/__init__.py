@@ -1,0 +1,21 @@
+"""BatchEnsemble layers, networks with and without members, and the conversion of any model."""
+
+from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
+from counterpoint.nn.convert import batch_ensemble, extract_member
+from counterpoint.nn.ensemble import Ensemble
+from counterpoint.nn.groups import parameter_groups
+from counterpoint.nn.norm import PerMemberBatchNorm2d
+from counterpoint.nn.resnet import resnet
+from counterpoint.nn.resnext import resnext29
+
+__all__ = [
+    "BatchEnsembleConv2d",
+    "BatchEnsembleLinear",
+    "Ensemble",
+    "PerMemberBatchNorm2d",
+    "batch_ensemble",
+    "extract_member",
+    "parameter_groups",
+    "resnet",
+    "resnext29",
+]

@@ -1,0 +1,118 @@
+import copy
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from counterpoint.errors import InputError
+from counterpoint.nn import BatchEnsembleConv2d, PerMemberBatchNorm2d, batch_ensemble, extract_member
+
+
+class Nested(nn.Module):
+    """Convolutions inside containers inside modules, one layer used twice, and a root-level linear layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = nn.Conv2d(4, 4, 3, padding=1, groups=2)
+        self.body = nn.Sequential(
+            nn.Conv2d(3, 4, 3, bias=False),
+            nn.ModuleDict({"inner": nn.Sequential(shared, nn.BatchNorm2d(4), nn.ReLU())})["inner"],
+            shared,
+        )
+        self.head = nn.Linear(4, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.body(x).mean(dim=(2, 3)))
+
+
+class MixesRows(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(12, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = self.layer(x.flatten(1))
+        return out - out.mean(dim=0)
+
+
+class ReadsWeights(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(12, 2, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flatten(1) @ self.layer.weight.T
+
+
+def test_weights_are_kept_and_the_model_is_left_alone() -> None:
+    model = Nested()
+    before = copy.deepcopy(model.state_dict())
+    ensemble = batch_ensemble(model, num_members=3, init_std=0.0)
+    images = torch.randn(2, 3, 8, 8)
+    model.eval()
+    torch.testing.assert_close(ensemble.predict(images), model(images).softmax(-1))
+    assert all(torch.equal(before[k], v) for k, v in model.state_dict().items())
+    assert type(model.body[0]) is nn.Conv2d
+
+
+def test_a_layer_used_twice_stays_one_layer() -> None:
+    body: Any = batch_ensemble(Nested(), num_members=2).network.body
+    assert isinstance(body[2], BatchEnsembleConv2d)
+    assert body[1][0] is body[2]
+
+
+@pytest.mark.parametrize("batchnorm", ["shared", "per-member"])
+def test_members_equal_plain_networks_with_their_weights(batchnorm: str) -> None:
+    torch.manual_seed(0)
+    ensemble = batch_ensemble(Nested(), 3, batchnorm=batchnorm, example_input=torch.randn(2, 3, 8, 8)).double()  # type: ignore[arg-type]
+    ensemble.train()
+    ensemble(torch.randn(3, 4, 3, 8, 8, dtype=torch.float64))  # moves the running statistics
+    images = torch.randn(2, 3, 8, 8, dtype=torch.float64)
+    probs_MBK = ensemble.predict_members(images)
+    for i in range(3):
+        plain = extract_member(ensemble, i).eval()
+        torch.testing.assert_close(probs_MBK[i].double(), plain(images).softmax(-1), rtol=1e-6, atol=1e-6)
+
+
+def test_per_member_norm_is_one_norm_a_member() -> None:
+    torch.manual_seed(0)
+    norm = PerMemberBatchNorm2d.from_shared(nn.BatchNorm2d(5), num_members=3).double()
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    separate = [nn.BatchNorm2d(5).double() for _ in range(3)]
+    for i, single in enumerate(separate):
+        single.weight.data, single.bias.data = norm.weight.data[5 * i : 5 * i + 5], norm.bias.data[5 * i : 5 * i + 5]
+    x = torch.randn(12, 5, 3, 3, dtype=torch.float64)
+    for _ in range(2):
+        expected = torch.cat([single(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
+        torch.testing.assert_close(norm(x), expected)
+    assert norm.running_var is not None
+    torch.testing.assert_close(
+        norm.running_var, torch.cat([s.running_var for s in separate if s.running_var is not None])
+    )
+    norm.eval()
+    expected = torch.cat([single.eval()(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
+    torch.testing.assert_close(norm(x), expected)
+    with pytest.raises(InputError, match="7 rows cannot be divided among 3"):
+        norm(x[:7])
+
+
+@pytest.mark.parametrize("model", [MixesRows(), ReadsWeights()], ids=["mixes rows", "reads weights"])
+def test_a_model_whose_members_would_be_wrong_is_refused(model: nn.Module) -> None:
+    with pytest.raises(InputError, match="does not convert: member 0"):
+        batch_ensemble(model, num_members=2, example_input=torch.randn(3, 3, 2, 2))
+
+
+def test_wrong_arguments_are_named() -> None:
+    with pytest.raises(InputError, match="unknown batchnorm 'none'"):
+        batch_ensemble(Nested(), batchnorm="none")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="ReLU has no Conv2d or Linear layer"):
+        batch_ensemble(nn.ReLU())
+    with pytest.raises(InputError, match=r"views have shape \(2, 3, 8, 8\)"):
+        batch_ensemble(Nested(), 2)(torch.zeros(2, 3, 8, 8))
+
+
+def test_random_signs_are_an_option() -> None:
+    network: Any = batch_ensemble(Nested(), 2, init="signs").network
+    assert set(network.body[0].r.unique().tolist()) <= {-1.0, 1.0}
