@@ -1,0 +1,24 @@
+"""Data sets as uint8 tensors. `load` reads one; `counterpoint.data.fetch` downloads one and says what is there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from counterpoint.data.cifar import CIFAR10, CIFAR100, load_cifar
+from counterpoint.data.digits import load_digits
+from counterpoint.data.sets import DataSet, ImageSet, data_root, held_out_split
+from counterpoint.errors import unknown
+
+__all__ = ["DATASETS", "DataSet", "ImageSet", "data_root", "held_out_split", "load"]
+
+DATASETS: dict[str, Callable[[Path], DataSet]] = {
+    "cifar10": lambda root: load_cifar(CIFAR10, root),
+    "cifar100": lambda root: load_cifar(CIFAR100, root),
+    "digits": lambda _: load_digits(),
+}
+
+
+def load(name: str, root: Path | None = None) -> DataSet:
+    """A data set by its name, from the files in `root` (default: `data_root()`)."""
+    if name not in DATASETS:
+        raise unknown("data set", name, DATASETS)
+    return DATASETS[name](root or data_root())

@@ -1,0 +1,197 @@
+"""Which data sets are on disk, and the download of those that are not: resumed, checked, then put in place at once."""
+
+import hashlib
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import numpy as np
+
+from counterpoint.data.cifar import CIFAR10, CIFAR100, Cifar, find_cifar, load_cifar
+from counterpoint.errors import InputError, unknown
+
+Progress = Callable[[int, int | None], None]
+"""Told how many bytes have arrived, of how many in all (None where the server does not say)."""
+
+_TRIES = 4
+_TIMEOUT_S = 30
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An official download: a tar with one folder in it."""
+
+    url: str
+    md5: str
+    folder: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """What was found of one data set; `problem` is None when it is complete."""
+
+    name: str
+    where: str
+    size: int
+    problem: str | None
+
+
+_TORONTO, _ZENODO = "https://www.cs.toronto.edu/~kriz", "https://zenodo.org/records"
+ARCHIVES = {
+    "cifar10": Archive(f"{_TORONTO}/cifar-10-binary.tar.gz", "c32a1d4ab5d03f1284b67883e8d87530", CIFAR10.binary_folder),
+    "cifar100": Archive(
+        f"{_TORONTO}/cifar-100-binary.tar.gz", "03b5dce01913d631647c71ecec9e9cb8", CIFAR100.binary_folder
+    ),
+    "cifar10-c": Archive(f"{_ZENODO}/2535967/files/CIFAR-10-C.tar", "56bf5dcef84df0e2308c6dcbcbbd8499", "CIFAR-10-C"),
+    "cifar100-c": Archive(
+        f"{_ZENODO}/3555552/files/CIFAR-100-C.tar", "11f0ed0f1191edbf9fa23466ae6021d3", "CIFAR-100-C"
+    ),
+}
+
+_CORRUPTED_SHAPE = (50_000, 32, 32, 3)
+_CORRUPTED_FILES = tuple(
+    """gaussian_noise shot_noise impulse_noise defocus_blur glass_blur motion_blur zoom_blur snow frost fog brightness
+    contrast elastic_transform pixelate jpeg_compression speckle_noise gaussian_blur spatter saturate""".split()
+)
+
+
+def fetch(
+    name: str,
+    root: Path,
+    progress: Progress = lambda *_: None,
+    *,
+    archives: Mapping[str, Archive] = ARCHIVES,
+    back_off_s: float = 1.0,
+) -> Path:
+    """Download a data set into `root` and return its folder; nothing is done when the folder is already there."""
+    if name not in archives:
+        raise unknown("download", name, archives)
+    archive = archives[name]
+    target = root / archive.folder
+    if target.exists():
+        return target
+    part = root / f"{archive.url.rpartition('/')[2]}.part"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        _download(archive.url, part, progress, back_off_s)
+        _check_md5(part, archive)
+        _unpack(part, archive, root)
+    except (OSError, HTTPException, tarfile.TarError) as error:
+        raise InputError(
+            f"{name} could not be fetched from {archive.url} ({str(error).strip('<>')}); run this again to go on from "
+            f"where it stopped, or download and unpack it by hand so that {target} is there"
+        ) from error
+    part.unlink()
+    return target
+
+
+def _download(url: str, part: Path, progress: Progress, back_off_s: float) -> None:
+    """Try again while the file grows, and give up after a few tries in a row that add nothing."""
+    failures, furthest = 0, _size(part)
+    while True:
+        try:
+            return _go_on(url, part, progress)
+        except (OSError, HTTPException) as error:
+            if _size(part) > furthest:
+                failures, furthest = 0, _size(part)
+            failures += 1
+            if failures == _TRIES or _is_final(error):
+                raise
+        time.sleep(back_off_s * 2 ** (failures - 1))
+
+
+def _go_on(url: str, part: Path, progress: Progress) -> None:
+    """Ask for what `part` does not have yet; a server that sends everything instead starts the file over."""
+    start = _size(part)
+    headers = {"User-Agent": "counterpoint"} | ({"Range": f"bytes={start}-"} if start else {})
+    try:
+        response = urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S)
+    except HTTPError as error:
+        error.close()
+        if error.code == 416:  # nothing lies beyond what we have; the checksum says whether that is right
+            return
+        raise
+    with response, part.open("ab" if response.status == 206 else "wb") as file:
+        done, length = file.tell(), response.headers["Content-Length"]
+        total = done + int(length) if length else None
+        while chunk := response.read1(_CHUNK):
+            done += file.write(chunk)
+            progress(done, total)
+    if total is not None and done < total:
+        raise ConnectionError(f"the connection closed after {done:,} of {total:,} bytes")
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether the server refused for good, as opposed to being busy or away."""
+    return isinstance(error, HTTPError) and 400 <= error.code < 500 and error.code not in (408, 429)
+
+
+def _check_md5(part: Path, archive: Archive) -> None:
+    with part.open("rb") as file:
+        md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+    if md5 != archive.md5:
+        part.unlink()
+        raise InputError(
+            f"what {archive.url} sent has md5 {md5} and must have {archive.md5}; it was removed: run this again to "
+            f"download it anew"
+        )
+
+
+def _unpack(part: Path, archive: Archive, root: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=root, prefix=".unpacking-") as temporary:
+        with tarfile.open(part) as tar:
+            tar.extractall(temporary, filter="data")
+        (Path(temporary) / archive.folder).rename(root / archive.folder)
+
+
+def status(root: Path) -> list[Status]:
+    """What `root` holds of each data set, every CIFAR file read and checked."""
+    return [
+        *(_cifar_status(cifar, root) for cifar in (CIFAR10, CIFAR100)),
+        *(_corrupted_status(name, root) for name in ("cifar10-c", "cifar100-c")),
+        Status("digits", "scikit-learn", 0, None),
+    ]
+
+
+def _cifar_status(cifar: Cifar, root: Path) -> Status:
+    try:
+        folder = find_cifar(cifar, root)
+    except InputError as error:
+        return Status(cifar.name, "not found", 0, str(error))
+    try:
+        load_cifar(cifar, root)
+        problem = None
+    except InputError as error:
+        problem = str(error)
+    return Status(cifar.name, str(folder), _size(folder), problem)
+
+
+def _corrupted_status(name: str, root: Path) -> Status:
+    folder = root / ARCHIVES[name].folder
+    if not folder.is_dir():
+        return Status(name, "not found", 0, f"not in {root}; run `counterpoint data {name}` to download it")
+    shapes = dict.fromkeys(_CORRUPTED_FILES, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
+    problems = (_array_problem(folder / f"{file}.npy", shape) for file, shape in shapes.items())
+    return Status(name, str(folder), _size(folder), next(filter(None, problems), None))
+
+
+def _array_problem(path: Path, shape: tuple[int, ...]) -> str | None:
+    try:
+        found = np.load(path, mmap_mode="r").shape
+    except (OSError, ValueError, EOFError) as error:
+        return f"{path} cannot be read ({error}); remove its folder and download it again"
+    return None if found == shape else f"{path} has shape {found} and must have {shape}"
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file or of the files in a folder; 0 where there is none."""
+    if path.is_dir():
+        return sum(_size(inside) for inside in path.iterdir())
+    return path.stat().st_size if path.exists() else 0

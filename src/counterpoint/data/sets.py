@@ -1,0 +1,72 @@
+"""A data set in memory: images as one uint8 tensor, labels as another; where files live; the validation split."""
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from counterpoint.errors import InputError
+from counterpoint.seeding import Stream
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """Labelled images. N images, C channels, H × W pixels."""
+
+    images_NCHW: Tensor
+    labels_N: Tensor
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        images, labels = self.images_NCHW, self.labels_N
+        if images.dtype != torch.uint8 or images.ndim != 4:
+            raise InputError(f"images are {_describe(images)}; they must be uint8 (N, C, H, W)")
+        if labels.dtype != torch.int64 or labels.ndim != 1:
+            raise InputError(f"labels are {_describe(labels)}; they must be int64 (N,)")
+        if len(images) != len(labels):
+            raise InputError(
+                f"there are {len(images)} images and {len(labels)} labels; there must be one label an image"
+            )
+        outside = labels[(labels < 0) | (labels >= len(self.classes))]
+        if len(outside):
+            raise InputError(f"label {int(outside[0])} is not between 0 and {len(self.classes) - 1}")
+
+    def __len__(self) -> int:
+        return len(self.labels_N)
+
+    def to(self, device: torch.device | str) -> "ImageSet":
+        return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes)
+
+    def select(self, indices: Tensor) -> "ImageSet":
+        return ImageSet(self.images_NCHW[indices], self.labels_N[indices], self.classes)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    name: str
+    train: ImageSet
+    test: ImageSet
+
+
+def data_root() -> Path:
+    """The folder COUNTERPOINT_DATA names, or `counterpoint` in the user's cache folder."""
+    if chosen := os.environ.get("COUNTERPOINT_DATA"):
+        return Path(chosen).expanduser()
+    caches = {"Darwin": "~/Library/Caches", "Windows": "~/AppData/Local"}
+    cache = os.environ.get("XDG_CACHE_HOME") or caches.get(platform.system(), "~/.cache")
+    return Path(cache).expanduser() / "counterpoint"
+
+
+def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Which images to train on and which to validate on, each in ascending order; always the same for one seed."""
+    if not 0 <= held_out < n_train:
+        raise InputError(f"held_out is {held_out}; it must be at least 0 and less than the {n_train} training images")
+    order = Stream(seed, "split").permutation(n_train)
+    return order[held_out:].sort().values, order[:held_out].sort().values
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
