@@ -1,0 +1,77 @@
+"""Binned calibration error of confidences. The binning is part of every number's name: bins change the estimate."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+
+Binning = Literal["width", "mass"]
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityBins:
+    """The bins that hold an image, by rising confidence; empty bins are left out.
+
+    A bin is (low, high]; the first also holds confidence 0.
+    """
+
+    low: Floats
+    high: Floats
+    count: Integers
+    confidence: Floats  # mean over the bin
+    accuracy: Floats
+
+
+def reliability_bins(
+    confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width"
+) -> ReliabilityBins:
+    """Count, mean confidence and accuracy of each bin.
+
+    "width": edge k is k / bins. "mass": edge k is the smallest confidence that at least k / bins of the images do not
+    exceed, so without ties the counts differ by at most one. Either way images of equal confidence share a bin.
+    """
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    # Sums over sorted values make the result the same to the last bit in any order of the images.
+    order = np.argsort(confidence_N)
+    confidence_N, correct_N = confidence_N[order], correct_N[order]
+
+    edges = np.concatenate(([0.0], _inner_edges(confidence_N, bins, binning), [1.0]))
+    bin_N = np.searchsorted(edges[1:-1], confidence_N, side="left")
+    count = np.bincount(bin_N, minlength=bins)
+    filled = count > 0
+    return ReliabilityBins(
+        low=edges[:-1][filled],
+        high=edges[1:][filled],
+        count=count[filled],
+        confidence=np.bincount(bin_N, confidence_N, minlength=bins)[filled] / count[filled],
+        accuracy=np.bincount(bin_N, correct_N, minlength=bins)[filled] / count[filled],
+    )
+
+
+def ece(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
+    """Expected calibration error: |accuracy − mean confidence| of a bin, averaged with the bins' counts as weights."""
+    table = reliability_bins(confidence, correct, bins, binning)
+    return float(np.average(np.abs(table.accuracy - table.confidence), weights=table.count))
+
+
+def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
+    """Like `ece` with the square instead of the absolute value, and the square root of the weighted mean."""
+    table = reliability_bins(confidence, correct, bins, binning)
+    return float(np.sqrt(np.average((table.accuracy - table.confidence) ** 2, weights=table.count)))
+
+
+def _inner_edges(sorted_N: Floats, bins: int, binning: Binning) -> Floats:
+    if not isinstance(bins, int | np.integer) or bins < 1:
+        raise InputError(f"bins is {bins!r}; it must be a whole number, 1 or more")
+    k = np.arange(1, bins)
+    if binning == "width":
+        return k / bins
+    if binning == "mass":
+        rank = -(-k * len(sorted_N) // bins)  # ceil(k · N / bins), in integers so that no rounding moves an edge
+        return sorted_N[rank - 1]
+    raise unknown("binning", binning, ("width", "mass"))

@@ -1,0 +1,77 @@
+"""What the metrics accept: each function returns a checked array, or raises an InputError that says what is wrong.
+
+Shapes: N images, K classes.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterpoint.errors import InputError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_ROUNDING_ABOVE_ONE = 1e-6
+_ROW_SUM_TOLERANCE = 1e-4
+
+
+def fractions(values: ArrayLike, name: str, ndim: int) -> Floats:
+    """`values` in [0, 1] with `ndim` axes; up to 1e-6 above 1 is taken for a rounding error and becomes 1."""
+    array = _numbers(values, name).astype(np.float64)
+    if array.ndim != ndim or array.size == 0:
+        raise InputError(f"{name} has shape {array.shape}; it must have {ndim} axes and at least one value")
+    outside = ~((array >= 0) & (array <= 1 + _ROUNDING_ABOVE_ONE))  # NaN compares false, so it is outside
+    if outside.any():
+        raise InputError(f"{name} holds {array[outside][0]}; every value must lie between 0 and 1")
+    return np.minimum(array, 1.0)
+
+
+def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
+    """`values` as distributions over the last axis: fractions whose rows sum to 1 within 1e-4."""
+    array = fractions(values, name, ndim)
+    sums = array.sum(axis=-1)
+    wrong = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
+    if wrong.any():
+        raise InputError(f"a row of {name} sums to {sums[wrong][0]:.6g}; each must sum to 1 (apply softmax to logits)")
+    return array
+
+
+def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
+    """`values` as `length` numbers that are 0 or 1; booleans are fine."""
+    array = _numbers(values, name).astype(np.float64)
+    _require_length(array.shape, name, length)
+    other = (array != 0) & (array != 1)
+    if other.any():
+        raise InputError(f"{name} holds {array[other][0]}; every value must be 0 or 1")
+    return array
+
+
+def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) -> Integers:
+    """`values` as `length` whole numbers from 0 to `num_classes` − 1."""
+    array = _numbers(values, name)
+    _require_length(array.shape, name, length)
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{name} has dtype {array.dtype}; class numbers must be integers")
+    unknown_class = (array < 0) | (array >= num_classes)
+    if unknown_class.any():
+        raise InputError(
+            f"{name} holds {array[unknown_class][0]}; with {num_classes} classes 0 … {num_classes - 1} exist"
+        )
+    return array.astype(np.int64)
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"{name} cannot be read as an array: {problem}") from problem
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} has dtype {array.dtype}; it must hold real numbers")
+    return array
+
+
+def _require_length(shape: tuple[int, ...], name: str, length: int) -> None:
+    if shape != (length,):
+        raise InputError(f"{name} has shape {shape}; there are {length} predictions, so it must be ({length},)")
