@@ -1,0 +1,204 @@
+"""An experiment as a value: validated, read from and written to JSON, and changed by key=value."""
+
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.policy import MemberPolicy
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row of a table: what is trained, on what, and how. The defaults are the paper's ensemble (SPEC)."""
+
+    name: str
+    dataset: Literal["cifar10", "cifar100", "digits"]
+    train_on: Literal["split", "all"] = "split"
+    """`split` holds 5,000 training images out and evaluates on them; `all` trains on everything and evaluates on the
+    test set."""
+    model: Literal["resnext29", "resnet"] = "resnext29"
+    cardinality: int = 4
+    base_width: int = 32
+    depth: int = 8
+    width: int = 16
+    num_members: int | None = 4
+    """None is a plain network."""
+    batchnorm: Literal["shared", "per-member"] = "shared"
+    init_std: float = 0.5
+    policy: MemberPolicy = field(default_factory=MemberPolicy)
+    epochs: int = 250
+    batch_size: int = 128
+    learning_rate: float = 0.1
+    final_learning_rate: float = 1e-6
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    decay_rs: bool = True
+
+    def __post_init__(self) -> None:
+        for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
+            _check_at_least(key, getattr(self, key), 1)
+        for key in ("init_std", "learning_rate", "final_learning_rate", "weight_decay"):
+            _check_at_least(key, getattr(self, key), 0)
+        if self.num_members is not None:
+            _check_at_least("num_members", self.num_members, 1)
+        if not 0 <= self.momentum < 1:
+            raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
+        self.policy.check_members(self.members)
+
+    @property
+    def members(self) -> int:
+        """M: 1 for a plain network."""
+        return self.num_members or 1
+
+
+def _check_at_least(key: str, value: float, least: float) -> None:
+    if not value >= least:
+        raise InputError(f"{key} is {value}; it must be {least} or more")
+
+
+def to_dict(experiment: Experiment) -> dict[str, Any]:
+    """The experiment as JSON values."""
+    return dataclasses.asdict(experiment)
+
+
+def from_dict(values: Mapping[str, Any]) -> Experiment:
+    """The experiment that `to_dict` gave, with every key and type checked."""
+    experiment: Experiment = _build(Experiment, values, "")
+    return experiment
+
+
+def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
+    """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1)."""
+    values = to_dict(experiment)
+    for assignment in assignments:
+        key, separator, text = assignment.partition("=")
+        if not separator:
+            raise InputError(f"{assignment!r} is not key=value")
+        _assign(values, key.strip(), text.strip())
+    return from_dict(values)
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys in which two experiments' values differ, as "key: old → new"."""
+    flat_old, flat_new = dict(_flatten(old)), dict(_flatten(new))
+    keys = dict.fromkeys([*flat_old, *flat_new])
+    return [f"{k}: {flat_old.get(k)} → {flat_new.get(k)}" for k in keys if flat_old.get(k) != flat_new.get(k)]
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, list(value) if isinstance(value, tuple) else value
+
+
+def _assign(values: dict[str, Any], path: str, text: str) -> None:
+    """Put the parsed `text` at `path` into nested dicts shaped as Experiment."""
+    kind: Any = Experiment
+    *parents, last = path.split(".")
+    for name in parents:
+        kind = _dataclass_in(get_type_hints(kind).get(name))
+        if kind is None:
+            raise _unknown_key(path)
+        if values[name] is None:
+            # Naming a part of an augmentation that is off turns it on with its defaults.
+            values[name] = dataclasses.asdict(kind())
+        values = values[name]
+    hints = get_type_hints(kind)
+    if last not in hints:
+        raise _unknown_key(path)
+    values[last] = _parse(path, text, hints[last])
+
+
+def _unknown_key(path: str) -> InputError:
+    return unknown("key", path, _all_keys(Experiment))
+
+
+def _all_keys(kind: Any, prefix: str = "") -> list[str]:
+    keys = []
+    for name, annotation in get_type_hints(kind).items():
+        nested = _dataclass_in(annotation)
+        keys += _all_keys(nested, f"{prefix}{name}.") if nested else [prefix + name]
+    return keys
+
+
+def _options(annotation: Any) -> tuple[Any, ...]:
+    """The alternatives of a union, or the type alone."""
+    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+
+
+def _dataclass_in(annotation: Any) -> Any:
+    return next((option for option in _options(annotation) if dataclasses.is_dataclass(option)), None)
+
+
+def _parse(path: str, text: str, annotation: Any) -> Any:
+    """The value that `text` stands for on the command line; `_build` checks it again with everything else."""
+    options = _options(annotation)
+    if types.NoneType in options and text.lower() in ("none", "null"):
+        return None
+    if bool in options and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        if any(get_origin(option) is tuple for option in options):
+            return [float(part) for part in text.strip("[]()").split(",")]
+        if int in options:
+            return int(text)
+        if float in options:
+            return float(text)
+    except ValueError:
+        raise InputError(f"{path}={text}: it must be {_describe(annotation)}") from None
+    return text
+
+
+def _build(kind: Any, values: Mapping[str, Any], path: str) -> Any:
+    hints = get_type_hints(kind)
+    for key in values:
+        if key not in hints:
+            raise _unknown_key(path + key)
+    missing = [f.name for f in dataclasses.fields(kind) if f.name not in values and _is_required(f)]
+    if missing:
+        raise InputError(f"{path + missing[0]} is missing from the experiment")
+    return kind(**{key: _check(path + key, value, hints[key]) for key, value in values.items()})
+
+
+def _is_required(f: "dataclasses.Field[Any]") -> bool:
+    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+
+
+def _check(path: str, value: Any, annotation: Any) -> Any:
+    """`value` as one of the annotation's types, or an error that names the key and what is allowed."""
+    for option in _options(annotation):
+        if option is types.NoneType and value is None:
+            return None
+        if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
+            return _build(option, value, f"{path}.")
+        if get_origin(option) is Literal and value in get_args(option):
+            return value
+        if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
+            return tuple(float(v) for v in value)
+        if option is float and _is_number(value):
+            return float(value)
+        if isinstance(option, type) and type(value) is option:
+            return value
+    raise InputError(f"{path}={value}: it must be {_describe(annotation)}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _describe(annotation: Any) -> str:
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
+    parts = []
+    for option in _options(annotation):
+        if get_origin(option) is Literal:
+            parts.append("one of " + ", ".join(map(str, get_args(option))))
+        elif get_origin(option) is tuple:
+            parts.append("numbers separated by commas")
+        else:
+            parts.append(names.get(option, getattr(option, "__name__", str(option))))
+    return " or ".join(parts)

@@ -1,0 +1,126 @@
+"""Diversity as a value: which augmentations the members get, how strong, and who gets which (SPEC, "Augmentations").
+
+Each augmentation has a vector of severities and an assignment: `diverse` gives entry i to member i, `shuffled` permutes
+the vector among the members before each update, `constant` gives its single entry to every member. A severity of 0
+leaves that member without the augmentation.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from counterpoint.errors import InputError, unknown
+
+Assignment = Literal["diverse", "shuffled", "constant"]
+ASSIGNMENTS = ("diverse", "shuffled", "constant")
+
+
+def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
+    if assignment not in ASSIGNMENTS:
+        raise unknown(f"{name} assignment", assignment, ASSIGNMENTS)
+    if not values or (assignment == "constant" and len(values) != 1):
+        wanted = "one entry" if assignment == "constant" else "one entry a member"
+        raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {wanted}")
+    for value in values:
+        if not value >= 0:
+            raise InputError(f"{name} {value} is negative or not a number; it must be 0 or more")
+
+
+def _check_probability(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value}; a probability must be between 0 and 1")
+
+
+@dataclass(frozen=True)
+class AugMix:
+    """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug, m drawn for each image."""
+
+    severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
+    assignment: Assignment = "diverse"
+    mixing: Literal["bernoulli", "beta"] = "bernoulli"
+    p: float = 0.875
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_vector("augmix severity", self.severity, self.assignment)
+        for value in self.severity:
+            if 0 < value < 0.1 or value > 10:
+                raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
+        if self.mixing not in ("bernoulli", "beta"):
+            raise unknown("augmix mixing", self.mixing, ("bernoulli", "beta"))
+        _check_probability("augmix p", self.p)
+        if not self.beta > 0:
+            raise InputError(f"augmix beta is {self.beta}; it must be more than 0")
+
+
+@dataclass(frozen=True)
+class Adversarial:
+    """The perturbation of eq. 1: x + (m/E[m])·u·s·sign(∇ₓL), u ~ U(0, 1) and m ~ Bernoulli(p) for each image.
+
+    `space` says in which units s is: as the network sees the image ([−1, 1]), or as pixels in [0, 1]. `clip` keeps the
+    result a valid image; the paper's formula does not (SPEC D7).
+    """
+
+    severity: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
+    assignment: Assignment = "diverse"
+    p: float = 0.875
+    space: Literal["network", "pixel"] = "network"
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        _check_vector("adversarial severity", self.severity, self.assignment)
+        _check_probability("adversarial p", self.p)
+        if self.p == 0:
+            raise InputError(
+                "adversarial p is 0, so that nothing would be perturbed; leave the augmentation out instead"
+            )
+        if self.space not in ("network", "pixel"):
+            raise unknown("adversarial space", self.space, ("network", "pixel"))
+
+
+@dataclass(frozen=True)
+class StochasticDepth:
+    """Each residual branch is dropped, for each image, with its member's drop rate."""
+
+    drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
+    assignment: Assignment = "diverse"
+
+    def __post_init__(self) -> None:
+        _check_vector("drop rate", self.drop_rate, self.assignment)
+        for rate in self.drop_rate:
+            if rate >= 1:
+                raise InputError(f"drop rate {rate} is outside [0, 1)")
+
+
+@dataclass(frozen=True)
+class MemberPolicy:
+    """What the members see: flip and crop first, then AugMix, then the adversarial perturbation (SPEC D8, D13).
+
+    Flip and crop are shared by the members, unless `crop_per_view` draws them for each member.
+    """
+
+    flip: bool = True
+    crop_padding: int = 4
+    crop_per_view: bool = False
+    augmix: AugMix | None = None
+    adversarial: Adversarial | None = None
+    stochastic_depth: StochasticDepth | None = None
+
+    def __post_init__(self) -> None:
+        if self.crop_padding < 0:
+            raise InputError(f"crop_padding is {self.crop_padding}; it must be 0 or more pixels")
+
+    def check_members(self, num_members: int) -> None:
+        """Raise unless every severity vector fits `num_members`."""
+        vectors = []
+        if self.augmix:
+            vectors.append(("augmix severity", self.augmix.severity, self.augmix.assignment))
+        if self.adversarial:
+            vectors.append(("adversarial severity", self.adversarial.severity, self.adversarial.assignment))
+        if self.stochastic_depth:
+            vectors.append(("drop rate", self.stochastic_depth.drop_rate, self.stochastic_depth.assignment))
+        for name, values, assignment in vectors:
+            if assignment != "constant" and len(values) != num_members:
+                raise InputError(
+                    f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs one for each of "
+                    f"{num_members} members (a single entry for all of them is 'constant')"
+                )

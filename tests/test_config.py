@@ -1,0 +1,104 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from counterpoint.config import Experiment, differences, from_dict, override, to_dict
+from counterpoint.errors import InputError
+from counterpoint.experiments import EXPERIMENTS
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+
+BASE = Experiment("test", "digits", num_members=4)
+FULL = replace(
+    BASE, policy=MemberPolicy(augmix=AugMix(), adversarial=Adversarial(clip=True), stochastic_depth=StochasticDepth())
+)
+
+
+@pytest.mark.parametrize("experiment", [BASE, FULL, *EXPERIMENTS.values()], ids=lambda e: e.name)
+def test_json_brings_an_experiment_back(experiment: Experiment) -> None:
+    assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        (["epochs=7"], replace(BASE, epochs=7)),
+        (["learning_rate=1e-2", "decay_rs=false"], replace(BASE, learning_rate=0.01, decay_rs=False)),
+        (["num_members=none"], replace(BASE, num_members=None)),
+        (["batchnorm=per-member"], replace(BASE, batchnorm="per-member")),
+        (["policy.flip=False"], replace(BASE, policy=MemberPolicy(flip=False))),
+        (["policy.augmix.p=1"], replace(BASE, policy=MemberPolicy(augmix=AugMix(p=1.0)))),
+        (
+            ["policy.stochastic_depth.drop_rate=0,0.1,0.2,0.3"],
+            replace(BASE, policy=MemberPolicy(stochastic_depth=StochasticDepth((0.0, 0.1, 0.2, 0.3)))),
+        ),
+        (["policy.augmix.p=1", "policy.augmix=none"], BASE),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_overrides(assignments: list[str], expected: Experiment) -> None:
+    assert override(BASE, assignments) == expected
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("epochs", "'epochs' is not key=value"),
+        ("epoch=3", "unknown key 'epoch'; did you mean 'epochs'"),
+        ("policy.augmix.q=1", r"unknown key 'policy.augmix.q'; did you mean .*policy.augmix.p"),
+        ("model.size=3", "unknown key 'model.size'"),
+        ("epochs=many", "epochs=many: it must be a whole number"),
+        ("epochs=1.5", "epochs=1.5: it must be a whole number"),
+        ("epochs=0", "epochs is 0; it must be 1 or more"),
+        ("learning_rate=fast", "learning_rate=fast: it must be a number"),
+        ("learning_rate=nan", "learning_rate is nan; it must be 0 or more"),
+        ("decay_rs=maybe", "decay_rs=maybe: it must be true or false"),
+        ("batchnorm=none", "batchnorm=none: it must be one of shared, per-member"),
+        ("num_members=two", "num_members=two: it must be a whole number or none"),
+        ("num_members=0", "num_members is 0"),
+        ("momentum=1", r"momentum is 1.0; it must be in \[0, 1\)"),
+        ("policy.augmix=strong", "policy.augmix=strong: it must be AugMix or none"),
+        (
+            "policy.augmix.severity=1,2",
+            r"augmix severity has 2 entries \[1.0, 2.0\]; 'diverse' needs one for each of 4",
+        ),
+        ("policy.augmix.severity=1,2,3,-4", "augmix severity -4.0 is negative"),
+        ("policy.augmix.severity=1,2,3,0.05", "augmix severity 0.05 is out of range"),
+        ("policy.augmix.severity=a,b", "policy.augmix.severity=a,b: it must be numbers separated by commas"),
+        ("policy.augmix.assignment=constant", "augmix severity has 4 entries .*'constant' needs one entry"),
+        ("policy.augmix.p=1.5", "augmix p is 1.5; a probability must be between 0 and 1"),
+        ("policy.augmix.beta=0", "augmix beta is 0.0; it must be more than 0"),
+        ("policy.adversarial.p=0", "adversarial p is 0"),
+        ("policy.adversarial.severity=0,1", r"adversarial severity has 2 entries"),
+        ("policy.stochastic_depth.drop_rate=0,0,0,1", r"drop rate 1.0 is outside \[0, 1\)"),
+        ("policy.crop_padding=-1", "crop_padding is -1"),
+    ],
+)
+def test_a_bad_override_names_the_key_and_what_is_allowed(assignment: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        override(BASE, [assignment])
+
+
+def test_foreign_json_is_refused() -> None:
+    with pytest.raises(InputError, match="dataset is missing"):
+        from_dict({"name": "x"})
+    with pytest.raises(InputError, match="unknown key 'colour'"):
+        from_dict(to_dict(BASE) | {"colour": 3})
+    with pytest.raises(InputError, match="epochs=True: it must be a whole number"):
+        from_dict(to_dict(BASE) | {"epochs": True})
+
+
+def test_a_policy_names_a_value_outside_its_choices() -> None:
+    with pytest.raises(InputError, match="unknown augmix severity assignment 'random'"):
+        AugMix(assignment="random")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="unknown augmix mixing 'gamma'"):
+        AugMix(mixing="gamma")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="unknown adversarial space 'log'"):
+        Adversarial(space="log")  # type: ignore[arg-type]
+
+
+def test_differences_name_the_keys() -> None:
+    assert differences(to_dict(BASE), to_dict(replace(BASE, epochs=3))) == ["epochs: 250 → 3"]
+    changed = differences(to_dict(BASE), to_dict(FULL))
+    assert "policy.augmix.p: None → 0.875" in changed
+    assert differences(json.loads(json.dumps(to_dict(FULL))), to_dict(FULL)) == []
