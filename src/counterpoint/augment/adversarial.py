@@ -1,0 +1,33 @@
+"""The adversarial perturbation of the paper's eq. 1: x + (m/E[m])·u·s·sign(∇ₓL(x, y))."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from counterpoint.policy import Adversarial
+from counterpoint.seeding import Stream
+
+
+def sample_amounts(indices_B: Tensor, severity_MB: Tensor, p: float, streams: list[Stream]) -> Tensor:
+    """(m/E[m])·u·s for each member's view of each image, with u ~ U(0, 1) and m ~ Bernoulli(p)."""
+    uniform_MB2 = torch.stack([stream.uniform(indices_B, 2) for stream in streams])
+    applied_MB = uniform_MB2[..., 1] < p
+    return (applied_MB / p * uniform_MB2[..., 0] * severity_MB).float()
+
+
+def perturb(
+    loss_of_views: Callable[[Tensor], Tensor], views_MBCHW: Tensor, amount_MB: Tensor, settings: Adversarial
+) -> Tensor:
+    """The views moved by their amount along the sign of the loss's gradient.
+
+    `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it; a view
+    whose amount is 0 comes back as it was (SPEC D8).
+    """
+    views = views_MBCHW.detach().requires_grad_()
+    with torch.enable_grad():
+        (gradient,) = torch.autograd.grad(loss_of_views(views), views)
+    # Networks see pixels stretched to twice their range, [−1, 1].
+    units = 2.0 if settings.space == "pixel" else 1.0
+    moved = views_MBCHW + (units * amount_MB[..., None, None, None]).to(views_MBCHW.dtype) * gradient.sign()
+    return moved.clamp(-1, 1) if settings.clip else moved

@@ -1,0 +1,33 @@
+"""How much of the augmented image goes into the view: x_out = (1 − m)·x + m·x_aug, with m drawn for each image."""
+
+import torch
+from scipy.special import betaincinv
+from torch import Tensor
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.seeding import Stream
+
+MIXING_KINDS = ("bernoulli", "beta")
+
+
+def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0.875, beta: float = 1.0) -> Tensor:
+    """m for each image, as float32 (N,): "bernoulli" is 1 with probability `p` and else 0, "beta" is Beta(beta, beta).
+
+    `p` is the probability that an image is augmented.
+    """
+    if kind not in MIXING_KINDS:
+        raise unknown("mixing", kind, MIXING_KINDS)
+    if not 0 <= p <= 1:
+        raise InputError(f"p is {p}; the probability that an image is augmented must be between 0 and 1")
+    if not beta > 0:
+        raise InputError(f"beta is {beta}; it must be more than 0 (1 is the uniform distribution)")
+    uniform_N = stream.uniform(indices_N, 1)[:, 0]
+    if kind == "bernoulli":
+        return (uniform_N < p).float()
+    return _beta_quantile(uniform_N, beta).float()
+
+
+def _beta_quantile(uniform_N: Tensor, beta: float) -> Tensor:
+    if beta == 1:
+        return uniform_N
+    return torch.from_numpy(betaincinv(beta, beta, uniform_N.cpu().numpy())).to(uniform_N.device)

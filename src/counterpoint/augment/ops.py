@@ -1,0 +1,111 @@
+"""AugMix's operations on batches of 8-bit images, each equal to Pillow's result bit for bit.
+
+Every function takes and gives uint8 (N, C, H, W), with one parameter for each image in a tensor of N. An image of 3
+channels is Pillow's "RGB", one of 1 its "L"; any H and W, on a CPU or a GPU. (Pillow as built for x86-64: where a
+compiler fuses multiply-adds, Pillow itself may differ.) The work is done in `geometry` and `tone`.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from counterpoint.augment import geometry, tone
+from counterpoint.errors import InputError
+
+
+def autocontrast(images_NCHW: Tensor) -> Tensor:
+    """`ImageOps.autocontrast(image)`."""
+    return _in_chunks(tone.autocontrast, images_NCHW)
+
+
+def equalize(images_NCHW: Tensor) -> Tensor:
+    """`ImageOps.equalize(image)`."""
+    return _in_chunks(tone.equalize, images_NCHW)
+
+
+def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
+    """`ImageOps.posterize(image, bits)`, bits whole numbers from 1 to 8."""
+    if bits_N.is_floating_point() or bool(((bits_N < 1) | (bits_N > 8)).any()):
+        raise InputError(
+            f"bits must be whole numbers from 1 to 8 in an integer tensor; they are {bits_N.unique().tolist()}"
+        )
+    return _in_chunks(tone.posterize, images_NCHW, bits_N)
+
+
+def solarize(images_NCHW: Tensor, threshold_N: Tensor) -> Tensor:
+    """`ImageOps.solarize(image, threshold)`."""
+    return _in_chunks(tone.solarize, images_NCHW, threshold_N)
+
+
+def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
+    """`Image.rotate(degrees, BILINEAR)`. Degrees in an integer tensor spare a GPU the way over the host."""
+    return _in_chunks(geometry.rotate, images_NCHW, degrees_N)
+
+
+def shear_x(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`Image.transform(size, AFFINE, (1, factor, 0, 0, 1, 0), BILINEAR)`."""
+    return _in_chunks(geometry.shear_x, images_NCHW, factor_N)
+
+
+def shear_y(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`Image.transform(size, AFFINE, (1, 0, 0, factor, 1, 0), BILINEAR)`."""
+    return _in_chunks(geometry.shear_y, images_NCHW, factor_N)
+
+
+def translate_x(images_NCHW: Tensor, pixels_N: Tensor) -> Tensor:
+    """`Image.transform(size, AFFINE, (1, 0, pixels, 0, 1, 0), BILINEAR)`."""
+    return _in_chunks(geometry.translate_x, images_NCHW, pixels_N)
+
+
+def translate_y(images_NCHW: Tensor, pixels_N: Tensor) -> Tensor:
+    """`Image.transform(size, AFFINE, (1, 0, 0, 0, 1, pixels), BILINEAR)`."""
+    return _in_chunks(geometry.translate_y, images_NCHW, pixels_N)
+
+
+def colour(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`ImageEnhance.Color(image).enhance(factor)`, for images of 1 or 3 channels."""
+    return _in_chunks(tone.colour, images_NCHW, factor_N)
+
+
+def contrast(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`ImageEnhance.Contrast(image).enhance(factor)`, for images of 1 or 3 channels."""
+    return _in_chunks(tone.contrast, images_NCHW, factor_N)
+
+
+def brightness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`ImageEnhance.Brightness(image).enhance(factor)`."""
+    return _in_chunks(tone.brightness, images_NCHW, factor_N)
+
+
+def sharpness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
+    """`ImageEnhance.Sharpness(image).enhance(factor)`."""
+    return _in_chunks(tone.sharpness, images_NCHW, factor_N)
+
+
+def check_images(images_NCHW: Tensor) -> None:
+    if images_NCHW.dtype != torch.uint8:
+        raise InputError(f"images are {images_NCHW.dtype}; they must be torch.uint8, values 0 to 255")
+    if images_NCHW.ndim != 4 or 0 in images_NCHW.shape[1:]:
+        raise InputError(
+            f"images have shape {tuple(images_NCHW.shape)}; it must be (N, C, H, W) with C, H, W at least 1"
+        )
+
+
+def images_a_chunk(images_NCHW: Tensor) -> int:
+    """How many images to work on at once, so that on a CPU the float64 intermediates stay in its cache."""
+    values = 2**18 if images_NCHW.device.type == "cpu" else 2**24
+    return max(1, values // math.prod(images_NCHW.shape[1:]))
+
+
+def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameters: Tensor) -> Tensor:
+    check_images(images_NCHW)
+    for parameter in parameters:
+        if parameter.shape != images_NCHW.shape[:1]:
+            raise InputError(
+                f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one an image"
+            )
+    on_device = (parameter.to(images_NCHW.device) for parameter in parameters)
+    chunks = zip(*(tensor.split(images_a_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)
+    return torch.cat([operation(*chunk) for chunk in chunks])

@@ -1,0 +1,57 @@
+"""Random left-right flip and crop, before any other augmentation (SPEC D13), and the scaling that networks see."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from counterpoint.errors import InputError
+from counterpoint.seeding import Stream
+
+
+@dataclass(frozen=True)
+class CropPlan:
+    """For each image whether it is flipped, and where its crop starts in the padded image (0 … 2·padding)."""
+
+    flip_N: Tensor
+    top_N: Tensor
+    left_N: Tensor
+    padding: int
+
+
+def sample_crop(indices_N: Tensor, stream: Stream, *, flip: bool, padding: int) -> CropPlan:
+    """A flip with probability ½ (if `flip`) and a crop anywhere in the image padded by `padding` on each side."""
+    flip_N = stream.integers(indices_N, 1, 2)[:, 0].bool() if flip else torch.zeros_like(indices_N, dtype=torch.bool)
+    offsets_N3 = stream.integers(indices_N, 3, 2 * padding + 1)
+    return CropPlan(flip_N, offsets_N3[:, 1], offsets_N3[:, 2], padding)
+
+
+def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
+    """Each image flipped and cropped as planned, black outside; same size and type as before."""
+    if images_NCHW.dtype != torch.uint8 or images_NCHW.dim() != 4:
+        raise InputError(
+            f"images are {images_NCHW.dtype} of shape {tuple(images_NCHW.shape)}; they must be uint8 (N, C, H, W)"
+        )
+    number, channels, height, width = images_NCHW.shape
+    padded = torch.nn.functional.pad(images_NCHW, (plan.padding,) * 4)
+    rows_NH = plan.top_N[:, None] + torch.arange(height, device=images_NCHW.device)
+    across = torch.arange(width, device=images_NCHW.device)
+    cols_NW = plan.left_N[:, None] + torch.where(plan.flip_N[:, None], across.flip(0), across)
+    image_N = torch.arange(number, device=images_NCHW.device)
+    channel_C = torch.arange(channels, device=images_NCHW.device)
+    return padded[
+        image_N[:, None, None, None],
+        channel_C[None, :, None, None],
+        rows_NH[:, None, :, None],
+        cols_NW[:, None, None, :],
+    ]
+
+
+def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """8-bit images as numbers in [0, 1]."""
+    return images_u8.to(dtype) / 255
+
+
+def normalise(unit_images: Tensor) -> Tensor:
+    """[0, 1] to the [−1, 1] that networks see: mean 0.5, standard deviation 0.5 (SPEC D7)."""
+    return (unit_images - 0.5) / 0.5

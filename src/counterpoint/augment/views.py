@@ -1,0 +1,127 @@
+"""What each member sees: flip and crop, then AugMix, sampled from streams keyed by image, epoch and member.
+
+Everything random about a step is drawn here, before it, for any number of steps at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from counterpoint.augment.adversarial import sample_amounts
+from counterpoint.augment.augmix import apply_augmix, concatenate, sample_augmix
+from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.nn.stochastic_depth import branch_factors
+from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.seeding import Stream
+
+
+@dataclass(frozen=True)
+class Views:
+    """The normalised views of a batch, and what was drawn for its step: the perturbations' amounts (M, B) and what each
+    of L residual branches is multiplied by (L, M, B); None where the policy has no such augmentation."""
+
+    views_MBCHW: Tensor
+    amount_MB: Tensor | None
+    keep_LMB: Tensor | None
+
+    def select(self, rows: slice) -> "Views":
+        """The views of some of the images."""
+        amount = None if self.amount_MB is None else self.amount_MB[:, rows]
+        keep = None if self.keep_LMB is None else self.keep_LMB[:, :, rows]
+        return Views(self.views_MBCHW[:, rows], amount, keep)
+
+
+def sample_views(
+    images_BCHW: Tensor,
+    policy: MemberPolicy,
+    *,
+    num_members: int,
+    indices_B: Tensor,
+    steps_B: Tensor,
+    seed: int,
+    epoch: int,
+    num_blocks: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> Views:
+    """Draw and make the views of images with the numbers `indices_B` in the data set, for the updates `steps_B`."""
+
+    def streams(purpose: str) -> list[Stream]:
+        return [Stream(seed, purpose, epoch, member) for member in range(num_members)]
+
+    def severity(values: Sequence[float], assignment: str, purpose: str) -> Tensor:
+        return assign(values, assignment, num_members, steps_B, Stream(seed, f"shuffle {purpose}"))
+
+    cropped_MBCHW = _crop(images_BCHW, policy, indices_B, streams("crop"))
+    if augmix := policy.augmix:
+        severity_MB = severity(augmix.severity, augmix.assignment, "augmix")
+        unit_MBCHW = _augmix(cropped_MBCHW, augmix, indices_B, severity_MB, streams("augmix")).to(dtype)
+    else:
+        unit_MBCHW = to_unit(cropped_MBCHW, dtype)
+    amount_MB = keep_LMB = None
+    if adversarial := policy.adversarial:
+        severity_MB = severity(adversarial.severity, adversarial.assignment, "adversarial")
+        amount_MB = sample_amounts(indices_B, severity_MB, adversarial.p, streams("adversarial"))
+    if depth := policy.stochastic_depth:
+        rate_MB = severity(depth.drop_rate, depth.assignment, "stochastic depth")
+        uniform_MBL = torch.stack([s.uniform(indices_B, num_blocks) for s in streams("stochastic depth")])
+        keep_LMB = branch_factors(uniform_MBL.movedim(2, 0), rate_MB)
+    return Views(normalise(unit_MBCHW), amount_MB, keep_LMB)
+
+
+def make_views(
+    images_BCHW: Tensor,
+    policy: MemberPolicy,
+    *,
+    num_members: int,
+    indices_B: Tensor | None = None,
+    seed: int = 0,
+    epoch: int = 0,
+    step: int = 0,
+) -> Tensor:
+    """Views (M, B, C, H, W) of a batch of uint8 images for your own training loop, normalised to [−1, 1].
+
+    `indices_B` are the images' numbers in the data set (default: 0 … B − 1): with them an image's views depend on
+    (seed, epoch, image, member) alone. `step` matters to shuffled severities only. The adversarial perturbation needs a
+    network: see `perturb`.
+    """
+    policy.check_members(num_members)
+    if indices_B is None:
+        indices_B = torch.arange(len(images_BCHW), device=images_BCHW.device)
+    views = sample_views(
+        images_BCHW,
+        replace(policy, adversarial=None, stochastic_depth=None),
+        num_members=num_members,
+        indices_B=indices_B,
+        steps_B=torch.full_like(indices_B, step),
+        seed=seed,
+        epoch=epoch,
+    )
+    return views.views_MBCHW
+
+
+def assign(values: Sequence[float], assignment: str, num_members: int, steps_B: Tensor, stream: Stream) -> Tensor:
+    """Each member's severity for each image, (M, B): `diverse`, `constant`, or `shuffled` anew at each step."""
+    vector = torch.tensor(values, dtype=torch.float64, device=steps_B.device)
+    if assignment == "shuffled":
+        return vector[stream.words(steps_B, num_members).argsort(dim=1, stable=True)].T
+    return vector[:, None].expand(num_members, len(steps_B))
+
+
+def _augmix(
+    cropped_MBCHW: Tensor, augmix: AugMix, indices_B: Tensor, severity_MB: Tensor, streams: list[Stream]
+) -> Tensor:
+    plans = [
+        sample_augmix(indices_B, severity_B, stream, mixing=augmix.mixing, p=augmix.p, beta=augmix.beta)
+        for severity_B, stream in zip(severity_MB, streams, strict=True)
+    ]
+    return apply_augmix(cropped_MBCHW.flatten(0, 1), concatenate(plans)).view(cropped_MBCHW.shape)
+
+
+def _crop(images_BCHW: Tensor, policy: MemberPolicy, indices_B: Tensor, streams: list[Stream]) -> Tensor:
+    """Flipped and cropped 8-bit views (M, B, C, H, W): one draw for all members, or one each."""
+    own = streams if policy.crop_per_view else streams[:1]
+    plans = [sample_crop(indices_B, s, flip=policy.flip, padding=policy.crop_padding) for s in own]
+    cropped = torch.stack([apply_crop(images_BCHW, plan) for plan in plans])
+    return cropped.expand(len(streams), *images_BCHW.shape)
