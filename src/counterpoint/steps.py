@@ -1,0 +1,152 @@
+"""The steps of training: what each one sees, and the update it makes.
+
+A step's images, views and learning rate are functions of (experiment, seed, step) alone.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from counterpoint.augment.adversarial import perturb
+from counterpoint.augment.views import Views, sample_views
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet, ImageSet, held_out_split
+from counterpoint.nn import Ensemble
+from counterpoint.nn.norm import left_untouched
+from counterpoint.optim import learning_rate
+from counterpoint.seeding import Stream
+
+Forward = Callable[[Tensor, Tensor | None], Tensor]
+"""(views_MBCHW, keep) to logits_MBK."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a data set's training images, with their numbers in it, which key every draw."""
+
+    images: ImageSet
+    numbers_N: Tensor
+
+    def __len__(self) -> int:
+        return len(self.numbers_N)
+
+    def to(self, device: torch.device) -> "Part":
+        return Part(self.images.to(device), self.numbers_N.to(device))
+
+
+def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, Part]:
+    """The part to train on and the part held out: a tenth of the images (CIFAR: 5,000), or none with train_on="all"."""
+    count = len(data.train)
+    kept, held_out = held_out_split(count, count // 10 if experiment.train_on == "split" else 0)
+    return Part(data.train.select(kept), kept), Part(data.train.select(held_out), held_out)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one update sees: images by their numbers in the data set, their labels, and each member's views of them."""
+
+    numbers_B: Tensor
+    labels_B: Tensor
+    views: Views
+
+
+def steps_an_epoch(experiment: Experiment, images: int) -> int:
+    """The last, smaller batch of an epoch is kept (SPEC D13)."""
+    return math.ceil(images / experiment.batch_size)
+
+
+def epoch_steps(
+    part: Part,
+    experiment: Experiment,
+    *,
+    seed: int,
+    epoch: int,
+    first: int = 0,
+    at_once: int = 1,
+    num_blocks: int,
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[Step]:
+    """An epoch's steps from its `first` on. The views of `at_once` steps are made together, which changes nothing but
+    the speed."""
+    device, batch = part.numbers_N.device, experiment.batch_size
+    order = Stream(seed, "order", epoch).permutation(len(part), device)
+    for start in range(first * batch, len(part), at_once * batch):
+        rows = order[start : start + at_once * batch]
+        step_of_row = torch.arange(start, start + len(rows), device=device) // batch
+        numbers, labels = part.numbers_N[rows], part.images.labels_N[rows]
+        views = sample_views(
+            part.images.images_NCHW[rows],
+            experiment.policy,
+            num_members=experiment.members,
+            indices_B=numbers,
+            steps_B=epoch * steps_an_epoch(experiment, len(part)) + step_of_row,
+            seed=seed,
+            epoch=epoch,
+            num_blocks=num_blocks,
+            dtype=dtype,
+        )
+        for own in (slice(i, i + batch) for i in range(0, len(rows), batch)):
+            yield Step(numbers[own], labels[own], views.select(own))
+
+
+@dataclass
+class TrainState:
+    """What changes from step to step. `sums` holds the epoch's loss and errors, summed over views, on the device."""
+
+    model: Ensemble
+    optimiser: torch.optim.SGD
+    sums: Tensor
+    step: int = 0
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that must be saved, by name."""
+        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        for name, parameter in self.model.named_parameters():
+            if "momentum_buffer" in self.optimiser.state[parameter]:
+                tensors[f"momentum.{name}"] = self.optimiser.state[parameter]["momentum_buffer"]
+        return tensors | {"sums": self.sums}
+
+    @torch.no_grad()
+    def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
+        """Take up what `tensors` gave at `step`."""
+        model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+        self.model.load_state_dict(model)
+        for name, parameter in self.model.named_parameters():
+            if (saved := tensors.get(f"momentum.{name}")) is not None:
+                # Into the parameter's own memory format, which the fused update relies on.
+                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
+        self.sums.copy_(tensors["sums"])
+        self.step = step
+
+
+def update(state: TrainState, step: Step, experiment: Experiment, total_steps: int, forward: Forward) -> None:
+    """One step: perturb the views if the policy says so, then the mean cross-entropy over all M·B rows, then SGD."""
+    views, labels_B = step.views, step.labels_B
+    keep = None if views.keep_LMB is None else views.keep_LMB.flatten(1)
+    views_MBCHW = views.views_MBCHW
+    if experiment.policy.adversarial and views.amount_MB is not None:
+        with left_untouched(state.model):
+            views_MBCHW = perturb(
+                lambda x: _loss(forward(x, keep), labels_B), views_MBCHW, views.amount_MB, experiment.policy.adversarial
+            )
+    for group in state.optimiser.param_groups:
+        group["lr"] = learning_rate(experiment, state.step, total_steps)
+    state.optimiser.zero_grad(set_to_none=True)
+    logits_MBK = forward(views_MBCHW, keep)
+    loss = _loss(logits_MBK, labels_B)
+    loss.backward()  # type: ignore[no-untyped-call]
+    state.optimiser.step()
+    wrong = (logits_MBK.detach().argmax(dim=-1) != labels_B).sum()
+    rows = labels_B.numel() * logits_MBK.shape[0]
+    state.sums += torch.stack(
+        [loss.detach() * rows, wrong.to(loss.dtype), torch.full_like(loss.detach(), rows)]
+    ).double()
+    state.step += 1
+
+
+def _loss(logits_MBK: Tensor, labels_B: Tensor) -> Tensor:
+    return cross_entropy(logits_MBK.flatten(0, 1), labels_B.repeat(logits_MBK.shape[0]))

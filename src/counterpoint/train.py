@@ -1,0 +1,229 @@
+"""Train an experiment into a run folder, from the start or from its last checkpoint."""
+
+import dataclasses
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet
+from counterpoint.environment import describe_environment, now
+from counterpoint.errors import InputError
+from counterpoint.models import build_model
+from counterpoint.nn import Ensemble
+from counterpoint.optim import learning_rate, make_optimiser
+from counterpoint.runs import Checkpoint, Run, locked, open_run
+from counterpoint.steps import Forward, Part, TrainState, epoch_steps, split_training_images, steps_an_epoch, update
+from counterpoint.tensorboard import open_tensorboard
+
+_WATCH_SECONDS = 1.0  # reading the loss empties the GPU's queue, so a watcher is told no more often than this
+_STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # whose views are made together
+_STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is; loss and error are this epoch's means over views."""
+
+    step: int
+    total_steps: int
+    epoch: int
+    loss: float
+    error: float
+    images_a_second: float
+
+
+Watcher = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, as opposed to what: nothing here changes the distribution of the result."""
+
+    device: str = "auto"
+    compile: bool | None = None
+    """torch.compile; None means on a GPU only."""
+    deterministic: bool = False
+    """Bit-identical results on a GPU too, also after a resume, for some speed. A CPU always gives them."""
+    max_minutes: float | None = None
+    tensorboard: bool = False
+
+
+@dataclass
+class _Clock:
+    """Time of this process, and of the run over all its processes."""
+
+    before: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def here(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def whole(self) -> float:
+        return self.before + self.here
+
+
+def train(
+    experiment: Experiment,
+    folder: Path,
+    data: DataSet,
+    *,
+    seed: int = 0,
+    options: Options | None = None,
+    watcher: Watcher | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Train in `folder`, or go on with the unfinished run there. True when the run is finished; False when
+    `max_minutes` or `should_stop` ended it early, with a checkpoint."""
+    options, clock = options or Options(), _Clock()
+    device = choose_device(options.device)
+    _set_up_backends(device, options.deterministic)
+    with locked(folder):
+        environment = describe_environment(device)
+        run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
+        part = split_training_images(data, experiment)[0].to(device)
+        state = _start(run, part, device, clock)
+        run.append_log(event="started", step=state.step, environment=environment)
+        limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
+        return _train_epochs(run, state, part, options, clock, watcher, lambda: should_stop() or clock.here > limit)
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `name`; "auto" is the GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device {name!r} is not known; use auto, cpu, cuda or cuda:N") from None
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} GPUs")
+    return device
+
+
+def make_forward(model: Ensemble, batch_size: int, device: torch.device, compiled: bool | None = None) -> Forward:
+    """(views, keep) to fp32 logits: in bf16 mixed precision and compiled on a GPU, as it is on a CPU."""
+    on_gpu = device.type == "cuda"
+    fast = torch.compile(model, dynamic=False) if (on_gpu if compiled is None else compiled) else model
+
+    def forward(views_MBCHW: Tensor, keep: Tensor | None) -> Tensor:
+        # The smaller last batch of an epoch runs as it is: a second compile costs more than it saves.
+        module = fast if views_MBCHW.shape[1] == batch_size else model
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
+            logits_MBK: Tensor = module(views_MBCHW, keep)
+        return logits_MBK.float() if on_gpu else logits_MBK
+
+    return forward
+
+
+def _set_up_backends(device: torch.device, deterministic: bool) -> None:
+    if device.type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS when deterministic
+        torch.use_deterministic_algorithms(deterministic)
+        torch.backends.cudnn.benchmark = not deterministic
+
+
+def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
+    """The state after the run's last checkpoint, or before its first step."""
+    model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
+    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+    sums = torch.zeros(3, dtype=torch.float64, device=device)
+    state = TrainState(model, make_optimiser(model, run.experiment), sums)
+    if checkpoint := run.latest():
+        state.restore(checkpoint.tensors, checkpoint.step)
+        clock.before = checkpoint.seconds
+    run.trim_log(state.step)
+    return state
+
+
+def _train_epochs(
+    run: Run,
+    state: TrainState,
+    part: Part,
+    options: Options,
+    clock: _Clock,
+    watcher: Watcher | None,
+    should_stop: Callable[[], bool],
+) -> bool:
+    experiment, device = run.experiment, part.numbers_N.device
+    an_epoch = steps_an_epoch(experiment, len(part))
+    total = an_epoch * experiment.epochs
+    forward = make_forward(state.model, experiment.batch_size, device, options.compile)
+    board = open_tensorboard(run.folder, state.step, options.tensorboard)
+    watch = _throttled(watcher, state, total, an_epoch, experiment, clock)
+    while state.step < total:
+        epoch, first = divmod(state.step, an_epoch)
+        if first == 0:
+            state.sums.zero_()
+        for step in epoch_steps(
+            part,
+            experiment,
+            seed=run.seed,
+            epoch=epoch,
+            first=first,
+            at_once=_STEPS_AT_ONCE[device.type],
+            num_blocks=int(state.model.network.num_blocks),  # type: ignore[arg-type]
+        ):
+            update(state, step, experiment, total, forward)
+            watch()
+            if state.step % an_epoch and should_stop():
+                _save(run, state, clock)
+                return False
+        record = _epoch_record(state, experiment, epoch, total, clock)
+        run.append_log(**record)
+        board(record)
+        _save(run, state, clock)
+        if state.step < total and should_stop():
+            return False
+    return True
+
+
+def _save(run: Run, state: TrainState, clock: _Clock) -> None:
+    run.save(Checkpoint(state.tensors(), state.step, clock.whole))
+
+
+def _epoch_record(
+    state: TrainState, experiment: Experiment, epoch: int, total: int, clock: _Clock
+) -> dict[str, object]:
+    loss, error = _means(state)
+    if not math.isfinite(loss):
+        raise InputError(
+            f"training diverged: the loss of epoch {epoch + 1} is {loss}. The checkpoint before it is kept; "
+            f"lower learning_rate (now {experiment.learning_rate}) in a new run"
+        )
+    rate = learning_rate(experiment, state.step - 1, total)
+    values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
+    return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
+
+
+def _means(state: TrainState) -> tuple[float, float]:
+    loss, wrong, rows = state.sums.tolist()
+    return loss / rows, wrong / rows
+
+
+def _throttled(
+    watcher: Watcher | None, state: TrainState, total: int, an_epoch: int, experiment: Experiment, clock: _Clock
+) -> Callable[[], None]:
+    """A function to call after each step, which tells the watcher from time to time and at each epoch's end."""
+    first_step, last_time = state.step, -math.inf
+
+    def watch() -> None:
+        nonlocal last_time
+        if watcher is None or (clock.here - last_time < _WATCH_SECONDS and state.step % an_epoch):
+            return
+        last_time = clock.here
+        speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
+        watcher(Progress(state.step, total, (state.step - 1) // an_epoch + 1, *_means(state), speed))
+
+    return watch

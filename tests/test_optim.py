@@ -1,0 +1,33 @@
+import math
+
+import pytest
+import torch
+
+from counterpoint.config import Experiment
+from counterpoint.nn import Ensemble, resnet
+from counterpoint.optim import learning_rate, make_optimiser
+
+EXPERIMENT = Experiment("test", "digits")
+
+
+def test_cosine_from_a_tenth_to_a_millionth() -> None:
+    rates = [learning_rate(EXPERIMENT, step, 101) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[50] == pytest.approx((0.1 + 1e-6) / 2)
+    assert rates[25] == pytest.approx(1e-6 + (0.1 - 1e-6) * (1 + math.sqrt(0.5)) / 2)
+    assert rates[100] == pytest.approx(1e-6)
+    assert learning_rate(EXPERIMENT, 0, 1) == pytest.approx(0.1)
+
+
+def test_one_step_equals_nesterov_by_hand() -> None:
+    model = Ensemble(resnet(3, width=2))
+    optimiser = make_optimiser(model, EXPERIMENT)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    gradients = {}
+    for name, p in model.named_parameters():
+        p.grad = gradients[name] = torch.randn_like(p)
+    optimiser.step()
+    for name, p in model.named_parameters():
+        decayed = gradients[name] + 5e-4 * before[name]
+        velocity = decayed  # the momentum buffer starts as the first gradient
+        torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))

@@ -1,0 +1,149 @@
+"""The sampled order, the views and the update, and a golden trace of 20 steps in float64.
+
+The trace is kept as text in golden_trace.txt; `python tests/test_steps.py` writes it anew when numerics mean to move.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.models import build_model
+from counterpoint.optim import make_optimiser
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+from counterpoint.seeding import Stream
+from counterpoint.steps import Part, TrainState, epoch_steps, split_training_images, steps_an_epoch, update
+
+GOLDEN = Path(__file__).with_name("golden_trace.txt")
+PLAIN = Experiment("plain", "digits", train_on="all", model="resnet", width=4, num_members=2, epochs=4, batch_size=5)
+EVERYTHING = replace(
+    PLAIN,
+    name="everything",
+    batchnorm="per-member",
+    policy=MemberPolicy(
+        augmix=AugMix((1.0, 4.0), mixing="beta"),
+        adversarial=Adversarial((0.05, 0.1), "shuffled"),
+        stochastic_depth=StochasticDepth((0.3,), "constant"),
+    ),
+)
+
+
+def tiny_data(images: int = 24) -> DataSet:
+    """Three classes of noisy stripes, from a counter-based stream, so the same everywhere."""
+    numbers = torch.arange(images)
+    labels = numbers % 3
+    pixels = Stream(0, "tiny").integers(numbers, 3 * 8 * 8, 200).view(images, 3, 8, 8)
+    pixels[torch.arange(images), labels] += 55
+    images_u8 = ImageSet(pixels.to(torch.uint8), labels, ("red", "green", "blue"))
+    return DataSet("tiny", images_u8, images_u8)
+
+
+def start(experiment: Experiment, dtype: torch.dtype = torch.float64) -> tuple[TrainState, Part]:
+    part, _ = split_training_images(tiny_data(), experiment)
+    model = build_model(experiment, 3, 3, seed=0).to(dtype).train()
+    return TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64)), part
+
+
+def run(experiment: Experiment, at_once: int) -> Iterator[tuple[Tensor, float]]:
+    """The images' numbers and the loss of each of the 20 steps."""
+    state, part = start(experiment)
+    total = experiment.epochs * steps_an_epoch(experiment, len(part))
+    for epoch in range(experiment.epochs):
+        steps = epoch_steps(part, experiment, seed=3, epoch=epoch, at_once=at_once, num_blocks=3, dtype=torch.float64)
+        for step in steps:
+            state.sums.zero_()
+            update(state, step, experiment, total, state.model)
+            yield step.numbers_B, float(state.sums[0] / state.sums[2])
+
+
+def trace(experiment: Experiment, at_once: int = 1) -> list[str]:
+    """A line a step: the experiment, then what was sampled (numbers, flips, crops), then the loss."""
+    lines = []
+    for number, (numbers, loss) in enumerate(run(experiment, at_once)):
+        plan = sample_crop(numbers, Stream(3, "crop", number // 5), flip=True, padding=4)
+        flips = "".join("-x"[int(flip)] for flip in plan.flip_N)
+        crops = " ".join(f"{n}@{top},{left}" for n, top, left in zip(numbers, plan.top_N, plan.left_N, strict=True))
+        lines.append(f"{experiment.name} {number:2d} {flips} {crops} loss {loss:.12f}")
+    return lines
+
+
+@pytest.mark.parametrize("experiment", [PLAIN, EVERYTHING], ids=lambda e: e.name)
+def test_golden_trace(experiment: Experiment) -> None:
+    golden = [line for line in GOLDEN.read_text().splitlines() if line.startswith(experiment.name + " ")]
+    ours = trace(experiment)
+    assert len(golden) == len(ours) == 20
+    for old, new in zip(golden, ours, strict=True):
+        (old_sampled, old_loss), (new_sampled, new_loss) = old.split(" loss "), new.split(" loss ")
+        assert new_sampled == old_sampled
+        assert float(new_loss) == pytest.approx(float(old_loss), abs=1e-8)
+
+
+@pytest.mark.parametrize("experiment", [PLAIN, EVERYTHING], ids=lambda e: e.name)
+def test_making_views_of_several_steps_at_once_changes_nothing(experiment: Experiment) -> None:
+    assert trace(experiment, at_once=3) == trace(experiment)
+
+
+def test_an_epoch_sees_each_image_once_in_another_order() -> None:
+    _, part = start(PLAIN)
+    orders = []
+    for epoch in (0, 1):
+        steps = list(epoch_steps(part, PLAIN, seed=0, epoch=epoch, num_blocks=3))
+        assert [len(step.numbers_B) for step in steps] == [5, 5, 5, 5, 4]
+        orders.append(torch.cat([step.numbers_B for step in steps]).tolist())
+        for step in steps:
+            assert torch.equal(step.labels_B, step.numbers_B % 3)
+    assert sorted(orders[0]) == sorted(orders[1]) == list(range(24))
+    assert orders[0] != orders[1]
+
+
+def test_an_epoch_can_start_at_any_step() -> None:
+    _, part = start(EVERYTHING)
+    whole = list(epoch_steps(part, EVERYTHING, seed=0, epoch=2, at_once=2, num_blocks=3))
+    rest = list(epoch_steps(part, EVERYTHING, seed=0, epoch=2, first=3, at_once=2, num_blocks=3))
+    assert len(rest) == 2
+    for one, other in zip(whole[3:], rest, strict=True):
+        assert torch.equal(one.numbers_B, other.numbers_B)
+        assert torch.equal(one.views.views_MBCHW, other.views.views_MBCHW)
+        assert one.views.keep_LMB is not None
+        assert other.views.keep_LMB is not None
+        assert torch.equal(one.views.keep_LMB, other.views.keep_LMB)
+
+
+def test_views_without_other_augmentation_are_the_crops() -> None:
+    _, part = start(PLAIN)
+    step = next(epoch_steps(part, PLAIN, seed=3, epoch=1, num_blocks=3))
+    plan = sample_crop(step.numbers_B, Stream(3, "crop", 1), flip=True, padding=4)
+    expected = normalise(to_unit(apply_crop(part.images.images_NCHW[step.numbers_B], plan)))
+    assert torch.equal(step.views.views_MBCHW, torch.stack([expected, expected]))
+
+
+def test_the_loss_is_the_mean_over_all_views() -> None:
+    state, part = start(PLAIN)
+    step = next(epoch_steps(part, PLAIN, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
+    logits_MBK = state.model(step.views.views_MBCHW).detach()
+    losses = [cross_entropy(logits_BK, step.labels_B) for logits_BK in logits_MBK]
+    wrong = (logits_MBK.argmax(-1) != step.labels_B).sum()
+    update(state, step, PLAIN, 20, state.model)
+    assert state.sums.tolist() == pytest.approx([10 * float(sum(losses) / 2), int(wrong), 10])
+    assert state.step == 1
+
+
+def test_a_tenth_is_held_out_on_the_split() -> None:
+    data = tiny_data(images=50)
+    trained, held_out = split_training_images(data, replace(PLAIN, train_on="split"))
+    assert (len(trained), len(held_out)) == (45, 5)
+    assert sorted([*trained.numbers_N.tolist(), *held_out.numbers_N.tolist()]) == list(range(50))
+    assert torch.equal(held_out.images.images_NCHW, data.train.images_NCHW[held_out.numbers_N])
+    everything, nothing = split_training_images(data, PLAIN)
+    assert (len(everything), len(nothing)) == (50, 0)
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text("\n".join(trace(PLAIN) + trace(EVERYTHING)) + "\n")
