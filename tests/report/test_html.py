@@ -1,0 +1,239 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.report import render, write_report
+
+MakeResults = Callable[..., dict[str, Any]]
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+HOSTILE = "</title></script><script>alert('x')</script> \" & {{ 7 * 7 }}"
+
+
+class Page(HTMLParser):
+    """The page's elements in order, and the text inside each kind; fails on a tag that is not closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[tuple[str, list[str]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append((tag, []))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        opened, pieces = self.open.pop()
+        assert opened == tag
+        self.texts.append((tag, " ".join("".join(pieces).split())))
+
+    def handle_data(self, data: str) -> None:
+        for _, pieces in self.open:
+            pieces.append(data)
+
+    def count(self, tag: str) -> int:
+        return len(self.attributes(tag))
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text(self, tag: str) -> list[str]:
+        return [text for name, text in self.texts if name == tag]
+
+
+@pytest.fixture
+def page(make_results: MakeResults) -> Page:
+    return Page(render([make_results("quickstart", members=4), make_results("single", members=1)]))
+
+
+def test_structure(page: Page) -> None:
+    assert page.text("h1") == ["quickstart and single"]
+    assert page.attributes("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert page.count("main") == 1
+    assert page.count("script") == 0
+
+
+def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
+    assert page.count("table") == 1 + 2 * 2
+    assert page.count("caption") == page.count("table")
+    assert all(page.text("caption"))
+    assert {heading.get("scope") for heading in page.attributes("th")} == {"col", "row"}
+
+
+def test_every_figure_has_a_text_alternative_and_a_table(page: Page) -> None:
+    assert page.count("figure") == page.count("svg") == page.count("figcaption") == 4
+    for svg in page.attributes("svg"):
+        assert svg["role"] == "img"
+        assert re.match(
+            r"Reliability diagram of (quickstart|single) with equal-(width|mass) bins\. ", str(svg["aria-label"])
+        )
+
+
+def test_identifiers_are_unique_and_all_references_lead_somewhere(page: Page) -> None:
+    identifiers = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    references = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert references <= set(identifiers)
+
+
+def test_the_page_loads_nothing(make_results: MakeResults) -> None:
+    html = render([make_results()])
+    links = [
+        value for _, attributes in Page(html).elements for name, value in attributes.items() if name in {"src", "href"}
+    ]
+    assert links == ["data:,"]
+    assert not re.search(r"https?:|url\(|@import|srcset|<iframe|<object|<embed", html)
+
+
+def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults) -> None:
+    results = make_results(members=4)
+    page = Page(render([results]))
+    clean = results["clean"]
+    error, *others = (float(text.split()[0]) for text in page.text("dd")[:3])
+    assert error == round(100 * clean["ensemble"]["error"], 2)
+    assert others == [round(100 * clean["ensemble"]["ece_width15"], 2), round(100 * clean["disagreement"], 2)]
+    cells = [float(text.strip("★ best")) for text in page.text("td")[:9]]
+    assert cells == pytest.approx(
+        [
+            100 * clean["ensemble"]["error"],
+            clean["ensemble"]["nll"],
+            clean["ensemble"]["brier"],
+            100 * clean["ensemble"]["ece_width15"],
+            100 * clean["ensemble"]["ece_rms_width15"],
+            100 * clean["ensemble"]["ece_mass15"],
+            100 * clean["ensemble"]["ece_rms_mass15"],
+            100 * clean["ensemble"]["mean_confidence"],
+            100 * clean["disagreement"],
+        ],
+        abs=0.005001,
+    )
+
+
+def test_the_best_value_is_marked_in_words_too(make_results: MakeResults) -> None:
+    page = Page(render([make_results(members=3)]))
+    marked = page.text("strong")
+    assert len(marked) >= 7
+    assert all(re.fullmatch(r"★[\d.]+ best", text) for text in marked)
+
+
+@pytest.mark.parametrize(
+    ("error", "confidence", "says"),
+    [
+        (0.02, 0.95, "On average 95.00 % sure, and right 98.00 % of the time: under-confident by 3.00 points."),
+        (0.10, 0.95, "On average 95.00 % sure, and right 90.00 % of the time: over-confident by 5.00 points."),
+        (0.05, 0.95001, "right 95.00 % of the time: on average neither over- nor under-confident."),
+    ],
+)
+def test_the_verdict_in_plain_words(make_results: MakeResults, error: float, confidence: float, says: str) -> None:
+    results = make_results()
+    results["clean"]["ensemble"].update(error=error, mean_confidence=confidence)
+    assert any(text.endswith(says) for text in Page(render([results])).text("p"))
+
+
+def test_what_was_run_and_how_to_do_it_again(make_results: MakeResults) -> None:
+    results = make_results()
+    page = Page(render([results]))
+    facts = dict(zip(page.text("dt"), page.text("dd"), strict=True))
+    assert facts["Trained"] == "2026-11-15 10:00:00 UTC, in 1 h 2 min, on cpu"
+    assert facts["Evaluated"] == "2026-11-15 11:30:00 UTC, in 1.23 s, with float32"
+    assert facts["Versions"] == "counterpoint 0.1.0, python 3.11.2, torch 2.13.0+cpu"
+    assert facts["Commit"] == "not known"
+    commands, config = page.text("code")
+    assert commands == f"{results['run']['command']} {results['evaluation']['command']}"
+    assert json.loads(config) == results["config"]
+
+
+def test_hostile_names_are_only_text(make_results: MakeResults) -> None:
+    results = make_results(HOSTILE)
+    results["config"] = {HOSTILE: HOSTILE}
+    results["run"].update(command=HOSTILE, device=HOSTILE, versions={HOSTILE: HOSTILE})
+    results["evaluated_on"].update(dataset=HOSTILE)
+    page = Page(render([results]))
+    assert page.count("script") == 0
+    assert page.text("h1") == [HOSTILE]
+    assert HOSTILE in str(page.attributes("svg")[0]["aria-label"])
+
+
+def test_equal_names_are_told_apart(make_results: MakeResults) -> None:
+    runs = [make_results("a", seed=0), make_results("a", seed=1), make_results("a", seed=1), make_results("b")]
+    page = Page(render(runs))
+    assert page.text("h1") == ["4 runs compared"]
+    assert page.text("h3")[:4] == ["a, seed 0", "a, seed 1, run 2", "a, seed 1, run 3", "b"]
+
+
+def test_a_title_can_be_given(make_results: MakeResults) -> None:
+    page = Page(render([make_results()], title="The demo"))
+    assert page.text("h1") == ["The demo"]
+    assert page.text("title")[0] == "The demo · counterpoint"
+
+
+def test_no_runs() -> None:
+    with pytest.raises(InputError, match="at least one run"):
+        render([])
+
+
+def save(folder: Path, results: dict[str, Any]) -> Path:
+    folder.mkdir()
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
+def test_write_report_makes_the_folder_and_only_the_page(tmp_path: Path, make_results: MakeResults) -> None:
+    run = save(tmp_path / "run", make_results())
+    out = tmp_path / "new" / "report.html"
+    write_report([run, run / "results.json"], out)
+    assert out.read_text(encoding="utf-8") == render([make_results(), make_results()])
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_a_failed_write_leaves_the_old_page(
+    tmp_path: Path, make_results: MakeResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = save(tmp_path / "run", make_results())
+    out = tmp_path / "out" / "report.html"
+    out.parent.mkdir()
+    out.write_text("old")
+    monkeypatch.setattr(os, "fsync", disk_full)
+    with pytest.raises(OSError, match="disk full"):
+        write_report([run], out)
+    assert [(file.name, file.read_text()) for file in out.parent.iterdir()] == [("report.html", "old")]
+
+
+def disk_full(_: int) -> None:
+    raise OSError("disk full")
+
+
+def test_out_must_not_be_a_folder(tmp_path: Path, make_results: MakeResults) -> None:
+    run = save(tmp_path / "run", make_results())
+    with pytest.raises(InputError, match=r"is a folder; give the page's file name, such as .*report.html"):
+        write_report([run], tmp_path)
+
+
+def test_a_report_needs_no_torch(tmp_path: Path, make_results: MakeResults) -> None:
+    run = save(tmp_path / "run", make_results())
+    code = (
+        "import sys; sys.modules['torch'] = None; from pathlib import Path\n"
+        "from counterpoint.report import write_report\n"
+        "write_report([Path(sys.argv[1])], Path(sys.argv[2]))"
+    )
+    subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path / "report.html")], check=True)
+    assert Page((tmp_path / "report.html").read_text(encoding="utf-8")).text("h1") == ["quickstart"]

@@ -1,0 +1,113 @@
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.report import load_results
+
+MakeResults = Callable[..., dict[str, Any]]
+
+
+def test_a_run_folder_and_its_file_give_the_same(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results()
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(results))
+    assert load_results(tmp_path) == results
+    assert load_results(str(file)) == results
+
+
+def test_keys_of_later_versions_are_left_alone(tmp_path: Path, make_results: MakeResults) -> None:
+    results = {**make_results(), "cells": {}}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert load_results(tmp_path) == results
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere does not exist; give a run folder"):
+        load_results(tmp_path / "nowhere")
+
+
+def test_a_run_without_results_asks_for_evaluate(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=rf"no results.json; `counterpoint evaluate {tmp_path}`"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
+def test_truncated_json(tmp_path: Path, make_results: MakeResults, keep: float) -> None:
+    text = json.dumps(make_results())
+    (tmp_path / "results.json").write_text(text[: int(keep * len(text))])
+    with pytest.raises(InputError, match=r"results.json is not whole JSON .* `counterpoint evaluate"):
+        load_results(tmp_path)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not whole JSON"):
+        load_results(tmp_path)
+
+
+def test_a_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "results.json").mkdir()
+    with pytest.raises(InputError, match="cannot be read"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("foreign", [[], 3, None, {}, {"name": "x"}, {"schema": "http://json-schema.org"}])
+def test_foreign_json(tmp_path: Path, foreign: Any) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(foreign))
+    with pytest.raises(InputError, match="not a results file of counterpoint"):
+        load_results(tmp_path)
+
+
+def test_a_newer_schema_asks_for_an_upgrade(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text('{"schema": 2}')
+    with pytest.raises(InputError, match="schema 2 and this counterpoint reads up to 1; upgrade"):
+        load_results(tmp_path)
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of everything that must be there; of a list, its last item."""
+    if path:
+        yield path
+    if isinstance(value, dict) and path not in {("config",), ("run", "versions")}:
+        for key, inner in value.items():
+            yield from paths(inner, (*path, key))
+    elif isinstance(value, list):
+        yield from paths(value[-1], (*path, len(value) - 1))
+
+
+def test_each_part_of_the_wrong_kind_is_named(tmp_path: Path, make_results: MakeResults) -> None:
+    """An empty list is wrong in every place: the report's own lists hold at least one item."""
+    for path in paths(make_results()):
+        if path == ("schema",):
+            continue
+        results: Any = make_results()
+        parent = results
+        for key in path[:-1]:
+            parent = parent[key]
+        parent[path[-1]] = []
+        (tmp_path / "results.json").write_text(json.dumps(results))
+        where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
+        with pytest.raises(InputError, match=f": {re.escape(where)} is missing or of the wrong kind"):
+            load_results(tmp_path)
+
+
+def test_a_missing_part_is_named(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results()
+    del results["clean"]["members"][2]["nll"]
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(InputError, match=r"clean.members\[2\].nll is missing"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("nonsense", ["NaN", "Infinity"])
+def test_numbers_must_be_finite(tmp_path: Path, make_results: MakeResults, nonsense: str) -> None:
+    results = make_results()
+    results["clean"]["ensemble"]["error"] = float(nonsense)
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    with pytest.raises(InputError, match=f"it holds {nonsense}"):
+        load_results(tmp_path)
