@@ -1,0 +1,66 @@
+"""What the command line shows while it works: progress bars and a clean stop on Ctrl-C."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TransferSpeedColumn as SpeedColumn
+
+from counterpoint.train import Progress as TrainingProgress
+from counterpoint.train import Watcher
+
+console = Console()
+
+
+@contextmanager
+def training_bar(title: str, epochs: int) -> Iterator[Watcher]:
+    """A bar over a run's steps with loss, error, images/s and the time left."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TextColumn("{task.fields[figures]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(title, total=None, figures="starting")
+
+        def watch(now: TrainingProgress) -> None:
+            figures = f"loss {now.loss:.3f} error {now.error:.1%} {now.images_a_second:,.0f} images/s"
+            description = f"{title} {now.epoch}/{epochs}"
+            bar.update(task, description=description, completed=now.step, total=now.total_steps, figures=figures)
+
+        yield watch
+
+
+@contextmanager
+def download_bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
+    """A bar over a download's bytes."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), SpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or a termination request sets, so that work can end with a checkpoint; a second one ends it
+    at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            sys.exit(128 + number)
+        stop.set()
+        console.print("stopping after this step; once more ends it at once")
+
+    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
