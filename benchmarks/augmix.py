@@ -1,0 +1,122 @@
+"""AugMix throughput beside a straightforward Pillow version in the same run (severity 3, every image augmented).
+
+    python benchmarks/augmix.py --device cpu
+    python benchmarks/augmix.py --device cuda --images 32768
+
+Ours samples the plan and applies it, all images at once; 32,768 views are 64 steps of 4 × 128. The Pillow version works
+image by image as the AugMix code does, in one process and in one process a core, the results dropped there (the best
+case for Pillow: nothing travels between processes). Each figure is the median over --repeats.
+"""
+
+import argparse
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from counterpoint.augment.augmix import apply_augmix, sample_augmix
+from counterpoint.seeding import Stream
+
+SEVERITY = 3.0
+VIEWS_A_STEP = 4 * 128
+AFFINE, BILINEAR = Image.Transform.AFFINE, Image.Resampling.BILINEAR
+
+
+def pillow_augmix(image_HWC: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.float32]:
+    """AugMix of one image with width 3, depth 1 to 3 and m = 1."""
+
+    def share(most: float) -> float:
+        return float(rng.uniform(0.1, SEVERITY)) * most / 10
+
+    def sign() -> int:
+        return 1 if rng.uniform() > 0.5 else -1
+
+    def transform(image: Image.Image, matrix: tuple[float, ...]) -> Image.Image:
+        return image.transform(image.size, AFFINE, matrix, BILINEAR)
+
+    operations: list[Callable[[Image.Image], Image.Image]] = [
+        ImageOps.autocontrast,
+        ImageOps.equalize,
+        lambda image: ImageOps.posterize(image, 4 - int(share(4))),
+        lambda image: image.rotate(sign() * int(share(30)), BILINEAR),
+        lambda image: ImageOps.solarize(image, 256 - int(share(256))),
+        lambda image: transform(image, (1, sign() * share(0.3), 0, 0, 1, 0)),
+        lambda image: transform(image, (1, 0, 0, sign() * share(0.3), 1, 0)),
+        lambda image: transform(image, (1, 0, sign() * int(share(image.width / 3)), 0, 1, 0)),
+        lambda image: transform(image, (1, 0, 0, 0, 1, sign() * int(share(image.height / 3)))),
+    ]
+    mixed = np.zeros(image_HWC.shape, np.float32)
+    for weight in rng.dirichlet([1, 1, 1]):
+        image = Image.fromarray(image_HWC)
+        for _ in range(rng.integers(1, 4)):
+            image = operations[rng.integers(len(operations))](image)
+        mixed += np.float32(weight / 255) * np.asarray(image, np.float32)
+    return mixed
+
+
+def pillow_augmix_all(images_NHWC: NDArray[np.uint8]) -> None:
+    rng = np.random.default_rng(0)
+    for image_HWC in images_NHWC:
+        pillow_augmix(image_HWC, rng)
+
+
+def images_a_second(work: Callable[[], object], images: int, repeats: int) -> float:
+    work()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return images / median(seconds)
+
+
+def measure_ours(images_NCHW: torch.Tensor, repeats: int) -> float:
+    indices_N = torch.arange(len(images_NCHW), device=images_NCHW.device)
+
+    def work() -> None:
+        apply_augmix(images_NCHW, sample_augmix(indices_N, SEVERITY, Stream(0, "augmix"), p=1))
+        if images_NCHW.is_cuda:
+            torch.cuda.synchronize()
+
+    return images_a_second(work, len(images_NCHW), repeats)
+
+
+def measure_pillow(images_NHWC: NDArray[np.uint8], processes: int, repeats: int) -> float:
+    if processes == 1:
+        return images_a_second(lambda: pillow_augmix_all(images_NHWC), len(images_NHWC), repeats)
+    parts = np.array_split(images_NHWC, processes)
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        return images_a_second(lambda: pool.map(pillow_augmix_all, parts, chunksize=1), len(images_NHWC), repeats)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--images", type=int, default=4096, help="views made at once by ours (Pillow: at most 2,000)")
+    parser.add_argument("--repeats", type=int, default=5)
+    arguments = parser.parse_args()
+
+    generator = torch.Generator().manual_seed(0)
+    images_NCHW = torch.randint(0, 256, (arguments.images, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    images_NHWC = images_NCHW[:2000].permute(0, 2, 3, 1).numpy().copy()
+    cores = len(os.sched_getaffinity(0))
+    on_gpu = arguments.device.startswith("cuda")
+    where = torch.cuda.get_device_name(arguments.device) if on_gpu else f"CPU, {torch.get_num_threads()} threads"
+
+    rates = {"Pillow, 1 process": measure_pillow(images_NHWC, 1, arguments.repeats)}
+    if cores > 1:
+        rates[f"Pillow, {cores} processes"] = measure_pillow(images_NHWC, cores, arguments.repeats)
+    rates[f"counterpoint, {where}"] = measure_ours(images_NCHW.to(arguments.device), arguments.repeats)
+    print(f"{'AugMix, 32 × 32 RGB':40}{'images/s':>12}{'ratio':>8}{'µs per 4×128':>14}")
+    for name, rate in rates.items():
+        print(f"{name:40}{rate:12,.0f}{rate / rates['Pillow, 1 process']:8.1f}{VIEWS_A_STEP / rate * 1e6:14,.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""What augmentation costs beside a training step: flip and crop, AugMix, the adversarial pass.
+
+    python benchmarks/step_share.py --device cuda                  ResNeXt-29, 4 × 128, as in the paper
+    python benchmarks/step_share.py --device cpu --network resnet  a small network, for CPUs
+
+The step is the plain one (forward, backward, SGD) on ready views, compiled on a GPU; its time is the median over
+--steps steps after a warm-up. Views are made for 64 steps at once, as in training, and their time divided by 64.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import median
+
+import torch
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import ImageSet
+from counterpoint.models import build_model
+from counterpoint.optim import make_optimiser
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy
+from counterpoint.steps import Part, Step, TrainState, epoch_steps, update
+from counterpoint.train import make_forward
+
+AT_ONCE = 64
+POLICIES = {
+    "flip and crop": MemberPolicy(),
+    "flip, crop, AugMix (1, 2, 3, 4), p = 0.875": MemberPolicy(augmix=AugMix()),
+    "flip, crop, AugMix (1, 2, 3, 4), p = 1": MemberPolicy(augmix=AugMix(p=1.0)),
+}
+
+
+def milliseconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
+    """The median over repeats, each waited for."""
+    times = []
+    for _ in range(repeats):
+        _wait(device)
+        start = time.perf_counter()
+        work()
+        _wait(device)
+        times.append(1000 * (time.perf_counter() - start))
+    return median(times)
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def random_images(count: int, device: torch.device) -> Part:
+    generator = torch.Generator().manual_seed(0)
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
+    images = ImageSet(pixels, torch.arange(count) % 10, tuple("abcdefghij"))
+    return Part(images, torch.arange(count)).to(device)
+
+
+def time_views(experiment: Experiment, part: Part, repeats: int) -> float:
+    """Milliseconds a step to make the views of 64 steps at once."""
+
+    def make() -> None:
+        next(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
+
+    make()
+    return milliseconds(make, part.numbers_N.device, repeats) / AT_ONCE
+
+
+def time_step(experiment: Experiment, part: Part, repeats: int, compiled: bool | None) -> float:
+    """Milliseconds of one update with its views ready."""
+    device = part.numbers_N.device
+    model = build_model(experiment, 10, 3, seed=0).to(device).train()
+    if device.type == "cuda":
+        model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
+    forward = make_forward(model, experiment.batch_size, device, compiled)
+    steps: list[Step] = list(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
+    for step in steps[:3]:
+        update(state, step, experiment, 1000, forward)
+    turns = iter(steps * repeats)
+    return milliseconds(lambda: update(state, next(turns), experiment, 1000, forward), device, repeats)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--network", choices=("resnext29", "resnet"), default="resnext29")
+    parser.add_argument("--steps", type=int, default=50)
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    torch.backends.cudnn.benchmark = True
+    experiment = Experiment("bench", "cifar10", model=arguments.network)
+    part = random_images(AT_ONCE * experiment.batch_size, device)
+
+    plain = time_step(experiment, part, arguments.steps, None)
+    print(f"{arguments.network}, 4 × 128, on {device}")
+    print(f"{'':48}{'ms a step':>10}{'share of the step':>19}")
+    print(f"{'training step, views ready':48}{plain:10.2f}{1:19.1%}", flush=True)
+    for name, policy in POLICIES.items():
+        taken = time_views(replace(experiment, policy=policy), part, 7)
+        print(f"{name:48}{taken:10.2f}{taken / plain:19.1%}", flush=True)
+    adversarial = replace(experiment, policy=MemberPolicy(adversarial=Adversarial()))
+    extra = time_step(adversarial, part, arguments.steps, None) - plain
+    print(f"{'adversarial pass':48}{extra:10.2f}{extra / plain:19.1%}")
+
+
+if __name__ == "__main__":
+    main()

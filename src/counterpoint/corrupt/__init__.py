@@ -1,0 +1,23 @@
+"""Corrupted test sets: the CIFAR-C corruptions, seeded, for any images. Needs no torch."""
+
+from counterpoint.corrupt.atlas import draw_atlas
+from counterpoint.corrupt.cells import OFFICIAL_ARCHIVES, About, Archive, read_about, read_cell
+from counterpoint.corrupt.frost import FrostSource, frost_source
+from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt
+from counterpoint.corrupt.writer import write_corrupted_set
+
+__all__ = [
+    "CORRUPTIONS",
+    "EXTRA_CORRUPTIONS",
+    "OFFICIAL_ARCHIVES",
+    "SEVERITIES",
+    "About",
+    "Archive",
+    "FrostSource",
+    "corrupt",
+    "draw_atlas",
+    "frost_source",
+    "read_about",
+    "read_cell",
+    "write_corrupted_set",
+]

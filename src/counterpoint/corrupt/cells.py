@@ -1,0 +1,114 @@
+"""A corrupted set on disk, in the official layout, and where it comes from.
+
+One .npy a corruption, uint8 (5 · images, rows, columns, channels), severity 1 first, and labels.npy, the labels five
+times. A set made here also has about.json; the official sets have none.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+
+from counterpoint.corrupt.frost import FrostSource
+from counterpoint.corrupt.pixels import Images
+from counterpoint.corrupt.suite import SEVERITIES, check_cell
+from counterpoint.errors import InputError
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A download of an official set."""
+
+    url: str
+    md5: str
+
+
+OFFICIAL_ARCHIVES = {
+    "CIFAR-10-C": Archive(
+        "https://zenodo.org/records/2535967/files/CIFAR-10-C.tar", "56bf5dcef84df0e2308c6dcbcbbd8499"
+    ),
+    "CIFAR-100-C": Archive(
+        "https://zenodo.org/records/3555552/files/CIFAR-100-C.tar", "11f0ed0f1191edbf9fa23466ae6021d3"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """What about.json says of a set made here; `finished` maps each corruption that is complete to its file's md5."""
+
+    dataset: str
+    images_md5: str
+    seed: int
+    version: str
+    frost: FrostSource
+    finished: dict[str, str] = field(default_factory=dict)
+
+
+def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
+    """The images of one cell, memory-mapped and read-only."""
+    check_cell(name, severity)
+    path = folder / f"{name}.npy"
+    if not path.is_file():
+        raise InputError(f"{path} is missing; make it with `counterpoint corrupt`, or unpack the official set there")
+    try:
+        images = np.lib.format.open_memmap(path, mode="r")
+    except ValueError as error:
+        raise InputError(f"{path} is damaged or cut short ({error}); remove it and make or unpack it again") from error
+    rows = len(SEVERITIES) * n_images
+    if images.dtype != np.uint8 or images.ndim != 4 or len(images) != rows:
+        raise InputError(
+            f"{path} holds {images.dtype} {images.shape}; "
+            f"for {n_images} images it must hold uint8 ({rows}, rows, columns, channels)"
+        )
+    return images[(severity - 1) * n_images : severity * n_images]
+
+
+def read_about(folder: Path) -> About | None:
+    """What the set says of itself; None for an official one, or an empty or missing folder."""
+    path = folder / "about.json"
+    if not path.is_file():
+        return None
+    try:
+        return About(**json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} cannot be understood ({error}); remove the folder, or name another") from error
+
+
+def claim(folder: Path, about: About) -> About:
+    """Make the folder ready for this set, and return what it says if it holds a part of it; another set raises."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = read_about(folder)
+    if found is None:
+        if any(folder.glob("*.npy")):
+            raise InputError(f"{folder} holds .npy files that were not made by counterpoint; name another folder")
+        write_about(folder, about)
+        return about
+    wanted, present = (asdict(replace(side, finished={})) for side in (about, found))
+    different = [f"{key} {present[key]!r}, not {wanted[key]!r}" for key in wanted if wanted[key] != present[key]]
+    if different:
+        raise InputError(f"{folder} holds a set with {'; '.join(different)}; name another folder, or remove this one")
+    return found
+
+
+def write_about(folder: Path, about: About) -> None:
+    with finished_file(folder / "about.json") as temporary:
+        temporary.write_text(json.dumps(asdict(about), indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def finished_file(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its name only when the block has ended well and the disk holds it."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    try:
+        yield temporary
+        with temporary.open("r+b") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,91 @@
+"""Filters over a batch that several corruptions share: Gaussian and motion blur, zoom, bilinear sampling."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from counterpoint.corrupt.pixels import Floats, Images
+
+Indices = NDArray[np.int64]
+
+
+def blur(x_NHWC: Floats, sigma: float, *, mode: str = "nearest", truncate: float = 4.0) -> Floats:
+    """A separable Gaussian over rows and columns; `mode` is SciPy's name for the border."""
+    blurred: Floats = ndimage.gaussian_filter(x_NHWC, (0, sigma, sigma, 0), mode=mode, truncate=truncate)
+    return blurred
+
+
+def blur_along(images_NHWC: Images, degrees_N: Floats, radius: float, sigma: float) -> Images:
+    """ImageMagick's motion blur: a one-sided Gaussian along a line, in whole pixels, the edges repeated.
+
+    It computes in 16 bits, rounding, and its result is floored to 8 bits.
+    """
+    number, height, width, _ = images_NHWC.shape
+    tap_T = np.arange(2 * math.ceil(radius) + 1)
+    weight_T = np.exp(-(tap_T**2) / (2 * sigma**2))
+    weight_T /= weight_T.sum()
+    reach = len(tap_T) - 1
+    right_NT = reach + _steps(tap_T, np.cos(np.deg2rad(degrees_N)))
+    down_NT = reach + _steps(tap_T, np.sin(np.deg2rad(degrees_N)))
+    padded = np.pad(images_NHWC, ((0, 0), (reach, reach), (reach, reach), (0, 0)), mode="edge")
+    shifted_NRRCHW = sliding_window_view(padded, (height, width), axis=(1, 2))
+    image_N = np.arange(number)
+    total_NCHW = np.zeros((number, images_NHWC.shape[3], height, width))
+    for tap in tap_T:
+        total_NCHW += 257 * weight_T[tap] * shifted_NRRCHW[image_N, down_NT[:, tap], right_NT[:, tap]]
+    sixteen_bits = np.floor(total_NCHW + 0.5).astype(np.int64)
+    return (sixteen_bits // 257).astype(np.uint8).transpose(0, 2, 3, 1)
+
+
+def _steps(tap_T: Indices, slope_N: Floats) -> Indices:
+    return np.ceil(tap_T * slope_N[:, None] - 0.5).astype(np.int64)
+
+
+def zoom(x_NHWC: Floats, factor: float) -> Floats:
+    """The centre, enlarged `factor` times to the same size."""
+    return _zoom_axis(_zoom_axis(x_NHWC, 1, factor), 2, factor)
+
+
+def _zoom_axis(x: Floats, axis: int, factor: float) -> Floats:
+    """Crop ceil(length / factor), interpolate linearly between the corners to round(crop · factor), trim to length."""
+    length = x.shape[axis]
+    crop = math.ceil(length / factor)
+    size = round(crop * factor)
+    position = ((size - length) // 2 + np.arange(length)) * ((crop - 1) / (size - 1))
+    lower = np.minimum(position.astype(np.int64), crop - 2)
+    fraction = (position - lower).astype(x.dtype).reshape([-1 if a == axis else 1 for a in range(x.ndim)])
+    first = (length - crop) // 2
+    below, above = x.take(first + lower, axis), x.take(first + lower + 1, axis)
+    return below + fraction * (above - below)
+
+
+def mirror_without_edge(index: Indices, length: int) -> Indices:
+    """Fold any index into 0 … length − 1: … 2 1 | 0 1 2 … ; the edge is not repeated."""
+    return length - 1 - np.abs(length - 1 - index % (2 * length - 2))
+
+
+def mirror_with_edge(index: Indices, length: int) -> Indices:
+    """Fold any index into 0 … length − 1: … 1 0 | 0 1 2 … ; the edge is repeated."""
+    folded = index % (2 * length)
+    return np.minimum(folded, 2 * length - 1 - folded)
+
+
+def sample_bilinear(
+    x_NHWC: Floats, row_NHW: Floats, column_NHW: Floats, fold: Callable[[Indices, int], Indices]
+) -> Floats:
+    """The image at fractional positions; `fold` says what lies beyond its border."""
+    number, height, width, channels = x_NHWC.shape
+    pixels = x_NHWC.reshape(-1, channels)
+    top, left = (np.floor(p).astype(np.int64) for p in (row_NHW, column_NHW))
+    down, right = (row_NHW - top)[..., None], (column_NHW - left)[..., None]
+    first_N11 = (np.arange(number) * height * width)[:, None, None]
+    rows = [first_N11 + width * fold(top + step, height) for step in (0, 1)]
+    columns = [fold(left + step, width) for step in (0, 1)]
+    above, below = (
+        (1 - right) * pixels.take(row + columns[0], 0) + right * pixels.take(row + columns[1], 0) for row in rows
+    )
+    return (1 - down) * above + down * below

@@ -1,0 +1,77 @@
+"""Frost to lay over images: the original photographs where they are at hand, otherwise a texture made here.
+
+The photographs (Apache-2.0, github.com/hendrycks/robustness) are not part of this project. They are looked for in the
+folder that is named, else in `frost/` of the data folder, else in an installed `imagecorruptions` wheel.
+"""
+
+import importlib.util
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+from scipy import ndimage
+
+from counterpoint.corrupt.frost_texture import frost_textures
+from counterpoint.corrupt.pixels import Floats
+from counterpoint.errors import InputError
+
+FrostSource = Literal["photographs", "texture"]
+
+# The original lists six photographs but draws from the first five; 2 and 3 are the same picture.
+_PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+_SCALE = 0.2  # of a photograph for 32-pixel images
+
+
+def frost_source(frost_dir: Path | None = None) -> FrostSource:
+    """What `corrupt(…, "frost", …, frost_dir=frost_dir)` lays over the images; results should record it."""
+    return "texture" if _photograph_folder(frost_dir) is None else "photographs"
+
+
+def frost_pictures(frost_dir: Path | None, height: int, width: int) -> tuple[Floats, ...]:
+    """The pictures (rows, columns, RGB, in [0, 1]) in the scale that suits images of this size."""
+    return _scaled_pictures(_photograph_folder(frost_dir), height, width)
+
+
+def _photograph_folder(frost_dir: Path | None) -> Path | None:
+    if frost_dir is not None:
+        if not _holds_photographs(frost_dir):
+            raise InputError(f"frost_dir {str(frost_dir)!r} does not hold the photographs {', '.join(_PHOTOGRAPHS)}")
+        return frost_dir
+    return next(filter(_holds_photographs, _usual_folders()), None)
+
+
+def _usual_folders() -> list[Path]:
+    folders = [Path(root, "frost")] if (root := os.environ.get("COUNTERPOINT_DATA")) else []
+    wheel = importlib.util.find_spec("imagecorruptions")
+    return folders + [Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or []]
+
+
+def _holds_photographs(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in _PHOTOGRAPHS)
+
+
+@lru_cache(maxsize=4)
+def _scaled_pictures(folder: Path | None, height: int, width: int) -> tuple[Floats, ...]:
+    full = frost_textures() if folder is None else _photographs(folder)
+    return tuple(_scaled(picture, height, width) for picture in full)
+
+
+def _photographs(folder: Path) -> list[Floats]:
+    pictures: list[Floats] = []
+    for name in _PHOTOGRAPHS:
+        with Image.open(folder / name) as image:
+            pictures.append(np.asarray(image.convert("RGB")) / 255.0)
+    return pictures
+
+
+def _scaled(picture: Floats, height: int, width: int) -> Floats:
+    """Bilinear without antialiasing, as in the original; enlarged where the image would not fit into it."""
+    rows, columns, _ = picture.shape
+    scale = max(_SCALE * min(height, width) / 32, (height + 1) / rows, (width + 1) / columns)
+    row, column = (np.arange(round(size * scale)) + 0.5 for size in (rows, columns))
+    places = np.meshgrid(row / scale - 0.5, column / scale - 0.5, indexing="ij")
+    channels = [ndimage.map_coordinates(picture[..., c], places, order=1, mode="nearest") for c in range(3)]
+    return np.stack(channels, axis=-1)

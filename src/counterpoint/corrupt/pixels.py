@@ -1,0 +1,56 @@
+"""The words all corruptions share: 8-bit images, their values in [0, 1], lengths that scale with the image.
+
+Shape suffixes in this package: N images, H rows, W columns, C channels.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Images = NDArray[np.uint8]
+Floats = NDArray[np.floating]
+
+_REFERENCE_SIDE = 32
+_LUMA = np.array([0.299, 0.587, 0.114])
+
+
+def to_unit(images_NHWC: Images) -> Floats:
+    """The values in [0, 1]."""
+    return images_NHWC / 255.0
+
+
+def to_bytes(x: Floats) -> Images:
+    """Clipped to [0, 1] and truncated, not rounded, to 8 bits: what the official files hold."""
+    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
+
+
+def length_scale(images_NHWC: Images) -> float:
+    """Pixels here for a pixel of a 32-pixel image; the shorter side counts, so a square and its widening agree."""
+    return min(images_NHWC.shape[1:3]) / _REFERENCE_SIDE
+
+
+def reference_shape(images_NHWC: Images) -> tuple[int, int]:
+    """The rows and columns of these images if their shorter side had 32 pixels."""
+    scale = length_scale(images_NHWC)
+    return round(images_NHWC.shape[1] / scale), round(images_NHWC.shape[2] / scale)
+
+
+def resized(layer_NHW: Floats, height: int, width: int) -> Floats:
+    """A layer made in the reference shape, in the size of the images, bilinearly."""
+    if layer_NHW.shape[1:] == (height, width):
+        return layer_NHW
+    pictures = [
+        Image.fromarray(layer).resize((width, height), Image.Resampling.BILINEAR)
+        for layer in layer_NHW.astype(np.float32)
+    ]
+    return np.stack([np.asarray(picture, dtype=np.float64) for picture in pictures])
+
+
+def luminance(x_C: Floats) -> Floats:
+    """One grey channel, the channel axis kept; a grey image is its own."""
+    return x_C if x_C.shape[-1] == 1 else (x_C * _LUMA).sum(-1, keepdims=True)
+
+
+def as_channels(rgb_C: Floats, channels: int) -> Floats:
+    """Red, green and blue for a colour image, their luminance for a grey one."""
+    return rgb_C if channels == 3 else luminance(rgb_C)

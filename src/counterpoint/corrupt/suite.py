@@ -1,0 +1,110 @@
+"""One function for all corruptions, their names, and the check of what it is given."""
+
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoint.corrupt import blur, digital, noise, weather
+from counterpoint.corrupt.draws import Draws
+from counterpoint.corrupt.frost import frost_pictures
+from counterpoint.corrupt.pixels import Images
+from counterpoint.corrupt.spatter import spatter
+from counterpoint.errors import InputError, unknown
+
+SEVERITIES = (1, 2, 3, 4, 5)
+
+_FUNCTIONS: dict[str, Callable[..., Images]] = {
+    "gaussian_noise": noise.gaussian_noise,
+    "shot_noise": noise.shot_noise,
+    "impulse_noise": noise.impulse_noise,
+    "defocus_blur": blur.defocus_blur,
+    "glass_blur": blur.glass_blur,
+    "motion_blur": blur.motion_blur,
+    "zoom_blur": blur.zoom_blur,
+    "snow": weather.snow,
+    "frost": weather.frost,
+    "fog": weather.fog,
+    "brightness": digital.brightness,
+    "contrast": digital.contrast,
+    "elastic_transform": digital.elastic_transform,
+    "pixelate": digital.pixelate,
+    "jpeg_compression": digital.jpeg_compression,
+    "speckle_noise": noise.speckle_noise,
+    "gaussian_blur": blur.gaussian_blur,
+    "spatter": spatter,
+    "saturate": digital.saturate,
+}
+CORRUPTIONS = tuple(_FUNCTIONS)[:15]
+EXTRA_CORRUPTIONS = tuple(_FUNCTIONS)[15:]
+
+_SMALLEST_SIDE = 8
+# Temporary arrays of 512 KB: much larger ones leave the cache, and the C library may hand them back to the system after
+# each use, and then the page faults cost more than the arithmetic.
+_VALUES_A_PIECE = 1 << 16
+
+
+def corrupt(
+    images_NHWC: Images, name: str, severity: int, seed: int = 0, start: int = 0, *, frost_dir: Path | None = None
+) -> Images:
+    """The images under one corruption, as uint8 NHWC.
+
+    The result for an image depends only on its pixels and (seed, name, severity, its index); `start` is the index of
+    the first image, so that a set can be made in pieces. Images may be grey (one channel) and of any size from 8×8;
+    lengths in pixels scale with the shorter side. `frost_dir` is the folder of the photographs, see `frost_source`.
+    """
+    check_cell(name, severity)
+    check_images(images_NHWC)
+    check_count("seed", seed)
+    check_count("start", start)
+    arguments: dict[str, Any] = {key: values[severity - 1] for key, values in _constants()[name].items()}
+    if name == "frost":
+        arguments["pictures"] = frost_pictures(frost_dir, *images_NHWC.shape[1:3])
+    corrupted = np.empty(images_NHWC.shape, np.uint8)
+    for piece in _pieces(images_NHWC):
+        draws = Draws(seed, name, severity, start=start + piece.start, count=piece.stop - piece.start)
+        corrupted[piece] = _FUNCTIONS[name](images_NHWC[piece], draws, **arguments)
+    return corrupted
+
+
+def check_cell(name: str, severity: int) -> None:
+    """Raise unless there is such a corruption and such a severity."""
+    if name not in _FUNCTIONS:
+        raise unknown("corruption", name, _FUNCTIONS)
+    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or severity not in SEVERITIES:
+        raise InputError(f"severity is {severity!r}; it must be an integer from 1 to 5")
+
+
+def check_images(images_NHWC: Images) -> None:
+    """Raise unless these are 8-bit images, at least one, grey or RGB."""
+    if not isinstance(images_NHWC, np.ndarray) or images_NHWC.dtype != np.uint8:
+        kind = getattr(images_NHWC, "dtype", type(images_NHWC).__name__)
+        raise InputError(f"images are {kind}; a NumPy array of uint8 values from 0 to 255 is needed")
+    shape = images_NHWC.shape
+    if len(shape) != 4 or shape[3] not in (1, 3):
+        raise InputError(f"images have the shape {shape}; it must be (images, rows, columns, 1 or 3 channels)")
+    if shape[0] == 0:
+        raise InputError(f"the batch of images is empty (shape {shape}); give at least one")
+    if min(shape[1:3]) < _SMALLEST_SIDE:
+        raise InputError(f"images are {shape[1]}×{shape[2]} pixels; both sides must be {_SMALLEST_SIDE} or more")
+
+
+def check_count(name: str, value: int) -> None:
+    """Raise unless the value is an integer, 0 or more."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+        raise InputError(f"{name} is {value!r}; it must be an integer, 0 or more")
+
+
+@cache
+def _constants() -> dict[str, dict[str, list[Any]]]:
+    return tomllib.loads(files("counterpoint.corrupt").joinpath("constants.toml").read_text(encoding="utf-8"))
+
+
+def _pieces(images_NHWC: Images) -> Iterator[slice]:
+    step = max(1, _VALUES_A_PIECE // images_NHWC[0].size)
+    for first in range(0, len(images_NHWC), step):
+        yield slice(first, min(first + step, len(images_NHWC)))

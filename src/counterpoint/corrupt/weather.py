@@ -1,0 +1,94 @@
+"""Weather: snow, frost, fog."""
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from counterpoint.corrupt.draws import Draws
+from counterpoint.corrupt.filters import blur_along, zoom
+from counterpoint.corrupt.pixels import (
+    Floats,
+    Images,
+    as_channels,
+    luminance,
+    reference_shape,
+    resized,
+    to_bytes,
+    to_unit,
+)
+
+
+def snow(
+    images_NHWC: Images,
+    draws: Draws,
+    *,
+    mean: float,
+    sd: float,
+    flake_zoom: float,
+    threshold: float,
+    blur_radius: float,
+    blur_sigma: float,
+    blend: float,
+) -> Images:
+    """Falling flakes and the same flakes turned by 180°, over a whitened image."""
+    _, height, width, _ = images_NHWC.shape
+    noise = draws.normal("flakes", *reference_shape(images_NHWC), 1, mean=mean, sd=sd)
+    flakes_NHW1 = zoom(noise, flake_zoom)
+    flakes_NHW1[flakes_NHW1 < threshold] = 0
+    degrees_N = draws.uniform("angle", low=-135, high=-45)
+    fallen_NHW1 = blur_along(to_bytes(flakes_NHW1), degrees_N, blur_radius, blur_sigma)
+    snow_NHW1 = resized(to_unit(fallen_NHW1)[..., 0], height, width)[..., None]
+    x_NHWC = to_unit(images_NHWC)
+    whitened = np.maximum(x_NHWC, 1.5 * luminance(x_NHWC) + 0.5)
+    return to_bytes(blend * x_NHWC + (1 - blend) * whitened + snow_NHW1 + snow_NHW1[:, ::-1, ::-1])
+
+
+def frost(
+    images_NHWC: Images, draws: Draws, *, image_weight: float, frost_weight: float, pictures: tuple[Floats, ...]
+) -> Images:
+    """Each image under its own crop of one of the pictures (rows, columns, RGB; all larger than the images)."""
+    _, height, width, channels = images_NHWC.shape
+    picture_N = draws.integers("picture", high=len(pictures))
+    corner_N2 = draws.uniform("corner", 2)
+    x_NHWC = image_weight * to_unit(images_NHWC)
+    for number, picture in enumerate(pictures):
+        (chosen,) = np.nonzero(picture_N == number)
+        windows = sliding_window_view(as_channels(picture, channels), (height, width), axis=(0, 1))
+        # The last corner is never drawn, as in the original.
+        top, left = (corner_N2[chosen] * (np.array(picture.shape[:2]) - (height, width))).astype(np.int64).T
+        x_NHWC[chosen] += frost_weight * windows[top, left].transpose(0, 2, 3, 1)
+    return to_bytes(x_NHWC)
+
+
+def fog(images_NHWC: Images, draws: Draws, *, amplitude: float, wibble_decay: float) -> Images:
+    """Add a plasma fractal, then scale: the image's maximum under the thickest fog stays where it was."""
+    _, height, width, _ = images_NHWC.shape
+    x_NHWC = to_unit(images_NHWC)
+    highest_N111 = x_NHWC.max(axis=(1, 2, 3), keepdims=True)
+    size = 1 << (max(height, width) - 1).bit_length()
+    plasma_NHW = _plasma(draws, size, wibble_decay)[:, :height, :width]
+    foggy = x_NHWC + amplitude * plasma_NHW[..., None]
+    return to_bytes(foggy * highest_N111 / (highest_N111 + amplitude))
+
+
+def _plasma(draws: Draws, size: int, wibble_decay: float) -> Floats:
+    """Diamond-square on a map that wraps around: each new point is the mean of four neighbours plus noise.
+
+    The noise is wibble · U(−wibble, wibble), quadratic in wibble as in the original. The result spans [0, 1].
+    """
+    map_NSS = np.zeros((draws.count, size, size))
+    wibble, step = 100.0, size
+    while step >= 2:
+        half = step // 2
+        points = size // step
+        noise = wibble * draws.uniform(f"wibble {step}", 3, points, points, low=-wibble, high=wibble)
+        corner = map_NSS[:, ::step, ::step]
+        pair = corner + np.roll(corner, -1, axis=1)
+        middle = (pair + np.roll(pair, -1, axis=2)) / 4 + noise[:, 0]
+        map_NSS[:, half::step, half::step] = middle
+        for axis, down, right, wobble in ((1, 0, half, noise[:, 1]), (2, half, 0, noise[:, 2])):
+            across = corner + np.roll(corner, -1, axis=3 - axis)
+            along = middle + np.roll(middle, 1, axis=axis)
+            map_NSS[:, down::step, right::step] = (across + along) / 4 + wobble
+        wibble, step = wibble / wibble_decay, half
+    map_NSS -= map_NSS.min(axis=(1, 2), keepdims=True)
+    return map_NSS / map_NSS.max(axis=(1, 2), keepdims=True)

@@ -1,0 +1,138 @@
+"""Writing a whole corrupted set: in parallel, and going on where an interrupted run stopped."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterpoint import __version__
+from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, write_about
+from counterpoint.corrupt.frost import frost_source
+from counterpoint.corrupt.pixels import Images
+from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, check_cell, check_count, check_images, corrupt
+from counterpoint.errors import InputError
+
+Progress = Callable[[str, int, int], None]
+
+_BYTES_A_PIECE = 1 << 21
+_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def write_corrupted_set(
+    images_NHWC: Images,
+    labels_N: NDArray[np.integer],
+    out_dir: Path,
+    *,
+    dataset: str,
+    names: Sequence[str] = CORRUPTIONS,
+    seed: int = 0,
+    workers: int | None = None,
+    frost_dir: Path | None = None,
+    progress: Progress = lambda _name, _done, _total: None,
+) -> None:
+    """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
+
+    `workers` processes are started (default: one a CPU; 1 works in this process), so a script that calls this needs
+    the usual `if __name__ == "__main__":`. `progress(name, done, total)` counts the images written, all corruptions
+    together.
+    """
+    _check(images_NHWC, labels_N, names, seed, workers)
+    images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
+    about = claim(out_dir, About(dataset, images_md5, seed, __version__, frost_source(frost_dir)))
+    with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
+        np.save(file, np.tile(labels_N, len(SEVERITIES)))
+    unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
+    done, total = 0, len(unfinished) * len(SEVERITIES) * len(images_NHWC)
+    with _parallel_map(workers or os.cpu_count() or 1) as parallel_map:
+        for name in unfinished:
+            with finished_file(out_dir / f"{name}.npy") as temporary:
+                for written in parallel_map(_write_piece, _pieces(images_NHWC, temporary, name, seed, frost_dir)):
+                    done += written
+                    progress(name, done, total)
+                with temporary.open("rb") as file:
+                    md5 = hashlib.file_digest(file, "md5").hexdigest()
+            about = replace(about, finished=about.finished | {name: md5})
+            write_about(out_dir, about)
+
+
+def _check(
+    images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[str], seed: int, workers: int | None
+) -> None:
+    check_images(images_NHWC)
+    check_count("seed", seed)
+    for name in names:
+        check_cell(name, SEVERITIES[0])
+    if labels_N.shape != (len(images_NHWC),):
+        raise InputError(f"labels have the shape {labels_N.shape}; there are {len(images_NHWC)} images")
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}; it must be 1 or more")
+
+
+def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:
+    if name not in about.finished or not (folder / f"{name}.npy").is_file():
+        return False
+    read_cell(folder, name, SEVERITIES[0], n_images)
+    return True
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Consecutive images of one cell, and where they go; counted from the end of the file, past its header."""
+
+    images_NHWC: Images
+    path: Path
+    name: str
+    severity: int
+    seed: int
+    start: int
+    bytes_from_end: int
+    frost_dir: Path | None
+
+
+def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: Path | None) -> Iterator[_Piece]:
+    """Create the file and say what is to be written to it."""
+    number, image_bytes = len(images_NHWC), images_NHWC[0].nbytes
+    rows = len(SEVERITIES) * number
+    np.lib.format.open_memmap(path, "w+", np.uint8, (rows, *images_NHWC.shape[1:]))
+    step = max(1, _BYTES_A_PIECE // image_bytes)
+    for severity in SEVERITIES:
+        for start in range(0, number, step):
+            place = ((severity - 1) * number + start - rows) * image_bytes
+            yield _Piece(images_NHWC[start : start + step], path, name, severity, seed, start, place, frost_dir)
+
+
+def _write_piece(piece: _Piece) -> int:
+    corrupted = corrupt(
+        piece.images_NHWC, piece.name, piece.severity, piece.seed, piece.start, frost_dir=piece.frost_dir
+    )
+    with piece.path.open("r+b") as file:
+        file.seek(piece.bytes_from_end, os.SEEK_END)
+        file.write(corrupted.data)
+    return len(corrupted)
+
+
+@contextmanager
+def _parallel_map(workers: int) -> Iterator[Callable[[Callable[[Any], int], Iterable[Any]], Iterable[int]]]:
+    """`map` over processes of one thread each, in order. They are spawned: a fork beside torch's threads may hang."""
+    if workers == 1:
+        yield map
+        return
+    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
+    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
+    try:
+        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+            yield pool.map
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

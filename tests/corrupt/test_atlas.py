@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt, draw_atlas
+from counterpoint.corrupt.atlas import _column_left, _row_top
+from counterpoint.errors import InputError
+
+Images = NDArray[np.uint8]
+
+
+def test_every_cell_is_where_it_belongs(tmp_path: Path, made_up: Images) -> None:
+    draw_atlas(made_up[0], tmp_path / "atlas.png", seed=2)
+    sheet = np.asarray(Image.open(tmp_path / "atlas.png"))
+    for row, name in enumerate(CORRUPTIONS + EXTRA_CORRUPTIONS):
+        cells = [made_up[:1], *(corrupt(made_up[:1], name, severity, 2) for severity in SEVERITIES)]
+        for column, cell in enumerate(cells):
+            top, left = _row_top(row), _column_left(column)
+            assert np.array_equal(sheet[top : top + 96, left : left + 96], cell[0].repeat(3, axis=0).repeat(3, axis=1))
+    assert np.all(sheet[:, -20:] == 255)
+    assert np.any(sheet[:, :200] < 255)
+
+
+@pytest.mark.parametrize("shape", [(8, 8, 1), (20, 40, 3), (200, 120, 3)])
+def test_any_size_fits(tmp_path: Path, shape: tuple[int, int, int]) -> None:
+    image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+    draw_atlas(image, tmp_path / "atlas.png")
+    with Image.open(tmp_path / "atlas.png") as sheet:
+        assert sheet.size == (816, 2020)
+
+
+def test_an_image_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="uint8"):
+        draw_atlas(np.zeros((32, 32, 3)), tmp_path / "atlas.png")  # type: ignore[arg-type]
+    assert not (tmp_path / "atlas.png").exists()

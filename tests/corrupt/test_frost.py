@@ -1,0 +1,82 @@
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from counterpoint.corrupt import corrupt, frost_source
+from counterpoint.corrupt.frost import frost_pictures
+from counterpoint.errors import InputError
+
+NAMES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five flat pictures of 200 × 300 pixels, their grey levels 40, 80, … 200."""
+    path = tmp_path / "frost"
+    path.mkdir()
+    for level, name in enumerate(NAMES, start=1):
+        Image.new("RGB", (300, 200), (40 * level,) * 3).save(path / name)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No photographs but those a test puts somewhere."""
+    monkeypatch.delenv("COUNTERPOINT_DATA", raising=False)
+    monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p, "imagecorruptions").exists()])
+
+
+def test_without_photographs_the_texture_is_used() -> None:
+    assert frost_source() == "texture"
+    pictures = frost_pictures(None, 32, 32)
+    assert len(pictures) == len(NAMES)
+    assert all(picture.min() >= 0 and picture.max() <= 1 for picture in pictures)
+    mean = np.mean([picture.mean(axis=(0, 1)) for picture in pictures], axis=0)
+    assert mean == pytest.approx([0.572, 0.655, 0.702], abs=0.02)  # the photographs' mean colour
+
+
+def test_photographs_are_found_in_the_data_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
+    assert frost_source() == "photographs"
+
+
+def test_photographs_are_found_in_an_installed_wheel_that_is_not_imported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = folder.parent / "imagecorruptions"
+    shutil.copytree(folder, package / "frost")
+    (package / "__init__.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    assert frost_source() == "photographs"
+
+
+def test_all_five_named_photographs_are_used_evenly(folder: Path) -> None:
+    assert frost_source(folder) == "photographs"
+    black = np.zeros((1000, 32, 32, 1), np.uint8)
+    levels = np.round(corrupt(black, "frost", 3, frost_dir=folder)[:, 0, 0, 0] / 0.4 / 40)
+    assert np.bincount(levels.astype(int), minlength=6)[1:] == pytest.approx(200, rel=0.25)
+
+
+def test_an_incomplete_folder_that_was_named_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "frost4.jpg").unlink()
+    with pytest.raises(InputError, match=r"does not hold the photographs frost1\.png"):
+        frost_source(folder)
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
+    assert frost_source() == "texture"
+
+
+def test_photographs_are_scaled_by_a_fifth_without_antialiasing(photographs: Path) -> None:
+    with Image.open(photographs / "frost5.jpg") as image:
+        full = np.asarray(image.convert("RGB")) / 255
+    assert np.allclose(frost_pictures(photographs, 32, 32)[4], full[2::5, 2::5], atol=1e-9)
+
+
+@pytest.mark.parametrize(("height", "width"), [(64, 64), (8, 8), (32, 400), (300, 20)])
+def test_every_picture_is_larger_than_the_images(height: int, width: int, folder: Path) -> None:
+    for picture in frost_pictures(folder, height, width):
+        assert picture.shape[0] > height
+        assert picture.shape[1] > width

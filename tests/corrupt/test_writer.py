@@ -1,0 +1,126 @@
+import hashlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from counterpoint import __version__
+from counterpoint.corrupt import corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
+from counterpoint.errors import InputError
+
+Images = NDArray[np.uint8]
+
+NAMES = ("gaussian_noise", "frost", "contrast")
+LABELS = np.array([3, 1, 4, 1, 5, 9], np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four images a piece, so that six images are two pieces."""
+    monkeypatch.setattr(writer, "_BYTES_A_PIECE", 4 * 32 * 32 * 3)
+
+
+def write(images: Images, folder: Path, **options: object) -> None:
+    arguments = {"dataset": "made up", "names": NAMES, "seed": 5, "workers": 1} | options
+    write_corrupted_set(images, LABELS, folder, **arguments)  # type: ignore[arg-type]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_the_layout_is_the_official_one(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path)
+    assert set(contents(tmp_path)) == {"about.json", "labels.npy", *(f"{name}.npy" for name in NAMES)}
+    assert np.array_equal(np.load(tmp_path / "labels.npy"), np.concatenate([LABELS] * 5))
+    for name in NAMES:
+        whole = np.load(tmp_path / f"{name}.npy")
+        assert whole.shape == (30, 32, 32, 3)
+        assert whole.dtype == np.uint8
+        for severity in range(1, 6):
+            expected = corrupt(made_up, name, severity, seed=5)
+            assert np.array_equal(whole[6 * (severity - 1) : 6 * severity], expected)
+            assert np.array_equal(read_cell(tmp_path, name, severity, 6), expected)
+
+
+def test_about_says_where_the_set_comes_from(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path)
+    about = read_about(tmp_path)
+    assert about is not None
+    assert (about.dataset, about.seed, about.version) == ("made up", 5, __version__)
+    assert about.frost == frost_source()
+    assert about.images_md5 == hashlib.md5(made_up.tobytes()).hexdigest()
+    files = contents(tmp_path)
+    assert about.finished == {name: hashlib.md5(files[f"{name}.npy"]).hexdigest() for name in NAMES}
+
+
+def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path, made_up: Images) -> None:
+    threads = os.environ.get("OMP_NUM_THREADS")
+    write(made_up, tmp_path / "one")
+    write(made_up, tmp_path / "two", workers=2)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert os.environ.get("OMP_NUM_THREADS") == threads
+
+
+def test_progress_counts_to_the_end(tmp_path: Path, made_up: Images) -> None:
+    calls: list[tuple[str, int, int]] = []
+    write(made_up, tmp_path, names=NAMES[:2], progress=lambda *call: calls.append(call))
+    assert [done for _, done, _ in calls] == [6 * cell + piece for cell in range(10) for piece in (4, 6)]
+    assert {total for _, _, total in calls} == {60}
+    assert [name for name, _, _ in calls] == ["gaussian_noise"] * 10 + ["frost"] * 10
+
+
+def test_an_interrupted_run_is_continued(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path / "straight")
+
+    def interrupt(name: str, done: int, _total: int) -> None:
+        if name == "frost" and done > 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(made_up, tmp_path / "broken", progress=interrupt)
+    assert set(contents(tmp_path / "broken")) == {"about.json", "labels.npy", "gaussian_noise.npy"}
+    kept = (tmp_path / "broken" / "gaussian_noise.npy").stat().st_mtime_ns
+    names: set[str] = set()
+    write(made_up, tmp_path / "broken", progress=lambda name, _done, _total: names.add(name))
+    assert names == {"frost", "contrast"}
+    assert (tmp_path / "broken" / "gaussian_noise.npy").stat().st_mtime_ns == kept
+    assert contents(tmp_path / "broken") == contents(tmp_path / "straight")
+
+
+def test_a_file_that_was_removed_or_never_declared_finished_is_made_again(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path)
+    before = contents(tmp_path)
+    (tmp_path / "frost.npy").unlink()
+    write(made_up, tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_another_seed_or_other_images_are_refused(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match="holds a set with seed 5, not 6"):
+        write(made_up, tmp_path, seed=6)
+    with pytest.raises(InputError, match="holds a set with images_md5"):
+        write(made_up[::-1], tmp_path)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ("fogg",)}, "did you mean 'fog'"),
+        ({"workers": 0}, "workers is 0; it must be 1 or more"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_wrong_input_leaves_nothing_behind(
+    tmp_path: Path, made_up: Images, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        write(made_up, tmp_path / "set", **options)
+    with pytest.raises(InputError, match=r"labels have the shape \(6,\); there are 5 images"):
+        write(made_up[:5], tmp_path / "set")
+    assert not (tmp_path / "set").exists()
