@@ -160,31 +160,44 @@ def train(
 
 
 @app.command()
-def evaluate(run: RunArgument, root: DataOption = None, device: DeviceOption = "auto") -> None:
-    """Compute a finished run's error, scores and calibration, for the ensemble and each member, into results.json."""
-    from counterpoint.data import load
-    from counterpoint.evaluate import evaluate
+def evaluate(
+    run: RunArgument,
+    cell_images: Annotated[
+        int | None, typer.Option(min=1, help="Use the first N images of each corrupted cell.", show_default="all")
+    ] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Compute the figures again from the saved logits; needs no network.")
+    ] = False,
+    root: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Compute a finished run's error, scores and calibration, clean and under 15 corruptions, into results.json.
+
+    The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
+    """
+    from counterpoint.evaluate import evaluate_run
     from counterpoint.runs import load_run
 
-    loaded = load_run(run)
-    results = evaluate(loaded, load(loaded.experiment.dataset, root), device=device)
+    results = evaluate_run(load_run(run), root, device=device, cell_images=cell_images, recompute=recompute)
     console.print(_summary(results))
     console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)
 
 
+_SHOWN = ("error", "ece_width15", "ece_rms_width15")
+
+
 def _summary(results: dict) -> Table:
     """The ensemble's and its members' figures in percent."""
-    where, clean = results["evaluated_on"], results["clean"]
-    title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images"
+    where, clean, shifted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
+    title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images, and on -C"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for heading in ("", "error %", "NLL", "ECE %", "ECE-rms %"):
+    for heading in ("", "error %", "ECE %", "ECE-rms %", "-C error %", "-C ECE %", "-C ECE-rms %"):
         table.add_column(heading, justify="right" if heading else "left")
-    rows = [("ensemble" if len(clean["members"]) > 1 else "network", clean["ensemble"])]
-    if len(clean["members"]) > 1:
-        rows += [(f"member {i}", figures) for i, figures in enumerate(clean["members"])]
-    for name, figures in rows:
-        percents = [f"{100 * figures[key]:.2f}" for key in ("error", "ece_width15", "ece_rms_width15")]
-        table.add_row(name, percents[0], f"{figures['nll']:.4f}", *percents[1:])
+    rows = [("ensemble", clean["ensemble"], shifted["ensemble"])]
+    rows += [(f"member {i}", *both) for i, both in enumerate(zip(clean["members"], shifted["members"], strict=True), 1)]
+    for name, *both in rows if len(rows) > 2 else [("network", *rows[0][1:])]:
+        figures = (both[0], both[1]["by-corruption"])
+        table.add_row(name, *(f"{100 * f[key]:.2f}" for f in figures for key in _SHOWN))
     return table
 
 

@@ -1,42 +1,30 @@
-"""Evaluate a finished run: its members' logits into the run folder, its figures into results.json."""
+"""A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
 import io
-import time
-from pathlib import Path
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 import counterpoint
 from counterpoint import config
-from counterpoint.augment.standard import normalise, to_unit
-from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.environment import command_line, describe_environment, now
-from counterpoint.errors import InputError
+from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
+from counterpoint.environment import command_line, now
 from counterpoint.files import write_atomically, write_json
-from counterpoint.metrics import summarise
-from counterpoint.models import build_model
-from counterpoint.nn import Ensemble
+from counterpoint.logits import read_about, read_logits
+from counterpoint.metrics import ImageScores, aggregate, image_scores, summarise
 from counterpoint.runs import Run
-from counterpoint.steps import split_training_images, steps_an_epoch
-from counterpoint.train import choose_device
 
 SCHEMA = 1
 
 
-def evaluate(run: Run, data: DataSet, *, device: str = "auto", batch_size: int = 500) -> dict[str, Any]:
-    """The run's figures on its clean set, also written to results.json; the logits stay in logits/clean.npy."""
-    started = time.monotonic()
-    where = choose_device(device)
-    part, images = evaluation_images(run, data)
-    model = load_model(run, data, where)
-    logits_MNK = member_logits(model, images.to(where), batch_size)
-    labels_N = images.labels_N.numpy()
-    _save_array(run.folder / "logits" / "clean.npy", logits_MNK)
-    _save_array(run.folder / "logits" / "labels.npy", labels_N)
-    environment = describe_environment(where)
+def write_results(run: Run, *, environment: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Compute every figure and write results.json and scores.npz; `environment` and `seconds` are the evaluation's."""
+    about = read_about(run)
+    clean_MNK, labels_N = softmax(read_logits(run, "clean")), read_logits(run, "labels")
+    clean_scores = image_scores(clean_MNK.mean(axis=0), labels_N)
+    corrupted, cell_scores = _corrupted(run)
+    _write_scores(run, {"clean": clean_scores} | cell_scores)
     results = {
         "schema": SCHEMA,
         "counterpoint": counterpoint.__version__,
@@ -46,76 +34,63 @@ def evaluate(run: Run, data: DataSet, *, device: str = "auto", batch_size: int =
         "evaluation": {
             "command": command_line(),
             "finished": now(),
-            "seconds": round(time.monotonic() - started, 3),
-            "precision": "fp32 activations, TF32 convolutions" if where.type == "cuda" else "fp32",
+            "seconds": round(seconds, 3),
+            "precision": about["precision"],
             **{key: environment[key] for key in ("device", "commit", "versions")},
         },
-        "evaluated_on": {"dataset": run.experiment.dataset, "part": part, "images": len(images)},
-        "clean": summarise(softmax(logits_MNK), labels_N),
+        "evaluated_on": about["clean"],
+        "clean": summarise(clean_MNK, labels_N),
+        "corrupted": about["corrupted"] | corrupted,
     }
     write_json(run.folder / "results.json", results)
     return results
 
 
-def evaluation_images(run: Run, data: DataSet) -> tuple[str, ImageSet]:
-    """The held-out training images of a run on the split, the test set of a run on everything (SPEC D14)."""
-    if run.experiment.train_on == "split":
-        return "validation", split_training_images(data, run.experiment)[1].images
-    return "test", data.test
-
-
-def load_model(run: Run, data: DataSet, device: torch.device) -> Ensemble:
-    """The model of a finished run, in evaluation mode."""
-    total = _total_steps(run, data)
-    checkpoint = run.latest()
-    if checkpoint is None or checkpoint.step < total:
-        done = 0 if checkpoint is None else checkpoint.step
-        raise InputError(
-            f"{run.folder} is not finished: {done} of {total} steps are done; "
-            f"go on with `counterpoint train {run.experiment.name} --out {run.folder}` and its other options"
-        )
-    model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
-    prefix = "model."
-    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
-    return model.to(device).eval()
-
-
-def _total_steps(run: Run, data: DataSet) -> int:
-    part, _ = split_training_images(data, run.experiment)
-    return run.experiment.epochs * steps_an_epoch(run.experiment, len(part))
-
-
-@torch.inference_mode()
-def member_logits(model: Ensemble, images: ImageSet, batch_size: int) -> np.ndarray:
-    """Every member's fp32 logits (M, N, K); on a GPU the convolutions may use TF32."""
-    torch.backends.cudnn.allow_tf32 = True
-
-    def logits(batch_BCHW: Tensor) -> Tensor:
-        return model(normalise(to_unit(batch_BCHW)).expand(model.num_members, *batch_BCHW.shape))
-
-    return torch.cat([logits(batch).cpu() for batch in images.images_NCHW.split(batch_size)], dim=1).numpy()
+def _corrupted(run: Run) -> tuple[dict[str, Any], dict[str, ImageScores]]:
+    """The figures of each cell and over all cells, and the ensemble's scores of each cell's images."""
+    labels_N = read_logits(run, "cell-labels")
+    cells: dict[str, list[dict[str, Any]]] = {name: [] for name in CORRUPTIONS}
+    ensemble: dict[str, list[ImageScores]] = {name: [] for name in CORRUPTIONS}
+    members: list[dict[str, list[ImageScores]]] = []
+    for name in CORRUPTIONS:
+        for severity in SEVERITIES:
+            probs_MNK = softmax(read_logits(run, f"{name}-{severity}"))
+            cells[name].append(summarise(probs_MNK, labels_N))
+            ensemble[name].append(image_scores(probs_MNK.mean(axis=0), labels_N))
+            members = members or [{name: [] for name in CORRUPTIONS} for _ in probs_MNK]
+            for grid, probs_NK in zip(members, probs_MNK, strict=True):
+                grid[name].append(image_scores(probs_NK, labels_N))
+    aggregates = {"ensemble": aggregate(ensemble), "members": [aggregate(grid) for grid in members]}
+    scores = {f"{name}-{i}": one for name, severities in ensemble.items() for i, one in enumerate(severities, 1)}
+    return {"aggregates": aggregates, "cells": cells}, scores
 
 
 def softmax(logits_MNK: np.ndarray) -> np.ndarray:
     """Probabilities in float64."""
-    shifted = logits_MNK.astype(np.float64) - logits_MNK.max(axis=-1, keepdims=True)
-    exponentials = np.exp(shifted)
+    logits = logits_MNK.astype(np.float64)
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
-def _save_array(path: Path, array: np.ndarray) -> None:
+def _write_scores(run: Run, scores: dict[str, ImageScores]) -> None:
+    """Each image's confidence, correctness, NLL and Brier score: for CIFAR about 10 MB, which can travel."""
+    arrays = {
+        f"{cell}/{name}": values if values.dtype == bool else values.astype(np.float32)
+        for cell, one in scores.items()
+        for name, values in asdict(one).items()
+    }
     content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
-    write_atomically(path, content.getvalue())
+    np.savez_compressed(content, allow_pickle=False, **arrays)
+    write_atomically(run.folder / "scores.npz", content.getvalue())
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    epochs = [record for record in run.read_log() if record.get("event") == "epoch"]
+    last = [record for record in run.read_log() if record["event"] == "epoch"][-1]
     return {
         "seed": run.seed,
         "command": run.record["command"],
         "started": run.record["started"],
-        "finished": epochs[-1]["time"],
-        "train_seconds": epochs[-1]["seconds"],
+        "finished": last["time"],
+        "train_seconds": last["seconds"],
         **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
     }

@@ -1,35 +1,60 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
-from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterpoint.metrics.checks import Floats, class_labels, probabilities
 
 # A class of float32 probability 0 would make the NLL infinite; it counts as the smallest normal float32, 87.3 nats.
 _SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
+@dataclass(frozen=True, eq=False)
+class ImageScores:
+    """What each image contributes to the metrics: all of them can be computed from this, for any set of images."""
+
+    confidence: Floats  # of the most probable class (the first of equals)
+    correct: NDArray[np.bool_]
+    nll: Floats
+    brier: Floats
+
+    def __len__(self) -> int:
+        return len(self.correct)
+
+
+def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
+    """The scores of each image."""
+    probs = probabilities(probs_NK, "probs_NK", ndim=2)
+    labels = class_labels(labels_N, "labels_N", *probs.shape)
+    of_label_N = np.maximum(probs[np.arange(len(labels)), labels], _SMALLEST_PROBABILITY)
+    one_hot_NK = np.eye(probs.shape[1])[labels]
+    return ImageScores(
+        confidence=probs.max(axis=1),
+        correct=probs.argmax(axis=1) == labels,
+        # log(1 / p), not −log(p), so that a sure, right prediction gives 0.0, not −0.0.
+        nll=np.log(1 / of_label_N),
+        brier=((probs - one_hot_NK) ** 2).sum(axis=1),
+    )
+
+
+def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
+    """The scores of the images of all `parts`."""
+    return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
+
+
 def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
     """The share of images whose most probable class (the first of equals) is not the label."""
-    probs, labels = _checked(probs_NK, labels_N)
-    return float((probs.argmax(axis=1) != labels).mean())
+    return float((~image_scores(probs_NK, labels_N).correct).mean())
 
 
 def nll(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
     """Negative log-likelihood: −log of the label's probability in nats, mean over images."""
-    probs, labels = _checked(probs_NK, labels_N)
-    of_label_N = np.maximum(probs[np.arange(len(labels)), labels], _SMALLEST_PROBABILITY)
-    # log(1 / p), not −log(p), so that a sure, right prediction gives 0.0, not −0.0.
-    return float(np.log(1 / of_label_N).mean())
+    return float(image_scores(probs_NK, labels_N).nll.mean())
 
 
 def brier(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
     """Brier score: squared error summed over the classes (Brier 1950: 0 to 2), mean over images."""
-    probs, labels = _checked(probs_NK, labels_N)
-    one_hot_NK = np.eye(probs.shape[1])[labels]
-    return float(((probs - one_hot_NK) ** 2).sum(axis=1).mean())
-
-
-def _checked(probs_NK: ArrayLike, labels_N: ArrayLike) -> tuple[Floats, Integers]:
-    probs = probabilities(probs_NK, "probs_NK", ndim=2)
-    return probs, class_labels(labels_N, "labels_N", *probs.shape)
+    return float(image_scores(probs_NK, labels_N).brier.mean())

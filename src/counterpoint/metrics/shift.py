@@ -1,0 +1,29 @@
+"""What happens to a model under shift: 15 corruptions × 5 severities, and the three ways to sum them up (SPEC D12)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from counterpoint.metrics.scores import ImageScores, join_scores
+from counterpoint.metrics.summary import figures
+
+Grid = Mapping[str, Sequence[ImageScores]]
+"""For each corruption, the images' scores at each severity."""
+
+
+def aggregate(grid: Grid) -> dict[str, dict[str, float]]:
+    """The metrics over all cells, three ways; error, NLL and Brier are the same in each, calibration errors are not.
+
+    by-corruption pools the severities of a corruption, computes the metric, and averages over corruptions: the headline.
+    by-cell averages over the cells. pooled computes the metric on all images at once.
+    """
+    pooled_by_corruption = [join_scores(severities) for severities in grid.values()]
+    return {
+        "by-corruption": _mean([figures(scores) for scores in pooled_by_corruption]),
+        "by-cell": _mean([figures(scores) for severities in grid.values() for scores in severities]),
+        "pooled": figures(join_scores(pooled_by_corruption)),
+    }
+
+
+def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
