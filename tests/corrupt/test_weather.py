@@ -92,8 +92,9 @@ def test_snow_is_the_same_turned_by_180_degrees(severity: int) -> None:
 def test_frost_is_a_crop_of_a_picture(made_up: Images) -> None:
     dark = made_up[:2] // 4
     layers = [sliding_window_view(picture, (32, 32), axis=(0, 1)) for picture in frost_pictures(None, 32, 32)]
-    for clean, frosted in zip(dark, corrupt(dark, "frost", 3), strict=True):
-        expected = [np.floor(0.9 * clean.transpose(2, 0, 1) + 0.4 * 255 * layer) for layer in layers]
-        errors = [np.abs(e - frosted.transpose(2, 0, 1)).max(axis=(2, 3, 4)) for e in expected]
+    part = (..., slice(0, 8), slice(0, 8))  # enough to tell crops apart
+    for clean, frosted in zip(dark.transpose(0, 3, 1, 2), corrupt(dark, "frost", 3).transpose(0, 3, 1, 2), strict=True):
+        expected = [np.floor(0.9 * clean[part] + 0.4 * 255 * layer[part]) for layer in layers]
+        errors = [np.abs(e - frosted[part]).max(axis=(2, 3, 4)) for e in expected]
         assert min(error.min() for error in errors) <= 1
-        assert np.mean([np.mean(error > 1) for error in errors]) > 0.99  # so that crops are told apart
+        assert np.mean([np.mean(error > 1) for error in errors]) > 0.99

@@ -8,7 +8,16 @@ from PIL import Image
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur, mirror_with_edge, mirror_without_edge, sample_bilinear
-from counterpoint.corrupt.pixels import Floats, Images, as_channels, to_bytes, to_unit
+from counterpoint.corrupt.pixels import (
+    REFERENCE_SIDE,
+    Floats,
+    Images,
+    as_channels,
+    reference_shape,
+    resized,
+    to_bytes,
+    to_unit,
+)
 
 
 def brightness(images_NHWC: Images, _draws: Draws, *, added: float) -> Images:
@@ -51,11 +60,11 @@ def elastic_transform(images_NHWC: Images, draws: Draws, *, alpha: float, sigma:
     warped = _warp_affine(to_unit(images_NHWC), jitter_N32)
     if alpha == 0:
         return to_bytes(warped)
-    raw_NHW2 = draws.uniform("displacement", height, width, 2, low=-1, high=1)
-    shift_NHW2 = alpha * side * blur(raw_NHW2, sigma * side, mode="reflect", truncate=3)
+    noise_NHW2 = draws.uniform("displacement", *reference_shape(images_NHWC), 2, low=-1, high=1)
+    smooth_NHW2 = blur(noise_NHW2, sigma * REFERENCE_SIDE, mode="reflect", truncate=3)
+    down_NHW, right_NHW = (alpha * side * resized(smooth_NHW2[..., axis], height, width) for axis in (0, 1))
     row, column = np.mgrid[:height, :width]
-    moved = sample_bilinear(warped, row + shift_NHW2[..., 0], column + shift_NHW2[..., 1], mirror_with_edge)
-    return to_bytes(moved)
+    return to_bytes(sample_bilinear(warped, row + down_NHW, column + right_NHW, mirror_with_edge))
 
 
 def _warp_affine(x_NHWC: Floats, jitter_N32: Floats) -> Floats:

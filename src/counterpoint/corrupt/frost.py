@@ -15,14 +15,14 @@ from PIL import Image
 from scipy import ndimage
 
 from counterpoint.corrupt.frost_texture import frost_textures
-from counterpoint.corrupt.pixels import Floats
+from counterpoint.corrupt.pixels import REFERENCE_SIDE, Floats
 from counterpoint.errors import InputError
 
 FrostSource = Literal["photographs", "texture"]
 
 # The original lists six photographs but draws from the first five; 2 and 3 are the same picture.
 _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
-_SCALE = 0.2  # of a photograph for 32-pixel images
+_SCALE = 0.2  # of a photograph, for images of the reference side
 
 
 def frost_source(frost_dir: Path | None = None) -> FrostSource:
@@ -70,7 +70,7 @@ def _photographs(folder: Path) -> list[Floats]:
 def _scaled(picture: Floats, height: int, width: int) -> Floats:
     """Bilinear without antialiasing, as in the original; enlarged where the image would not fit into it."""
     rows, columns, _ = picture.shape
-    scale = max(_SCALE * min(height, width) / 32, (height + 1) / rows, (width + 1) / columns)
+    scale = max(_SCALE * min(height, width) / REFERENCE_SIDE, (height + 1) / rows, (width + 1) / columns)
     row, column = (np.arange(round(size * scale)) + 0.5 for size in (rows, columns))
     places = np.meshgrid(row / scale - 0.5, column / scale - 0.5, indexing="ij")
     channels = [ndimage.map_coordinates(picture[..., c], places, order=1, mode="nearest") for c in range(3)]

@@ -10,7 +10,7 @@ from PIL import Image
 Images = NDArray[np.uint8]
 Floats = NDArray[np.floating]
 
-_REFERENCE_SIDE = 32
+REFERENCE_SIDE = 32
 _LUMA = np.array([0.299, 0.587, 0.114])
 
 
@@ -26,7 +26,7 @@ def to_bytes(x: Floats) -> Images:
 
 def length_scale(images_NHWC: Images) -> float:
     """Pixels here for a pixel of a 32-pixel image; the shorter side counts, so a square and its widening agree."""
-    return min(images_NHWC.shape[1:3]) / _REFERENCE_SIDE
+    return min(images_NHWC.shape[1:3]) / REFERENCE_SIDE
 
 
 def reference_shape(images_NHWC: Images) -> tuple[int, int]:

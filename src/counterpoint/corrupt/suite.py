@@ -55,7 +55,8 @@ def corrupt(
 
     The result for an image depends only on its pixels and (seed, name, severity, its index); `start` is the index of
     the first image, so that a set can be made in pieces. Images may be grey (one channel) and of any size from 8×8;
-    lengths in pixels scale with the shorter side. `frost_dir` is the folder of the photographs, see `frost_source`.
+    lengths in pixels scale with the shorter side (noise is a matter of single pixels, pixelation and JPEG of fractions
+    and quality: they stay as they are). `frost_dir` is the folder of the photographs, see `frost_source`.
     """
     check_cell(name, severity)
     check_images(images_NHWC)

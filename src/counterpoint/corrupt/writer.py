@@ -46,7 +46,7 @@ def write_corrupted_set(
     """
     _check(images_NHWC, labels_N, names, seed, workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
-    about = claim(out_dir, About(dataset, images_md5, seed, __version__, frost_source(frost_dir)))
+    about = claim(out_dir, About(dataset, images_md5, int(seed), __version__, frost_source(frost_dir)))
     with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
         np.save(file, np.tile(labels_N, len(SEVERITIES)))
     unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
