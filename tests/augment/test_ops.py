@@ -108,11 +108,19 @@ def test_equal_to_pillow_on_real_images(device: str, name: str, cifar_images: Te
     assert_equal_to_pillow(device, name, cifar_images, parameter_N)
 
 
-@pytest.mark.parametrize("size", [(3, 32, 32), (3, 9, 24)], ids=str)
-def test_whole_degrees_in_an_integer_tensor(device: str, size: tuple[int, int, int]) -> None:
-    """All of them, the right angles included: the way over the table, not over the host."""
-    degrees_N = torch.arange(-360, 361)
-    assert_equal_to_pillow(device, "rotate", awkward_images(721, size, torch.Generator().manual_seed(0)), degrees_N)
+@pytest.mark.parametrize("size", [(3, 32, 32), (3, 9, 24), (3, 24, 9)], ids=str)
+@pytest.mark.parametrize("name", ["rotate", "translate_x", "translate_y"])
+def test_whole_numbers_in_an_integer_tensor(device: str, name: str, size: tuple[int, int, int]) -> None:
+    """Degrees have a way of their own, over a table; right angles are included."""
+    images_NCHW = awkward_images(721, size, torch.Generator().manual_seed(0))
+    assert_equal_to_pillow(device, name, images_NCHW, torch.arange(-360, 361))
+
+
+def test_grey_of_a_million_colours(device: str) -> None:
+    """Enough for sums that lie exactly between two greys."""
+    red, green = torch.arange(256)[:, None].expand(256, 256), torch.arange(256).expand(256, 256)
+    colours = [torch.stack([red, green, torch.full_like(red, blue)]) for blue in range(0, 256, 17)]
+    assert_equal_to_pillow(device, "colour", torch.stack(colours).to(torch.uint8), torch.zeros(16))
 
 
 def test_images_larger_than_a_chunk(device: str) -> None:
