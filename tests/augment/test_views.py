@@ -1,0 +1,97 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import Tensor
+
+from counterpoint.augment import apply_augmix, make_views, sample_augmix
+from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.views import assign, sample_views
+from counterpoint.errors import InputError
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+from counterpoint.seeding import Stream
+
+DIVERSE = MemberPolicy(augmix=AugMix((0.0, 1.0, 4.0)))
+
+
+def images(count: int = 12) -> Tensor:
+    return torch.randint(0, 256, (count, 3, 16, 16), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+
+
+def test_each_member_sees_augmix_of_its_severity_after_the_shared_crop() -> None:
+    numbers = torch.arange(100, 112)
+    views = make_views(images(), DIVERSE, num_members=3, indices_B=numbers, seed=5, epoch=2)
+    cropped = apply_crop(images(), sample_crop(numbers, Stream(5, "crop", 2), flip=True, padding=4))
+    assert torch.equal(views[0], normalise(to_unit(cropped)))
+    for member, severity in ((1, 1.0), (2, 4.0)):
+        plan = sample_augmix(numbers, severity, Stream(5, "augmix", 2, member), p=0.875)
+        assert torch.equal(views[member], normalise(apply_augmix(cropped, plan)))
+
+
+def test_an_images_views_do_not_depend_on_its_batch() -> None:
+    numbers = torch.arange(12)
+    whole = make_views(images(), DIVERSE, num_members=3, indices_B=numbers)
+    for row in (0, 7):
+        alone = make_views(images()[row : row + 1], DIVERSE, num_members=3, indices_B=numbers[row : row + 1])
+        assert torch.equal(alone[:, 0], whole[:, row])
+    assert torch.equal(make_views(images(), DIVERSE, num_members=3), whole)
+
+
+def test_crops_are_shared_unless_asked_for_each_view() -> None:
+    shared = make_views(images(), MemberPolicy(), num_members=3)
+    own = make_views(images(), MemberPolicy(crop_per_view=True), num_members=3)
+    assert torch.equal(shared[0], shared[1])
+    assert torch.equal(own[0], shared[0])
+    assert not torch.equal(own[1], own[0])
+    assert not torch.equal(own[2], own[1])
+
+
+class TestAssignment:
+    steps = torch.arange(600) // 3
+
+    def test_diverse_gives_entry_i_to_member_i(self) -> None:
+        assert assign((1.0, 2.0, 3.0), "diverse", 3, self.steps, Stream(0, "x"))[:, 17].tolist() == [1, 2, 3]
+
+    def test_constant_gives_its_entry_to_all(self) -> None:
+        assert (assign((3.0,), "constant", 4, self.steps, Stream(0, "x")) == 3).all()
+
+    def test_shuffled_permutes_the_vector_before_each_update(self) -> None:
+        severity_MB = assign((1.0, 2.0, 3.0), "shuffled", 3, self.steps, Stream(0, "x"))
+        assert severity_MB.shape == (3, 600)
+        assert torch.equal(severity_MB[:, 0::3], severity_MB[:, 2::3]), "one permutation a step"
+        assert torch.equal(severity_MB.sort(dim=0).values, torch.tensor([[1.0], [2.0], [3.0]]).expand(3, 600).double())
+        orders, counts = severity_MB[:, ::3].T.unique(dim=0, return_counts=True)
+        assert len(orders) == 6
+        assert counts.min() > 15, "all six orders are about as frequent"
+
+    def test_shuffles_of_two_augmentations_are_independent(self) -> None:
+        policy = MemberPolicy(
+            adversarial=Adversarial((0.1, 0.2, 0.3), "shuffled", p=1.0),
+            stochastic_depth=StochasticDepth((0.1, 0.2, 0.3), "shuffled"),
+        )
+        rates = assign((0.1, 0.2, 0.3), "shuffled", 3, self.steps, Stream(0, "shuffle stochastic depth"))
+        severities = assign((0.1, 0.2, 0.3), "shuffled", 3, self.steps, Stream(0, "shuffle adversarial"))
+        assert 0.1 < (rates == severities).all(dim=0).double().mean() < 0.25
+        views = sample_views(
+            images(600),
+            policy,
+            num_members=3,
+            indices_B=torch.arange(600),
+            steps_B=self.steps,
+            seed=0,
+            epoch=0,
+            num_blocks=2,
+        )
+        assert views.amount_MB is not None
+        assert (views.amount_MB <= severities).all()
+        assert views.keep_LMB is not None
+        kept = views.keep_LMB[views.keep_LMB > 0]
+        expected = (1 / (1 - rates)).float().expand(2, 3, 600)[views.keep_LMB > 0]
+        torch.testing.assert_close(kept, expected)
+
+
+def test_wrong_values_are_named() -> None:
+    with pytest.raises(InputError, match=r"augmix severity has 3 entries .* 'diverse' needs one for each of 4 members"):
+        make_views(images(), DIVERSE, num_members=4)
+    with pytest.raises(InputError, match=r"images are torch.float32"):
+        make_views(images().float(), replace(DIVERSE), num_members=3)
