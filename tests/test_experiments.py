@@ -3,7 +3,7 @@
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.experiments import EXPERIMENTS, find_experiment
+from counterpoint.experiments import EXPERIMENTS, find_experiment, select_experiments
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 RECIPES = """single batch-ensemble be+sd be+sd-not-diverse be+adv be+adv-not-diverse be+adv-1.0 am-beta
@@ -62,6 +62,15 @@ def test_each_recipe(recipe: str, policy: MemberPolicy) -> None:
         assert find_experiment(f"{dataset}/{recipe}").policy == policy
         if f"{dataset}/{recipe}/test" in EXPERIMENTS:
             assert find_experiment(f"{dataset}/{recipe}/test").policy == policy
+
+
+def test_words_select() -> None:
+    assert len(select_experiments([])) == 38
+    assert len(select_experiments(["cifar10"])) == 18
+    assert [e.name for e in select_experiments(["cifar100", "SD"])] == ["cifar100/be+sd", "cifar100/be+sd-not-diverse"]
+    assert {e.name for e in select_experiments(["single", "cifar10"])} == {"cifar10/single"}
+    with pytest.raises(InputError, match="no experiment has resnet and sd in its name"):
+        select_experiments(["resnet", "sd"])
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import counterpoint
 from counterpoint.errors import InputError
+from counterpoint.terminal import data_table, experiments_table, results_table
 
 app = typer.Typer(
     name="counterpoint",
@@ -28,6 +28,13 @@ DataOption = Annotated[
     typer.Option("--data", help="Folder with the data sets.", envvar="COUNTERPOINT_DATA", show_default="user's cache"),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N; auto is the GPU if there is one.")]
+ExperimentArgument = Annotated[
+    str, typer.Argument(help="A name that `counterpoint experiments` lists.", show_default=False)
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Decides initial weights, order and augmentation.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, e.g. --set epochs=20.")
+]
 RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders (or their results.json).", show_default=False)]
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --out` made it.", show_default=False)]
 
@@ -35,7 +42,7 @@ RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --o
 def main() -> None:
     """Run a command; a wrong input ends with its message and status 2."""
     try:
-        app()
+        app(prog_name="counterpoint")
     except InputError as error:
         Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         sys.exit(2)
@@ -76,19 +83,10 @@ def experiments(
     words: Annotated[list[str] | None, typer.Argument(help="Show only names with all of these words.")] = None,
 ) -> None:
     """List the experiments that `train` knows."""
-    from counterpoint.experiments import EXPERIMENTS
+    from counterpoint.experiments import select_experiments
 
-    found = [e for name, e in EXPERIMENTS.items() if all(word.lower() in name for word in words or [])]
-    if not found:
-        raise InputError(
-            f"no experiment has {' and '.join(words or [])} in its name; `counterpoint experiments` lists all"
-        )
-    table = Table(box=None, pad_edge=False)
-    for heading in ("experiment", "network", "members", "trained on", "epochs"):
-        table.add_column(heading)
-    for e in found:
-        table.add_row(e.name, e.model, str(e.num_members or "single"), e.train_on, str(e.epochs))
-    console.print(table)
+    found = select_experiments(words or [])
+    console.print(experiments_table(found))
 
 
 @app.command()
@@ -108,13 +106,31 @@ def data(
         console.print(f"{name} is in {fetched}", soft_wrap=True)
     if names:
         return
-    table = Table(title=f"data sets in {folder}", title_justify="left", box=None, pad_edge=False)
-    for heading in ("data set", "state", "size", "where"):
-        table.add_column(heading, overflow="fold")
-    for row in status(folder):
-        size = f"{row.size / 1e6:,.0f} MB" if row.size else ""
-        table.add_row(row.name, row.problem or "complete", size, str(row.where or ""))
-    console.print(table)
+    console.print(data_table(folder, status(folder)))
+
+
+@app.command()
+def views(
+    experiment: ExperimentArgument,
+    out: Annotated[Path, typer.Option(help="The PNG to write.")] = Path("views.png"),
+    images: Annotated[int, typer.Option(min=1, help="How many images to show.")] = 8,
+    seed: SeedOption = 0,
+    epoch: Annotated[int, typer.Option(min=0, help="Of which epoch, counted from 0.")] = 0,
+    set_: SetOption = None,
+    root: DataOption = None,
+) -> None:
+    """Draw the views that each member would be trained on: rows are images, columns the members.
+
+    The adversarial perturbation, if the experiment has one, is that of the initial weights.
+    """
+    from counterpoint.config import override
+    from counterpoint.data import load
+    from counterpoint.experiments import find_experiment
+    from counterpoint.gallery import draw_views
+
+    chosen = override(find_experiment(experiment), set_ or [])
+    draw_views(chosen, load(chosen.dataset, root), out, images=images, seed=seed, epoch=epoch)
+    console.print(f"views: {out}", soft_wrap=True)
 
 
 @app.command()
@@ -123,10 +139,8 @@ def train(
         str, typer.Argument(help="A name that `counterpoint experiments` lists.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="The run's folder; an unfinished run there goes on.", show_default=False)],
-    seed: Annotated[int, typer.Option(min=0, help="Decides weights, order and augmentation.")] = 0,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, e.g. --set epochs=20.")
-    ] = None,
+    seed: SeedOption = 0,
+    set_: SetOption = None,
     max_minutes: Annotated[
         float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this time is over.")
     ] = None,
@@ -179,26 +193,50 @@ def evaluate(
     from counterpoint.runs import load_run
 
     results = evaluate_run(load_run(run), root, device=device, cell_images=cell_images, recompute=recompute)
-    console.print(_summary(results))
+    console.print(results_table(results))
     console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)
 
 
-_SHOWN = ("error", "ece_width15", "ece_rms_width15")
+@app.command()
+def corrupt(
+    dataset: Annotated[str, typer.Argument(help="cifar10, cifar100 or digits.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the set.", show_default="regenerated/… in the data folder")
+    ] = None,
+    atlas: Annotated[
+        Path | None, typer.Option(help="Instead: draw every corruption of one test image into this PNG.")
+    ] = None,
+    image: Annotated[int, typer.Option(min=0, help="The atlas's image: its number in the test set.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
+    extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    root: DataOption = None,
+) -> None:
+    """Make the corrupted test set of a data set: 15 corruptions × 5 severities, in CIFAR-C's own layout.
 
+    What is there already is kept, so that an interrupted command goes on where it stopped.
+    """
+    from counterpoint.console import count_bar
+    from counterpoint.data import data_root, load
+    from counterpoint.shifted import draw_test_atlas, make_shifted_set
 
-def _summary(results: dict) -> Table:
-    """The ensemble's and its members' figures in percent."""
-    where, clean, shifted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
-    title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images, and on -C"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for heading in ("", "error %", "ECE %", "ECE-rms %", "-C error %", "-C ECE %", "-C ECE-rms %"):
-        table.add_column(heading, justify="right" if heading else "left")
-    rows = [("ensemble", clean["ensemble"], shifted["ensemble"])]
-    rows += [(f"member {i}", *both) for i, both in enumerate(zip(clean["members"], shifted["members"], strict=True), 1)]
-    for name, *both in rows if len(rows) > 2 else [("network", *rows[0][1:])]:
-        figures = (both[0], both[1]["by-corruption"])
-        table.add_row(name, *(f"{100 * f[key]:.2f}" for f in figures for key in _SHOWN))
-    return table
+    folder = root or data_root()
+    data = load(dataset, folder)
+    if atlas:
+        draw_test_atlas(data, image, atlas, seed=seed, root=folder)
+        console.print(f"atlas: {atlas}", soft_wrap=True)
+        return
+    with count_bar(f"corrupting {dataset}") as count:
+        made = make_shifted_set(
+            data,
+            folder,
+            out=out,
+            seed=seed,
+            extra=extra,
+            workers=workers,
+            progress=lambda _, done, total: count(done, total),
+        )
+    console.print(f"corrupted set: {made.folder} (frost from {made.source['frost']})", soft_wrap=True)
 
 
 @app.command()

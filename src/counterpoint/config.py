@@ -1,6 +1,7 @@
 """An experiment as a value: validated, read from and written to JSON, and changed by key=value."""
 
 import dataclasses
+import json
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,8 +61,9 @@ def _check_at_least(key: str, value: float, least: float) -> None:
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
-    """The experiment as JSON values."""
-    return dataclasses.asdict(experiment)
+    """The experiment as JSON values: vectors become lists."""
+    values: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(experiment)))
+    return values
 
 
 def from_dict(values: Mapping[str, Any]) -> Experiment:
@@ -93,7 +95,7 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{prefix}{key}.")
         else:
-            yield prefix + key, list(value) if isinstance(value, tuple) else value
+            yield prefix + key, value
 
 
 def _assign(values: dict[str, Any], path: str, text: str) -> None:

@@ -16,4 +16,6 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    return InputError(f"unknown {kind} {name!r}{hint} (known: {', '.join(known)})")
+    # A long list would bury the suggestion.
+    listed = "" if near and len(known) > 12 else f" (known: {', '.join(known)})"
+    return InputError(f"unknown {kind} {name!r}{hint}{listed}")

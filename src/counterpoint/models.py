@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from torch import nn
+
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, resnet, resnext29
 from counterpoint.seeding import Stream
@@ -16,6 +18,7 @@ def build_model(experiment: Experiment, num_classes: int, in_channels: int, seed
         "init_std": experiment.init_std,
         "generator": Stream(seed, "initial weights").generator(),
     }
+    model: nn.Module
     if experiment.model == "resnext29":
         model = resnext29(num_classes, cardinality=experiment.cardinality, base_width=experiment.base_width, **common)
     else:

@@ -4,6 +4,7 @@ Checkpoints are safetensors files, written atomically, the last two kept: nothin
 """
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,11 +13,6 @@ from typing import Any
 
 import safetensors
 import safetensors.torch
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 from torch import Tensor
 
 from counterpoint import config
@@ -24,6 +20,9 @@ from counterpoint.config import Experiment
 from counterpoint.environment import command_line, now
 from counterpoint.errors import InputError
 from counterpoint.files import read_json, write_atomically, write_json
+
+if sys.platform != "win32":
+    import fcntl
 
 SCHEMA = 1
 _KEPT = 2
@@ -114,7 +113,7 @@ class Run:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for this process: two trainings in one folder would overwrite each other's checkpoints."""
-    if fcntl is None:
+    if sys.platform == "win32":  # which has no flock
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)

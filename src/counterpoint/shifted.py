@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from counterpoint.corrupt import CORRUPTIONS, SEVERITIES, read_about, read_cell, write_corrupted_set
+from counterpoint.corrupt import (
+    CORRUPTIONS,
+    EXTRA_CORRUPTIONS,
+    SEVERITIES,
+    draw_atlas,
+    read_about,
+    read_cell,
+    write_corrupted_set,
+)
 from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
 
 OFFICIAL_FOLDERS = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
 CELLS = tuple((name, severity) for name in CORRUPTIONS for severity in SEVERITIES)
@@ -30,18 +39,35 @@ class ShiftedSet:
         return read_cell(self.folder, name, severity, self.images)
 
 
-def shifted_set(data: DataSet, root: Path, *, seed: int = 0, progress: Progress = lambda *_: None) -> ShiftedSet:
+def shifted_set(data: DataSet, root: Path, *, progress: Progress = lambda *_: None) -> ShiftedSet:
     """The official set in `root` if it is there, or else the regenerated one, of which what is missing is made now."""
-    official = root / OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+    official = root / _folder_name(data)
     if official.is_dir():
         return ShiftedSet(official, len(data.test), {"kind": "official"})
-    folder = regenerated_folder(data.name, root, seed)
+    return make_shifted_set(data, root, progress=progress)
+
+
+def make_shifted_set(
+    data: DataSet,
+    root: Path,
+    *,
+    out: Path | None = None,
+    seed: int = 0,
+    extra: bool = False,
+    workers: int | None = None,
+    progress: Progress = lambda *_: None,
+) -> ShiftedSet:
+    """The set made from the test images, in `out` or in its place in `root`; what is there already is kept."""
+    folder = out or root / "regenerated" / f"{_folder_name(data)}-seed{seed}"
     write_corrupted_set(
         data.test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
         data.test.labels_N.numpy(),
         folder,
         dataset=data.name,
+        names=CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS,
         seed=seed,
+        workers=workers,
+        frost_dir=_frost_folder(root),
         progress=progress,
     )
     about = read_about(folder)
@@ -50,6 +76,17 @@ def shifted_set(data: DataSet, root: Path, *, seed: int = 0, progress: Progress 
     return ShiftedSet(folder, len(data.test), source)
 
 
-def regenerated_folder(name: str, root: Path, seed: int) -> Path:
-    """Where the set of this data set and seed is kept."""
-    return root / "regenerated" / f"{OFFICIAL_FOLDERS.get(name, f'{name}-C')}-seed{seed}"
+def draw_test_atlas(data: DataSet, number: int, path: Path, *, seed: int, root: Path) -> None:
+    """Every corruption × severity of one test image."""
+    if number >= len(data.test):
+        raise InputError(f"image is {number}; {data.name} has test images 0 to {len(data.test) - 1}")
+    draw_atlas(data.test.images_NCHW[number].permute(1, 2, 0).numpy(), path, seed, frost_dir=_frost_folder(root))
+
+
+def _frost_folder(root: Path) -> Path | None:
+    """The photographs beside the data sets; None leaves `corrupt` to look elsewhere."""
+    return root / "frost" if (root / "frost").is_dir() else None
+
+
+def _folder_name(data: DataSet) -> str:
+    return OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")

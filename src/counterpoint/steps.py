@@ -125,27 +125,31 @@ class TrainState:
 
 def update(state: TrainState, step: Step, experiment: Experiment, total_steps: int, forward: Forward) -> None:
     """One step: perturb the views if the policy says so, then the mean cross-entropy over all M·B rows, then SGD."""
-    views, labels_B = step.views, step.labels_B
-    keep = None if views.keep_LMB is None else views.keep_LMB.flatten(1)
-    views_MBCHW = views.views_MBCHW
-    if experiment.policy.adversarial and views.amount_MB is not None:
-        with left_untouched(state.model):
-            views_MBCHW = perturb(
-                lambda x: _loss(forward(x, keep), labels_B), views_MBCHW, views.amount_MB, experiment.policy.adversarial
-            )
+    views_MBCHW = perturbed_views(state.model, step, experiment, forward)
     for group in state.optimiser.param_groups:
         group["lr"] = learning_rate(experiment, state.step, total_steps)
     state.optimiser.zero_grad(set_to_none=True)
-    logits_MBK = forward(views_MBCHW, keep)
-    loss = _loss(logits_MBK, labels_B)
-    loss.backward()  # type: ignore[no-untyped-call]
+    logits_MBK = forward(views_MBCHW, step.views.keep)
+    loss = _loss(logits_MBK, step.labels_B)
+    loss.backward()
     state.optimiser.step()
-    wrong = (logits_MBK.detach().argmax(dim=-1) != labels_B).sum()
-    rows = labels_B.numel() * logits_MBK.shape[0]
-    state.sums += torch.stack(
-        [loss.detach() * rows, wrong.to(loss.dtype), torch.full_like(loss.detach(), rows)]
-    ).double()
+    wrong_MB = logits_MBK.detach().argmax(dim=-1) != step.labels_B
+    state.sums += torch.stack([loss.detach() * wrong_MB.numel(), wrong_MB.sum(), torch.ones_like(wrong_MB).sum()])
     state.step += 1
+
+
+def perturbed_views(model: Ensemble, step: Step, experiment: Experiment, forward: Forward) -> Tensor:
+    """What the members see at last: the step's views, adversarially perturbed if the policy says so."""
+    views = step.views
+    if experiment.policy.adversarial is None or views.amount_MB is None:
+        return views.views_MBCHW
+    with left_untouched(model):
+        return perturb(
+            lambda views_MBCHW: _loss(forward(views_MBCHW, views.keep), step.labels_B),
+            views.views_MBCHW,
+            views.amount_MB,
+            experiment.policy.adversarial,
+        )
 
 
 def _loss(logits_MBK: Tensor, labels_B: Tensor) -> Tensor:

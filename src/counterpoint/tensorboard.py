@@ -18,11 +18,11 @@ def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping
         raise InputError(
             "--tensorboard needs the tensorboard package: pip install 'counterpoint[tensorboard]'"
         ) from None
-    writer = SummaryWriter(folder / "tensorboard", purge_step=step or None)  # type: ignore[no-untyped-call]
+    writer = SummaryWriter(folder / "tensorboard", purge_step=step or None)
 
     def write(record: Mapping[str, object]) -> None:
         for name in _SCALARS:
-            writer.add_scalar(f"train/{name}", record[name], record["step"])  # type: ignore[no-untyped-call]
-        writer.flush()  # type: ignore[no-untyped-call]
+            writer.add_scalar(f"train/{name}", record[name], record["step"])
+        writer.flush()
 
     return write

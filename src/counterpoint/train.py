@@ -173,7 +173,7 @@ def _train_epochs(
             epoch=epoch,
             first=first,
             at_once=_STEPS_AT_ONCE[device.type],
-            num_blocks=int(state.model.network.num_blocks),  # type: ignore[arg-type]
+            num_blocks=state.model.num_blocks,
         ):
             update(state, step, experiment, total, forward)
             watch()

@@ -24,9 +24,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No photographs but those a test puts somewhere."""
-    monkeypatch.delenv("COUNTERPOINT_DATA", raising=False)
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "empty"))
     monkeypatch.setattr(sys, "path", [p for p in sys.path if not Path(p, "imagecorruptions").exists()])
 
 

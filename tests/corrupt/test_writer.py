@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from counterpoint import __version__
-from counterpoint.corrupt import corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
+from counterpoint.corrupt import VERSION, corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
 from counterpoint.errors import InputError
 
 Images = NDArray[np.uint8]
@@ -49,7 +48,7 @@ def test_about_says_where_the_set_comes_from(tmp_path: Path, made_up: Images) ->
     write(made_up, tmp_path, seed=np.int64(5))
     about = read_about(tmp_path)
     assert about is not None
-    assert (about.dataset, about.seed, about.version) == ("made up", 5, __version__)
+    assert (about.dataset, about.seed, about.version) == ("made up", 5, VERSION)
     assert about.frost == frost_source()
     assert about.images_md5 == hashlib.md5(made_up.tobytes()).hexdigest()
     files = contents(tmp_path)

@@ -26,6 +26,11 @@ class Views:
     amount_MB: Tensor | None
     keep_LMB: Tensor | None
 
+    @property
+    def keep(self) -> Tensor | None:
+        """The mask in the folded form that networks take, (L, M·B)."""
+        return None if self.keep_LMB is None else self.keep_LMB.flatten(1)
+
     def select(self, rows: slice) -> "Views":
         """The views of some of the images."""
         amount = None if self.amount_MB is None else self.amount_MB[:, rows]

@@ -1,18 +1,17 @@
 """Corrupted test sets: the CIFAR-C corruptions, seeded, for any images. Needs no torch."""
 
 from counterpoint.corrupt.atlas import draw_atlas
-from counterpoint.corrupt.cells import OFFICIAL_ARCHIVES, About, Archive, read_about, read_cell
+from counterpoint.corrupt.cells import About, read_about, read_cell
 from counterpoint.corrupt.frost import FrostSource, frost_source
-from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt
+from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
 from counterpoint.corrupt.writer import write_corrupted_set
 
 __all__ = [
     "CORRUPTIONS",
     "EXTRA_CORRUPTIONS",
-    "OFFICIAL_ARCHIVES",
     "SEVERITIES",
+    "VERSION",
     "About",
-    "Archive",
     "FrostSource",
     "corrupt",
     "draw_atlas",

@@ -18,29 +18,13 @@ from counterpoint.corrupt.frost import FrostSource
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
-
-
-@dataclass(frozen=True)
-class Archive:
-    """A download of an official set."""
-
-    url: str
-    md5: str
-
-
-OFFICIAL_ARCHIVES = {
-    "CIFAR-10-C": Archive(
-        "https://zenodo.org/records/2535967/files/CIFAR-10-C.tar", "56bf5dcef84df0e2308c6dcbcbbd8499"
-    ),
-    "CIFAR-100-C": Archive(
-        "https://zenodo.org/records/3555552/files/CIFAR-100-C.tar", "11f0ed0f1191edbf9fa23466ae6021d3"
-    ),
-}
+from counterpoint.files import write_json
 
 
 @dataclass(frozen=True)
 class About:
-    """What about.json says of a set made here; `finished` maps each corruption that is complete to its file's md5."""
+    """What about.json says of a set made here; `version` is the generator's, and `finished` maps each corruption that
+    is complete to its file's md5."""
 
     dataset: str
     images_md5: str
@@ -97,8 +81,7 @@ def claim(folder: Path, about: About) -> About:
 
 
 def write_about(folder: Path, about: About) -> None:
-    with finished_file(folder / "about.json") as temporary:
-        temporary.write_text(json.dumps(asdict(about), indent=2) + "\n", encoding="utf-8")
+    write_json(folder / "about.json", asdict(about))
 
 
 @contextmanager

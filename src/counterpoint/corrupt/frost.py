@@ -5,7 +5,6 @@ folder that is named, else in `frost/` of the data folder, else in an installed 
 """
 
 import importlib.util
-import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -17,6 +16,7 @@ from scipy import ndimage
 from counterpoint.corrupt.frost_texture import frost_textures
 from counterpoint.corrupt.pixels import REFERENCE_SIDE, Floats
 from counterpoint.errors import InputError
+from counterpoint.folders import data_root
 
 FrostSource = Literal["photographs", "texture"]
 
@@ -44,9 +44,9 @@ def _photograph_folder(frost_dir: Path | None) -> Path | None:
 
 
 def _usual_folders() -> list[Path]:
-    folders = [Path(root, "frost")] if (root := os.environ.get("COUNTERPOINT_DATA")) else []
     wheel = importlib.util.find_spec("imagecorruptions")
-    return folders + [Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or []]
+    in_wheel = [Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or []]
+    return [data_root() / "frost", *in_wheel]
 
 
 def _holds_photographs(folder: Path) -> bool:

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterpoint import __version__
 from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, write_about
 from counterpoint.corrupt.frost import frost_source
 from counterpoint.corrupt.pixels import Images
-from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, check_cell, check_count, check_images, corrupt
+from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
 
 Progress = Callable[[str, int, int], None]
@@ -46,7 +45,7 @@ def write_corrupted_set(
     """
     _check(images_NHWC, labels_N, names, seed, workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
-    about = claim(out_dir, About(dataset, images_md5, int(seed), __version__, frost_source(frost_dir)))
+    about = claim(out_dir, About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir)))
     with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
         np.save(file, np.tile(labels_N, len(SEVERITIES)))
     unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]

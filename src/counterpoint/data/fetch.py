@@ -71,6 +71,8 @@ def fetch(
     back_off_s: float = 1.0,
 ) -> Path:
     """Download a data set into `root` and return its folder; nothing is done when the folder is already there."""
+    if name == "digits":
+        raise InputError("the digits come with scikit-learn; there is nothing to download")
     if name not in archives:
         raise unknown("download", name, archives)
     archive = archives[name]

@@ -1,9 +1,6 @@
-"""A data set in memory: images as one uint8 tensor, labels as another; where files live; the validation split."""
+"""A data set in memory: images as one uint8 tensor, labels as another; the validation split."""
 
-import os
-import platform
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -49,15 +46,6 @@ class DataSet:
     name: str
     train: ImageSet
     test: ImageSet
-
-
-def data_root() -> Path:
-    """The folder COUNTERPOINT_DATA names, or `counterpoint` in the user's cache folder."""
-    if chosen := os.environ.get("COUNTERPOINT_DATA"):
-        return Path(chosen).expanduser()
-    caches = {"Darwin": "~/Library/Caches", "Windows": "~/AppData/Local"}
-    cache = os.environ.get("XDG_CACHE_HOME") or caches.get(platform.system(), "~/.cache")
-    return Path(cache).expanduser() / "counterpoint"
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:

@@ -22,11 +22,16 @@ class Ensemble(nn.Module):
         self.num_members = num_members
         self.drop_rates = tuple(drop_rates) if drop_rates is not None else (0.0,) * num_members
         check_drop_rates(self.drop_rates, num_members)
-        if any(self.drop_rates) and not hasattr(network, "num_blocks"):
+        if any(self.drop_rates) and not self.num_blocks:
             raise InputError(
                 f"{type(network).__name__} has no residual branches that counterpoint can drop; "
                 "use drop_rates with resnext29 or resnet, or leave it out"
             )
+
+    @property
+    def num_blocks(self) -> int:
+        """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
+        return int(getattr(self.network, "num_blocks", 0))
 
     def forward(self, views_MBCHW: Tensor, keep: Tensor | None = None) -> Tensor:
         """Logits (M, B, K). `keep` (blocks, M·B) is what each residual branch is multiplied by (see `branch_factors`),
@@ -44,7 +49,7 @@ class Ensemble(nn.Module):
         return logits_NK.unflatten(0, (self.num_members, batch))
 
     def _draw_keep(self, batch: int, device: torch.device) -> Tensor:
-        uniform = torch.rand(self.network.num_blocks, self.num_members, batch, device=device)  # type: ignore[call-overload]
+        uniform = torch.rand(self.num_blocks, self.num_members, batch, device=device)
         return branch_factors(uniform, torch.tensor(self.drop_rates, device=device)[:, None]).flatten(1)
 
     @torch.no_grad()

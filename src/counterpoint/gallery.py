@@ -1,0 +1,39 @@
+"""The views that members would be trained on, as a picture: rows are images, columns the members."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
+from counterpoint.models import build_model
+from counterpoint.sheet import Picture, draw_sheet
+from counterpoint.steps import epoch_steps, perturbed_views, split_training_images
+
+
+def draw_views(
+    experiment: Experiment, data: DataSet, path: Path, *, images: int = 8, seed: int = 0, epoch: int = 0
+) -> None:
+    """Draw what the first `images` images of an epoch look like to each member, beside the images themselves.
+
+    The adversarial perturbation is that of the initial weights, with these images as the batch.
+    """
+    part, _ = split_training_images(data, experiment)
+    if not 1 <= images <= len(part):
+        raise InputError(f"images is {images}; it must be between 1 and {len(part)}, the images trained on")
+    small = replace(experiment, batch_size=images)
+    model = build_model(small, len(data.train.classes), data.train.images_NCHW.shape[1], seed).train()
+    step = next(epoch_steps(part, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks))
+    unit_MBCHW = (perturbed_views(model, step, small, model) / 2 + 0.5).clamp(0, 1)
+    views_MBHWC = (unit_MBCHW * 255).round().byte().permute(0, 1, 3, 4, 2).numpy()
+    originals_BHWC = data.train.images_NCHW[step.numbers_B].permute(0, 2, 3, 1).numpy()
+
+    def row(i: int) -> tuple[str, list[Picture]]:
+        label = data.train.classes[int(step.labels_B[i])].replace("_", " ")
+        return f"{label}, no. {int(step.numbers_B[i])}", [
+            originals_BHWC[i],
+            *(views_BHWC[i] for views_BHWC in views_MBHWC),
+        ]
+
+    headings = ["image", *(f"member {m}" for m in range(1, experiment.members + 1))]
+    draw_sheet([("", [row(i) for i in range(images)])], headings, path)

@@ -1,0 +1,139 @@
+"""The command line as a user meets it, each command in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from counterpoint.cli import main
+
+COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
+TINY = ["--set", "epochs=1", "--set", "width=2", "--set", "batch_size=128", "--device", "cpu"]
+
+
+def run(*arguments: object, data: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    if data:
+        environment["COUNTERPOINT_DATA"] = str(data)
+    return subprocess.run(
+        [*COUNTERPOINT, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=180
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    assert run("train", "digits/quickstart", "--out", folder / "run", *TINY).returncode == 0
+    done = run("evaluate", folder / "run", "--cell-images", 5, "--device", "cpu", data=folder / "data")
+    assert done.returncode == 0, done.stderr
+    assert "member 4" in done.stdout
+    return folder
+
+
+def test_train_evaluate_report(finished: Path) -> None:
+    results = json.loads((finished / "run" / "results.json").read_text())
+    assert results["run"]["command"].startswith("counterpoint train digits/quickstart --out")
+    done = run("report", finished / "run", "--out", finished / "report.html")
+    assert done.returncode == 0, done.stderr
+    assert str(finished / "report.html") in done.stdout
+    assert "digits/quickstart" in (finished / "report.html").read_text()
+
+
+def test_a_finished_run_says_so(finished: Path) -> None:
+    done = run("train", "digits/quickstart", "--out", finished / "run", *TINY)
+    assert done.returncode == 0
+    assert "finished" in done.stdout
+
+
+def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
+    command = [*COUNTERPOINT, "train", "digits/single", "--out", str(tmp_path / "run"), "--set", "epochs=500"]
+    training = subprocess.Popen([*command, "--device", "cpu"], stdout=subprocess.PIPE, text=True)
+    log = tmp_path / "run" / "log.jsonl"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and "epoch" in log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    training.send_signal(signal.SIGINT)
+    output, _ = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert "stopped with a checkpoint" in output
+    assert list((tmp_path / "run" / "checkpoints").glob("step-*.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "digits/quickstrt", "--out", "x"], "did you mean 'digits/quickstart'"),
+        (["train", "digits/single", "--out", "x", "--set", "epoch=3"], "unknown key 'epoch'; did you mean 'epochs'"),
+        (["train", "digits/single", "--out", "x", "--set", "epochs=many"], "epochs=many: it must be a whole number"),
+        (["train", "digits/single", "--out", "x", "--device", "tpu"], "device 'tpu' is not known"),
+        (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
+        (["train", "digits/single"], "Missing option '--out'"),
+        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "is not in the range x>=0.2"),
+        (["evaluate", "nowhere"], "nowhere holds no run"),
+        (["report", "nowhere"], "nowhere does not exist"),
+        (["data", "imagenet"], "unknown download 'imagenet'"),
+        (["data", "digits"], "come with scikit-learn"),
+        (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),
+        (["corrupt", "cifar11"], "unknown data set 'cifar11'"),
+        (["corrupt", "digits", "--atlas", "a.png", "--image", "450"], "digits has test images 0 to 449"),
+        (["experiments", "imagenet"], "no experiment has imagenet"),
+        (["trian"], "No such command 'trian'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_arguments_exit_with_2_and_say_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["counterpoint", *arguments])
+    for name, value in {"COUNTERPOINT_DATA": str(tmp_path / "data"), "COLUMNS": "200", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "x" / "run.json").exists()
+
+
+def test_lists(tmp_path: Path) -> None:
+    assert "cifar100/am-bern-0.875+adv/test" in run("experiments").stdout
+    shown = run("data", data=tmp_path).stdout
+    assert "counterpoint data cifar10-c" in shown
+    assert "scikit-learn" in shown
+
+
+def test_pictures(tmp_path: Path) -> None:
+    assert run("views", "digits/quickstart", "--out", tmp_path / "views.png").returncode == 0
+    assert run("corrupt", "digits", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
+    assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
+    folder = finished / "data" / "regenerated" / "digits-C-seed0"
+    made = {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")}
+    done = run("corrupt", "digits", data=finished / "data")
+    assert done.returncode == 0, done.stderr
+    assert "frost from texture" in done.stdout
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")} == made
+
+
+def test_help_and_version() -> None:
+    assert "Show the version" in run("--help").stdout
+    assert run("--version").stdout.strip() == "0.1.0"
+    assert "Usage: counterpoint train" in run("train", "--help").stdout
+
+
+def test_report_needs_no_torch(finished: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from counterpoint.cli import main; main()"
+    command = [sys.executable, "-c", code, "report", str(finished / "run"), "--out", str(finished / "no-torch.html")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

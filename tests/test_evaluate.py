@@ -1,0 +1,193 @@
+"""Evaluation of a real, short run: logits, figures, resumption, and what is refused."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import counterpoint.logits
+from counterpoint.config import Experiment, to_dict
+from counterpoint.corrupt import CORRUPTIONS, read_cell
+from counterpoint.data.digits import load_digits
+from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
+from counterpoint.evaluate import evaluate_run
+from counterpoint.experiments import find_experiment
+from counterpoint.logits import collect_logits, evaluation_images, load_model, read_logits
+from counterpoint.metrics import brier, ece, ece_rms, error, nll
+from counterpoint.results import softmax
+from counterpoint.runs import Run, load_run
+from counterpoint.shifted import ShiftedSet, make_shifted_set, shifted_set
+from counterpoint.train import Options, train
+
+EXPERIMENT: Experiment = replace(find_experiment("digits/quickstart"), epochs=1, batch_size=128, width=4)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the digits' corrupted set, made once."""
+    folder = tmp_path_factory.mktemp("data")
+    make_shifted_set(small_digits(), folder, workers=1)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    assert train(EXPERIMENT, folder, small_digits(), options=Options(device="cpu"))
+    return folder
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A copy of the trained run, evaluated on few digits."""
+    monkeypatch.setattr("counterpoint.evaluate.load", lambda *_: small_digits())
+    shutil.copytree(trained, tmp_path / "run")
+    return load_run(tmp_path / "run")
+
+
+def small_digits() -> DataSet:
+    data = load_digits()
+    return replace(data, test=data.test.select(torch.arange(40)))
+
+
+def evaluate(run: Run, root: Path, **options: Any) -> dict[str, Any]:
+    return evaluate_run(run, root, device="cpu", **options)
+
+
+def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
+    results = evaluate(run, root)
+    data = small_digits()
+    model, _ = load_model(run, data, CPU)
+    labels = data.test.labels_N.numpy()
+
+    def members(images_NCHW: torch.Tensor) -> np.ndarray:
+        return model.predict_members((images_NCHW / 255 - 0.5) / 0.5).double().numpy()
+
+    clean = members(data.test.images_NCHW)
+    for probs, figures in [
+        (clean.mean(0), results["clean"]["ensemble"]),
+        *zip(clean, results["clean"]["members"], strict=True),
+    ]:
+        confidence, correct = probs.max(1), probs.argmax(1) == labels
+        assert figures["error"] == pytest.approx(error(probs, labels))
+        assert figures["nll"] == pytest.approx(nll(probs, labels), rel=1e-4)
+        assert figures["brier"] == pytest.approx(brier(probs, labels), rel=1e-4)
+        assert figures["ece_width15"] == pytest.approx(ece(confidence, correct), abs=1e-5)
+        assert figures["ece_rms_mass15"] == pytest.approx(ece_rms(confidence, correct, binning="mass"), abs=1e-5)
+
+    fog = torch.from_numpy(read_cell(root / "regenerated" / "digits-C-seed0", "fog", 3, 40).copy()).permute(0, 3, 1, 2)
+    cell = results["corrupted"]["cells"]["fog"][2]
+    assert cell["ensemble"]["nll"] == pytest.approx(nll(members(fog).mean(0), labels), rel=1e-3)  # saved in float16
+    by_cell = np.mean([c["ensemble"]["error"] for cells in results["corrupted"]["cells"].values() for c in cells])
+    for way in ("by-corruption", "by-cell", "pooled"):
+        assert results["corrupted"]["aggregates"]["ensemble"][way]["error"] == pytest.approx(by_cell)
+
+
+def test_results_say_what_they_are(run: Run, root: Path) -> None:
+    results = evaluate(run, root, cell_images=25)
+    assert json.loads((run.folder / "results.json").read_text()) == results
+    assert results["config"] == to_dict(EXPERIMENT)
+    assert results["evaluated_on"] == {"dataset": "digits", "part": "test", "images": 40}
+    assert results["corrupted"]["source"] == {"kind": "regenerated", "seed": 0, "version": "1", "frost": "texture"}
+    assert results["corrupted"]["images"] == 25
+    assert list(results["corrupted"]["cells"]) == list(CORRUPTIONS)
+    assert results["run"]["seed"] == 0
+    scores = np.load(run.folder / "scores.npz")
+    assert scores["clean/confidence"].shape == (40,)
+    assert scores["snow-5/correct"].dtype == bool
+    assert (~scores["snow-5/correct"]).mean() == pytest.approx(
+        results["corrupted"]["cells"]["snow"][4]["ensemble"]["error"]
+    )
+
+
+def test_recompute_needs_no_network_and_no_images(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluate(run, root, cell_images=10)
+    shutil.rmtree(run.folder / "checkpoints")
+    monkeypatch.setattr("counterpoint.evaluate.load", lambda *_: pytest.fail("it read the data set"))
+    again = evaluate(run, root, recompute=True)
+    assert again["clean"] == first["clean"]
+    assert again["corrupted"] == first["corrupted"]
+
+
+def test_an_interrupted_evaluation_goes_on(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = small_digits()
+    shifted = shifted_set(data, root)
+    real, calls = counterpoint.logits.member_logits, 0
+
+    def interrupted_after_five(*arguments: Any) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        if calls == 6:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(counterpoint.logits, "member_logits", interrupted_after_five)
+    with pytest.raises(KeyboardInterrupt):
+        collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    with pytest.raises(InputError, match=r"is missing or damaged .* `counterpoint evaluate"):
+        evaluate(run, root, recompute=True)
+    assert not (run.folder / "results.json").exists(), "a half-finished evaluation is not taken for a whole one"
+    calls = 100
+    collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    assert calls == 100 + 76 - 5, "the clean set and four cells are not computed again"
+    assert evaluate(run, root, recompute=True)["corrupted"]["images"] == 10
+
+
+def test_logits_of_another_setting_are_thrown_away(run: Run, root: Path) -> None:
+    data = small_digits()
+    shifted = shifted_set(data, root)
+    collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    collect_logits(run, data, shifted, device=CPU, cell_images=20)
+    assert read_logits(run, "fog-1").shape == (4, 20, 10)
+    assert read_logits(run, "fog-1").dtype == np.float16
+    assert read_logits(run, "clean").dtype == np.float32
+
+
+def test_the_official_set_comes_first(tmp_path: Path) -> None:
+    data = replace(small_digits(), name="cifar10")
+    (tmp_path / "CIFAR-10-C").mkdir()
+    assert shifted_set(data, tmp_path) == ShiftedSet(tmp_path / "CIFAR-10-C", 40, {"kind": "official"})
+
+
+def test_an_official_set_that_lacks_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
+    data = small_digits()
+    (tmp_path / "digits-C").mkdir()
+    with pytest.raises(InputError, match=r"gaussian_noise.npy is missing"):
+        collect_logits(run, data, shifted_set(data, tmp_path), device=CPU)
+
+
+def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    data = small_digits()
+    train(EXPERIMENT, tmp_path / "run", data, options=Options(device="cpu", max_minutes=0.0))
+    with pytest.raises(InputError, match=r"is not finished: 1 of 11 steps are done; go on with"):
+        load_model(load_run(tmp_path / "run"), data, CPU)
+
+
+def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
+    data = load_digits()
+    on_split = Run(Path(), replace(EXPERIMENT, train_on="split"), {"seed": 0})
+    part, images = evaluation_images(on_split, data)
+    assert (part, len(images)) == ("validation", 134)
+
+
+def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no run \(there is no run.json\)"):
+        load_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"schema": 99}')
+    with pytest.raises(InputError, match="is not a run of this version"):
+        load_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"sch')
+    with pytest.raises(InputError, match="is not a whole JSON file"):
+        load_run(tmp_path)
+
+
+def test_softmax_of_large_logits() -> None:
+    logits = np.array([[[1000.0, 0.0], [np.log(3), 0.0]]], dtype=np.float32)
+    assert softmax(logits) == pytest.approx(np.array([[[1.0, 0.0], [0.75, 0.25]]]))
