@@ -73,7 +73,7 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
         (["train", "digits/single", "--out", "x", "--device", "tpu"], "device 'tpu' is not known"),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
-        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "is not in the range x>=0.2"),
+        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
         (["evaluate", "nowhere"], "nowhere holds no run"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
