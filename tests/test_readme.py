@@ -1,0 +1,36 @@
+"""What the README shows works."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from counterpoint.cli import app
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("ignore:.*non-writable")
+def test_the_library_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(example, "README.md", "exec"), {})
+    assert 0 <= float(capsys.readouterr().out) <= 1
+
+
+def test_every_command_is_named_and_every_named_command_is_there() -> None:
+    known = {command.callback.__name__ for command in app.registered_commands if command.callback}
+    named = set(re.findall(r"^counterpoint (\w+)", README, re.MULTILINE))
+    assert named <= known
+    assert known - named == {"demo"}, "make demo runs it"
+
+
+def test_every_file_and_link_is_there() -> None:
+    root = Path(__file__).parents[1]
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (root / target).exists(), target
+    (tree,) = re.findall(r"src/counterpoint/\n(.*?)benchmarks/", README, re.DOTALL)
+    listed = set(re.findall(r"\b(\w+)(?:\.py|/)", tree))
+    package = root / "src" / "counterpoint"
+    modules = {p.stem for p in package.glob("*.py")} | {p.name for p in package.iterdir() if p.is_dir()}
+    internal = {"__init__", "__main__", "__pycache__", "errors", "folders", "models", "tensorboard"}
+    assert modules - internal == listed
