@@ -1,9 +1,14 @@
-"""What the residual networks share: a convolution with its BatchNorm, the residual sum, the initial weights."""
+"""What the residual networks share: convolution with BatchNorm, the residual sum, the frame, the initial weights."""
 
 import math
+from collections.abc import Sequence
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from counterpoint.nn.convert import BatchNorm, batch_ensemble
+from counterpoint.nn.ensemble import Ensemble
 
 
 def conv_norm(in_channels: int, out_channels: int, kernel: int, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
@@ -12,11 +17,54 @@ def conv_norm(in_channels: int, out_channels: int, kernel: int, *, stride: int =
     return nn.Sequential(conv, nn.BatchNorm2d(out_channels))
 
 
+def shortcut(in_channels: int, out_channels: int, stride: int) -> nn.Module:
+    """The identity, or a 1×1 convolution where the number of channels changes."""
+    if in_channels == out_channels:
+        return nn.Identity()
+    return conv_norm(in_channels, out_channels, 1, stride=stride)
+
+
 def add_branch(shortcut_NCHW: Tensor, branch_NCHW: Tensor, keep_N: Tensor | None) -> Tensor:
     """The residual sum; `keep_N` drops or rescales each row's branch (stochastic depth)."""
     if keep_N is not None:
         branch_NCHW = branch_NCHW * keep_N[:, None, None, None].to(branch_NCHW.dtype)
     return shortcut_NCHW + branch_NCHW
+
+
+class ResidualNetwork(nn.Module):
+    """A stem, residual blocks (x, keep) → x, global mean pool, a linear layer."""
+
+    def __init__(self, stem: nn.Module, blocks: Sequence[nn.Module], channels: int, num_classes: int) -> None:
+        super().__init__()
+        self.stem = stem
+        self.blocks = nn.ModuleList(blocks)
+        self.classifier = nn.Linear(channels, num_classes)
+        self.num_blocks = len(blocks)
+
+    def forward(self, images_NCHW: Tensor, keep: Tensor | None = None) -> Tensor:
+        """Logits (N, K); `keep` (blocks, N) is what each block's branch is multiplied by."""
+        x = torch.relu(self.stem(images_NCHW))
+        for i, block in enumerate(self.blocks):
+            x = block(x, None if keep is None else keep[i])
+        return self.classifier(x.mean(dim=(2, 3)))
+
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+def finish(
+    network: Network,
+    num_members: int | None,
+    *,
+    batchnorm: BatchNorm,
+    init_std: float,
+    generator: torch.Generator | None,
+) -> Network | Ensemble:
+    """The network with its initial weights or, with `num_members`, a BatchEnsemble of it."""
+    initialise(network, generator)
+    if num_members is None:
+        return network
+    return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)
 
 
 def initialise(network: nn.Module, generator: torch.Generator | None = None) -> None:

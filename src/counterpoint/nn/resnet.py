@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn.blocks import add_branch, conv_norm, initialise
-from counterpoint.nn.convert import BatchNorm, batch_ensemble
+from counterpoint.nn.blocks import ResidualNetwork, add_branch, conv_norm, finish, shortcut
+from counterpoint.nn.convert import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
 
@@ -14,39 +14,27 @@ class _BasicBlock(nn.Module):
         super().__init__()
         self.first = conv_norm(in_channels, out_channels, 3, stride=stride)
         self.second = conv_norm(out_channels, out_channels, 3)
-        self.shortcut = (
-            conv_norm(in_channels, out_channels, 1, stride=stride) if in_channels != out_channels else nn.Identity()
-        )
+        self.shortcut = shortcut(in_channels, out_channels, stride)
 
     def forward(self, x_NCHW: Tensor, keep_N: Tensor | None = None) -> Tensor:
         branch = self.second(torch.relu(self.first(x_NCHW)))
         return torch.relu(add_branch(self.shortcut(x_NCHW), branch, keep_N))
 
 
-class ResNet(nn.Module):
+class ResNet(ResidualNetwork):
     """Three stages of (depth − 2) / 6 basic blocks with `width`, 2·`width` and 4·`width` channels."""
 
     def __init__(self, num_classes: int, depth: int = 8, width: int = 16, in_channels: int = 3) -> None:
-        super().__init__()
         if depth < 8 or (depth - 2) % 6:
             raise InputError(f"depth is {depth}; it must be 6n + 2: 8, 14, 20, 26, …")
-        self.stem = conv_norm(in_channels, width, 3)
-        blocks: list[nn.Module] = []
+        blocks = []
         channels = width
         for stage in range(3):
             for i in range((depth - 2) // 6):
                 out = width * 2**stage
                 blocks.append(_BasicBlock(channels, out, stride=2 if stage > 0 and i == 0 else 1))
                 channels = out
-        self.blocks = nn.ModuleList(blocks)
-        self.classifier = nn.Linear(channels, num_classes)
-        self.num_blocks = len(blocks)
-
-    def forward(self, images_NCHW: Tensor, keep: Tensor | None = None) -> Tensor:
-        x = torch.relu(self.stem(images_NCHW))
-        for i, block in enumerate(self.blocks):
-            x = block(x, None if keep is None else keep[i])
-        return self.classifier(x.mean(dim=(2, 3)))
+        super().__init__(conv_norm(in_channels, width, 3), blocks, channels, num_classes)
 
 
 def resnet(
@@ -62,7 +50,4 @@ def resnet(
 ) -> ResNet | Ensemble:
     """A small ResNet: a plain network, or with `num_members` a BatchEnsemble of it."""
     network = ResNet(num_classes, depth, width, in_channels)
-    initialise(network, generator)
-    if num_members is None:
-        return network
-    return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)
+    return finish(network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator)

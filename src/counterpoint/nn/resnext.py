@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.blocks import add_branch, conv_norm, initialise
-from counterpoint.nn.convert import BatchNorm, batch_ensemble
+from counterpoint.nn.blocks import ResidualNetwork, add_branch, conv_norm, finish, shortcut
+from counterpoint.nn.convert import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
 _STAGES = ((64, 1), (128, 2), (256, 2))  # base planes and stride of the first block
@@ -18,9 +18,7 @@ class _Bottleneck(nn.Module):
         self.reduce = conv_norm(in_channels, inner, 1)
         self.grouped = conv_norm(inner, inner, 3, stride=stride, groups=groups)
         self.expand = conv_norm(inner, out_channels, 1)
-        self.shortcut = (
-            conv_norm(in_channels, out_channels, 1, stride=stride) if in_channels != out_channels else nn.Identity()
-        )
+        self.shortcut = shortcut(in_channels, out_channels, stride)
 
     def forward(self, x_NCHW: Tensor, keep_N: Tensor | None = None) -> Tensor:
         branch = torch.relu(self.reduce(x_NCHW))
@@ -28,13 +26,11 @@ class _Bottleneck(nn.Module):
         return torch.relu(add_branch(self.shortcut(x_NCHW), self.expand(branch), keep_N))
 
 
-class ResNeXt29(nn.Module):
-    """Three stages of three bottlenecks, post-activation, global mean pool, linear."""
+class ResNeXt29(ResidualNetwork):
+    """Three stages of three bottlenecks, post-activation."""
 
     def __init__(self, num_classes: int, cardinality: int = 4, base_width: int = 32, in_channels: int = 3) -> None:
-        super().__init__()
-        self.stem = conv_norm(in_channels, 64, 3)
-        blocks: list[nn.Module] = []
+        blocks = []
         channels = 64
         for planes, first_stride in _STAGES:
             inner = planes * base_width // 64 * cardinality
@@ -42,15 +38,7 @@ class ResNeXt29(nn.Module):
                 out = planes * _EXPANSION
                 blocks.append(_Bottleneck(channels, inner, out, first_stride if i == 0 else 1, cardinality))
                 channels = out
-        self.blocks = nn.ModuleList(blocks)
-        self.classifier = nn.Linear(channels, num_classes)
-        self.num_blocks = len(blocks)
-
-    def forward(self, images_NCHW: Tensor, keep: Tensor | None = None) -> Tensor:
-        x = torch.relu(self.stem(images_NCHW))
-        for i, block in enumerate(self.blocks):
-            x = block(x, None if keep is None else keep[i])
-        return self.classifier(x.mean(dim=(2, 3)))
+        super().__init__(conv_norm(in_channels, 64, 3), blocks, channels, num_classes)
 
 
 def resnext29(
@@ -66,7 +54,4 @@ def resnext29(
 ) -> ResNeXt29 | Ensemble:
     """ResNeXt-29: a plain network, or with `num_members` a BatchEnsemble of it."""
     network = ResNeXt29(num_classes, cardinality, base_width, in_channels)
-    initialise(network, generator)
-    if num_members is None:
-        return network
-    return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)
+    return finish(network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator)
