@@ -42,6 +42,8 @@ def test_train_evaluate_report(finished: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert str(finished / "report.html") in done.stdout
     assert "digits/quickstart" in (finished / "report.html").read_text()
+    assert run("report", finished / "run", "--out", finished / "report.csv", "--format", "csv").returncode == 0
+    assert "digits/quickstart" in (finished / "report.csv").read_text()
 
 
 def test_a_finished_run_says_so(finished: Path) -> None:
@@ -76,6 +78,7 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
         (["evaluate", "nowhere"], "nowhere holds no run"),
         (["report", "nowhere"], "nowhere does not exist"),
+        (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
         (["data", "digits"], "come with scikit-learn"),
         (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),

@@ -242,10 +242,12 @@ def corrupt(
 @app.command()
 def report(
     runs: RunsArgument,
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path | None, typer.Option(help="The file to write.", show_default="report.FORMAT")] = None,
+    format_: Annotated[str, typer.Option("--format", help="html, csv, md or json.")] = "html",
 ) -> None:
-    """Write one self-contained page about evaluated runs, side by side."""
+    """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
     from counterpoint.report import write_report
 
-    write_report(runs, out)
-    console.print(f"[bold]report:[/] {out}", soft_wrap=True)
+    path = out or Path(f"report.{format_}")
+    write_report(runs, path, format_)
+    console.print(f"[bold]report:[/] {path}", soft_wrap=True)

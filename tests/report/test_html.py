@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.report import render, write_report
+from counterpoint.report import render, to_csv, to_json, to_markdown, write_report
 
 MakeResults = Callable[..., dict[str, Any]]
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -111,7 +111,7 @@ def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults)
     error, *others = (float(text.split()[0]) for text in page.text("dd")[:3])
     assert error == round(100 * clean["ensemble"]["error"], 2)
     assert others == [round(100 * clean["ensemble"]["ece_width15"], 2), round(100 * clean["disagreement"], 2)]
-    cells = [float(text.strip("★ best")) for text in page.text("td")[:9]]
+    cells = [float(text.strip("★ best").replace("−", "-")) for text in page.text("td")[:10]]
     assert cells == pytest.approx(
         [
             100 * clean["ensemble"]["error"],
@@ -122,6 +122,7 @@ def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults)
             100 * clean["ensemble"]["ece_mass15"],
             100 * clean["ensemble"]["ece_rms_mass15"],
             100 * clean["ensemble"]["mean_confidence"],
+            100 * (clean["ensemble"]["mean_confidence"] + clean["ensemble"]["error"] - 1),
             100 * clean["disagreement"],
         ],
         abs=0.005001,
@@ -186,6 +187,82 @@ def test_a_title_can_be_given(make_results: MakeResults) -> None:
     assert page.text("title")[0] == "The demo · counterpoint"
 
 
+@pytest.fixture
+def shifted_page(make_results: MakeResults) -> Page:
+    return Page(render([make_results("many", members=4, shifted=True), make_results("one", members=1, shifted=True)]))
+
+
+def test_structure_under_shift(shifted_page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in shifted_page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    identifiers = [attributes["id"] for _, attributes in shifted_page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    references = {attributes.get("aria-labelledby") for _, attributes in shifted_page.elements} - {None}
+    assert references <= set(identifiers)
+    assert shifted_page.count("script") == 0
+    # Clean and three aggregates; for each run two of bins, one of severities, five of their bins; the maps.
+    assert shifted_page.count("table") == shifted_page.count("caption") == 1 + 3 + 2 * (2 + 1 + 5) + 7 + 6
+    assert shifted_page.count("svg") == shifted_page.count("figcaption") == 2 * (2 + 1 + 5)
+    assert all(svg["aria-label"] for svg in shifted_page.attributes("svg"))
+
+
+def test_headlines_are_clean_and_by_corruption(make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    page = Page(render([results]))
+    assert page.text("h4") == ["Clean images", "Corrupted images -C, by-corruption"]
+    shown = [float(text.split()[0]) for text in page.text("dd")[:6]]
+    aggregate = results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
+    assert shown[3] == round(100 * aggregate["error"], 2)
+    assert shown[4] == round(100 * aggregate["ece_width15"], 2)
+
+
+def test_the_switch_has_one_button_a_metric_and_the_first_is_on(shifted_page: Page) -> None:
+    buttons = shifted_page.attributes("input")
+    assert {(button["type"], button["name"]) for button in buttons} == {("radio", "heat-map")}
+    assert ["checked" in button for button in buttons] == [True] + 6 * [False]
+    maps = [attributes["id"] for _, attributes in shifted_page.elements if attributes.get("class") == "heat-map"]
+    assert maps == [str(button["id"]).replace("show-", "map-") for button in buttons]
+
+
+def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) -> None:
+    official = make_results("theirs", members=1, shifted=True)
+    official["corrupted"]["source"] = {"kind": "official"}
+    page = Page(render([official, make_results("none", members=1)]))
+    assert page.text("li")[6:8] == [
+        "theirs: digits-C, the official files, 40 images a cell",
+        "none: not evaluated",
+    ]
+    assert not any("regenerated set" in text for text in page.text("p"))
+    ours = Page(render([make_results("ours", members=1, shifted=True)]))
+    assert ours.text("li")[6] == (
+        "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images a cell"
+    )
+    assert any("A regenerated set is made here" in text for text in ours.text("p"))
+
+
+@pytest.mark.parametrize(
+    ("part", "images", "says"),
+    [
+        ("test", 40, "Clean is the same 40 images without corruption."),
+        ("validation", 120, "There is no clean point: the clean figures are of 120 validation images"),
+        ("test", 120, "There is no clean point: the clean figures are of 120 test images"),
+    ],
+)
+def test_whether_there_is_a_clean_point_is_said(make_results: MakeResults, part: str, images: int, says: str) -> None:
+    results = make_results(members=1, shifted=True)
+    results["evaluated_on"].update(part=part, images=images)
+    captions = Page(render([results])).text("figcaption")
+    assert any(says in caption for caption in captions)
+    assert any(caption.startswith("Clean: ECE") for caption in captions) == (images == 40)
+
+
+def test_four_runs_stay_small_and_the_same(make_results: MakeResults) -> None:
+    runs = [make_results("run", members=4, seed=seed, shifted=True) for seed in range(4)]
+    html = render(runs)
+    assert len(html.encode()) < 3_000_000
+    assert html == render(runs)
+
+
 def test_no_runs() -> None:
     with pytest.raises(InputError, match="at least one run"):
         render([])
@@ -224,16 +301,35 @@ def disk_full(_: int) -> None:
 
 def test_out_must_not_be_a_folder(tmp_path: Path, make_results: MakeResults) -> None:
     run = save(tmp_path / "run", make_results())
-    with pytest.raises(InputError, match=r"is a folder; give the page's file name, such as .*report.html"):
+    with pytest.raises(InputError, match=r"is a folder; give the report's file name, such as .*report.html"):
         write_report([run], tmp_path)
 
 
-def test_a_report_needs_no_torch(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results())
+@pytest.mark.parametrize(
+    ("format", "export"), [("html", render), ("csv", to_csv), ("md", to_markdown), ("json", to_json)]
+)
+def test_every_format_is_written(
+    tmp_path: Path, make_results: MakeResults, format: str, export: Callable[[list[dict[str, Any]]], str]
+) -> None:
+    results = make_results(members=2, shifted=True)
+    out = tmp_path / "report"
+    write_report([save(tmp_path / "run", results)], out, format=format)
+    assert out.read_bytes() == export([results]).encode()
+
+
+def test_an_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"unknown report format 'cvs'; did you mean 'csv'"):
+        write_report([], tmp_path / "report", format="cvs")
+
+
+def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_results: MakeResults) -> None:
+    run = save(tmp_path / "run", make_results(shifted=True))
     code = (
-        "import sys; sys.modules['torch'] = None; from pathlib import Path\n"
+        "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from pathlib import Path\n"
         "from counterpoint.report import write_report\n"
-        "write_report([Path(sys.argv[1])], Path(sys.argv[2]))"
+        "for format in ('html', 'csv', 'md', 'json'):\n"
+        "    write_report([Path(sys.argv[1])], Path(sys.argv[2]) / f'report.{format}', format)"
     )
-    subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path / "report.html")], check=True)
+    subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path)], check=True)
     assert Page((tmp_path / "report.html").read_text(encoding="utf-8")).text("h1") == ["quickstart"]
+    assert {file.suffix for file in tmp_path.glob("report.*")} == {".html", ".csv", ".md", ".json"}

@@ -21,7 +21,7 @@ def test_a_run_folder_and_its_file_give_the_same(tmp_path: Path, make_results: M
 
 
 def test_keys_of_later_versions_are_left_alone(tmp_path: Path, make_results: MakeResults) -> None:
-    results = {**make_results(), "cells": {}}
+    results = {**make_results(), "later": {}}
     (tmp_path / "results.json").write_text(json.dumps(results))
     assert load_results(tmp_path) == results
 
@@ -111,3 +111,79 @@ def test_numbers_must_be_finite(tmp_path: Path, make_results: MakeResults, nonse
     (tmp_path / "results.json").write_text(json.dumps(results))
     with pytest.raises(InputError, match=f"it holds {nonsense}"):
         load_results(tmp_path)
+
+
+def write(folder: Path, results: dict[str, Any]) -> Path:
+    (folder / "results.json").write_text(json.dumps(results))
+    return folder
+
+
+def test_a_corrupted_section_is_read_too(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    assert load_results(write(tmp_path, results)) == results
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ("images", "corrupted.images"),
+        ("source", "corrupted.source"),
+        ("source kind", "corrupted.source.kind"),
+        ("source seed", "corrupted.source.seed"),
+        ("source frost", "corrupted.source.frost"),
+        ("aggregates ensemble by-cell", "corrupted.aggregates.ensemble.by-cell"),
+        ("aggregates ensemble pooled nll", "corrupted.aggregates.ensemble.pooled.nll"),
+        ("aggregates members", "corrupted.aggregates.members"),
+        ("cells", "corrupted.cells"),
+        ("cells frost", "corrupted.cells.frost"),
+    ],
+)
+def test_a_missing_part_of_the_corrupted_section_is_named(
+    tmp_path: Path, make_results: MakeResults, path: str, where: str
+) -> None:
+    results = make_results(members=2, shifted=True)
+    *parents, last = path.split()
+    part = results["corrupted"]
+    for key in parents:
+        part = part[key]
+    del part[last]
+    with pytest.raises(InputError, match=f": {re.escape(where)} is missing or of the wrong kind"):
+        load_results(write(tmp_path, results))
+
+
+def test_a_half_finished_grid_is_not_taken_for_a_whole_one(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    results["corrupted"]["cells"]["snow"].pop()
+    with pytest.raises(InputError, match=r"corrupted.cells.snow is missing"):
+        load_results(write(tmp_path, results))
+
+
+def test_every_cell_has_all_members(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    results["corrupted"]["cells"]["fog"][2]["members"].pop()
+    with pytest.raises(InputError, match=r"corrupted.cells.fog is missing"):
+        load_results(write(tmp_path, results))
+    results = make_results(members=2, shifted=True)
+    results["corrupted"]["aggregates"]["members"].pop()
+    with pytest.raises(InputError, match=r"corrupted.aggregates.members is missing"):
+        load_results(write(tmp_path, results))
+
+
+def test_a_missing_figure_of_a_cell_is_named(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    del results["corrupted"]["cells"]["fog"][2]["reliability"]["width15"][0]["count"]
+    with pytest.raises(InputError, match=re.escape("corrupted.cells.fog[2].reliability.width15[0].count is missing")):
+        load_results(write(tmp_path, results))
+
+
+def test_an_unknown_source(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=1, shifted=True)
+    results["corrupted"]["source"]["kind"] = "oficial"
+    with pytest.raises(InputError, match=r"source of the corrupted set .* 'oficial'; did you mean 'official'"):
+        load_results(write(tmp_path, results))
+
+
+def test_the_official_source_needs_nothing_else(tmp_path: Path, make_results: MakeResults) -> None:
+    results = make_results(members=1, shifted=True)
+    results["corrupted"]["source"] = {"kind": "official"}
+    assert load_results(write(tmp_path, results)) == results

@@ -2,8 +2,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
-from counterpoint.report.tables import METRICS, Cell, Run, bins_table, metrics_tables
+from counterpoint.report.run import Run
+from counterpoint.report.tables import METRICS, Cell, bins_table, metrics_tables, shift_tables, signed, wilson_interval
 
 MakeResults = Callable[..., dict[str, Any]]
 PERCENT_KEYS = {metric.key for metric in METRICS if metric.column.unit.endswith("%")}
@@ -17,13 +19,16 @@ def test_every_cell_is_its_figure(make_results: MakeResults) -> None:
         for metric, cell in zip(METRICS, row.cells, strict=True):
             if metric.key == "disagreement":
                 assert cell.text == (f"{100 * results['clean']['disagreement']:.2f}" if row.label == "mine" else "–")
+            elif metric.key == "overconfidence":
+                expected = 100 * (scores["mean_confidence"] - (1 - scores["error"]))
+                assert float(cell.text.replace("−", "-")) == pytest.approx(expected, abs=0.005001)
             else:
                 expected = scores[metric.key] * (100 if metric.key in PERCENT_KEYS else 1)
                 assert float(cell.text) == pytest.approx(expected, abs=0.005001)
 
 
 def test_the_units_say_which_figures_are_percentages() -> None:
-    assert {metric.key for metric in METRICS} - PERCENT_KEYS == {"nll", "brier"}
+    assert {metric.key for metric in METRICS} - PERCENT_KEYS == {"nll", "brier", "overconfidence"}
 
 
 def best_in_column(runs: list[Run], key: str) -> list[tuple[str, str]]:
@@ -66,8 +71,47 @@ def test_different_images_are_not_compared(make_results: MakeResults) -> None:
     assert [[row.label for row in table.rows] for table in tables] == [["a"], ["b"]]
 
 
+def test_shift_tables_are_one_an_aggregate(make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    tables = shift_tables([Run("mine", results)])
+    assert list(tables) == ["by-corruption", "by-cell", "pooled"]
+    for way, (table,) in tables.items():
+        assert table.caption.endswith(f"frost from a made texture, 40 images a cell: {way}")
+        aggregates = results["corrupted"]["aggregates"]
+        scores = [aggregates["ensemble"][way], *(member[way] for member in aggregates["members"])]
+        assert [row.label for row in table.rows] == ["mine", "member 1", "member 2"]
+        assert [row.cells[3].text for row in table.rows] == [f"{100 * one['ece_width15']:.2f}" for one in scores]
+
+
+def test_different_corrupted_sets_are_not_compared(make_results: MakeResults) -> None:
+    one, two = make_results(members=1, shifted=True), make_results(members=1, shifted=True)
+    two["evaluated_on"]["part"] = "validation"
+    assert len(shift_tables([Run("a", one), Run("b", two)])["pooled"]) == 1
+    two["corrupted"]["source"] = {"kind": "official"}
+    assert [[row.label for row in table.rows] for table in shift_tables([Run("a", one), Run("b", two)])["pooled"]] == [
+        ["a"],
+        ["b"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"), [(0.1234, "+12.34"), (-0.05, "−5.00"), (0.0, "0.00"), (-0.00004, "0.00"), (0.00004, "0.00")]
+)
+def test_signed(fraction: float, text: str) -> None:
+    assert signed(fraction) == text
+
+
+@pytest.mark.parametrize(("right", "count"), [(0, 1), (1, 1), (3, 8), (8, 8), (0, 50), (90, 120), (9_999, 10_000)])
+def test_wilson_interval_is_scipys(right: int, count: int) -> None:
+    expected = binomtest(right, count).proportion_ci(0.95, method="wilson")
+    assert wilson_interval(right / count, count) == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
 def test_bins_table_by_hand() -> None:
-    table = bins_table("some bins", [{"low": 0.8, "high": 0.9, "count": 1200, "confidence": 0.86, "accuracy": 0.75}])
-    (row,) = table.rows
+    bins = [{"low": 0.8, "high": 0.9, "count": 1200, "confidence": 0.86, "accuracy": 0.75}]
+    (row,) = bins_table("some bins", bins, intervals=False).rows
     assert row.label == "80.00–90.00"
     assert row.cells == (Cell("1,200"), Cell("86.00"), Cell("75.00"), Cell("−11.00"))
+    table = bins_table("some bins", bins, intervals=True)
+    assert [column.label for column in table.columns][4] == "Interval"
+    assert table.rows[0].cells[3] == Cell("72.5–77.4")

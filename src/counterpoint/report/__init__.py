@@ -1,6 +1,10 @@
-"""One self-contained page from the results.json of one or more runs. Reads JSON only: nothing here imports torch."""
+"""One self-contained page, or a file of figures, from the results.json of one or more runs.
 
-from counterpoint.report.html import render, write_report
+Reads JSON only: nothing here imports torch or numpy.
+"""
+
+from counterpoint.report.export import to_csv, to_json, to_markdown
+from counterpoint.report.html import FORMATS, render, write_report
 from counterpoint.report.results import load_results
 
-__all__ = ["load_results", "render", "write_report"]
+__all__ = ["FORMATS", "load_results", "render", "to_csv", "to_json", "to_markdown", "write_report"]

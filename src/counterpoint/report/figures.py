@@ -1,84 +1,108 @@
-"""Reliability diagrams as inline SVG. Colours are classes that the page's style sheet fills in, light or dark."""
+"""The figures: reliability diagrams, and accuracy and confidence against severity."""
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from counterpoint.report.tables import percent, with_sign
+from counterpoint.report.drawing import Panel, box, circle, drawing, group, line, markup, path, text, x_axis, y_axis
+from counterpoint.report.shift import Rates, Severity
+from counterpoint.report.tables import percent, wilson_interval, with_sign
 
 _WIDTH, _HEIGHT = 360, 350  # about a phone's width, so that text keeps its size there
-_STEPS = (1, 2, 5, 10, 20)
+_SMALL_WIDTH, _SMALL_HEIGHT = 180, 196  # two beside each other on a phone
+_FIFTHS = {tick / 100: str(tick) for tick in range(0, 101, 20)}
 
 Bin = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Panel:
-    """A rectangle of the drawing that maps x in [0, 1] and y in [bottom, 1] to units."""
-
-    top: float
-    height: float
-    bottom: float = 0.0
-    left: float = 46.0
-    width: float = 302.0
-
-    def x(self, value: float) -> float:
-        return self.left + self.width * value
-
-    def y(self, value: float) -> float:
-        return self.top + self.height * (1 - value) / (1 - self.bottom)
-
-
 def equal_width_figure(bins: Sequence[Bin], alternative: str) -> Markup:
-    """Bars of accuracy over confidence, the gap to the mean confidence drawn on them, and the counts below."""
-    svg = _drawing("equal-width", alternative)
+    """Bars of accuracy over confidence, with its interval and the gap to the mean confidence; the counts below."""
+    svg = drawing("equal-width", alternative, _WIDTH, _HEIGHT)
     panel, counts = Panel(top=12, height=236), Panel(top=268, height=44)
-    _y_axis(svg, panel, range(0, 101, 20), "accuracy")
-    _x_axis(svg, counts, "confidence")
+    y_axis(svg, panel, range(0, 101, 20), "accuracy")
+    x_axis(svg, counts, _FIFTHS, "confidence, %")
     most = max(row["count"] for row in bins)
-    for row in bins:
-        group = _bin_group(svg, row)
+    for row, element in zip(bins, _bars(svg, panel, counts, bins), strict=True):
+        middle = panel.x((row["low"] + row["high"]) / 2)
+        low, high = wilson_interval(row["accuracy"], row["count"])
+        line(element, "interval", middle, panel.y(low), middle, panel.y(high))
+        text(element, middle, counts.y(row["count"] / most) - 3, short_count(row["count"]), "count")
+    text(svg, panel.left - 6, counts.y(0), "images", "end")
+    return markup(svg)
+
+
+def small_equal_width_figure(bins: Sequence[Bin], alternative: str) -> Markup:
+    """The same, small enough to stand beside others: no intervals, and the counts are bars without numbers."""
+    svg = drawing("equal-width", alternative, _SMALL_WIDTH, _SMALL_HEIGHT)
+    panel = Panel(top=8, height=130, left=28, width=138)
+    counts = Panel(top=146, height=28, left=28, width=138)
+    y_axis(svg, panel, range(0, 101, 50))
+    x_axis(svg, counts, {0: "0", 0.5: "50", 1: "100"}, "")
+    _bars(svg, panel, counts, bins)
+    return markup(svg)
+
+
+def _bars(svg: Element, panel: Panel, counts: Panel, bins: Sequence[Bin]) -> list[Element]:
+    """A group for each bin, and the diagonal."""
+    most = max(row["count"] for row in bins)
+    groups = [group(svg, _bin_in_words(row)) for row in bins]
+    for row, element in zip(bins, groups, strict=True):
         left, width = panel.x(row["low"]) + 0.75, panel.width * (row["high"] - row["low"]) - 1.5
-        _box(group, "accuracy-bar", left, panel.y(row["accuracy"]), width, panel.y(0))
-        _gap(group, panel, row, left, width)
-        _line(group, "confidence-mark", left, panel.y(row["confidence"]), left + width, panel.y(row["confidence"]))
-        top = counts.y(row["count"] / most)
-        _box(group, "count-bar", left, top, width, counts.y(0))
-        _text(group, left + width / 2, top - 3, short_count(row["count"]), "count")
-    _line(svg, "perfect", panel.x(0), panel.y(0), panel.x(1), panel.y(1))
-    _text(svg, panel.left - 6, counts.y(0), "images", "end")
-    return _markup(svg)
+        box(element, "accuracy-bar", left, panel.y(row["accuracy"]), width, panel.y(0))
+        _gap(element, panel, Rates(row["accuracy"], row["confidence"]), left, width)
+        line(element, "confidence-mark", left, panel.y(row["confidence"]), left + width, panel.y(row["confidence"]))
+        box(element, "count-bar", left, counts.y(row["count"] / most), width, counts.y(0))
+    line(svg, "perfect", panel.x(0), panel.y(0), panel.x(1), panel.y(1))
+    return groups
 
 
 def equal_mass_figure(bins: Sequence[Bin], ticks: Sequence[int], alternative: str) -> Markup:
     """Confidence and accuracy over the images in order of confidence: the area between them is the ECE."""
-    svg = _drawing("equal-mass", alternative)
+    svg = drawing("equal-mass", alternative, _WIDTH, _HEIGHT)
     panel = Panel(top=12, height=300, bottom=ticks[0] / 100)
-    _y_axis(svg, panel, ticks, "confidence and accuracy")
-    _x_axis(svg, panel, "share of images, least confident first")
+    y_axis(svg, panel, ticks, "confidence and accuracy")
+    x_axis(svg, panel, _FIFTHS, "share of images, least confident first, %")
     total = sum(row["count"] for row in bins)
-    before, confidence, accuracy = 0, "", ""
+    before = 0
+    confidence: list[tuple[float, float]] = []
+    accuracy: list[tuple[float, float]] = []
     for row in bins:
         left, right = panel.x(before / total), panel.x((before + row["count"]) / total)
         before += row["count"]
-        _gap(_bin_group(svg, row), panel, row, left, right - left)
-        confidence += _step(confidence, left, right, panel.y(row["confidence"]))
-        accuracy += _step(accuracy, left, right, panel.y(row["accuracy"]))
-    SubElement(svg, "path", {"class": "accuracy-line", "d": accuracy})
-    SubElement(svg, "path", {"class": "confidence-line", "d": confidence})
-    return _markup(svg)
+        _gap(group(svg, _bin_in_words(row)), panel, Rates(row["accuracy"], row["confidence"]), left, right - left)
+        confidence += [(x, panel.y(row["confidence"])) for x in (left, right)]
+        accuracy += [(x, panel.y(row["accuracy"])) for x in (left, right)]
+    path(svg, "accuracy-line", accuracy)
+    path(svg, "confidence-line", confidence)
+    return markup(svg)
 
 
-def percent_ticks(lowest: float) -> list[int]:
-    """At most six round percentages that end at 100 and start at or below `lowest` (a fraction)."""
-    span = 100 * (1 - lowest)
-    step = next(step for step in _STEPS if 5 * step >= span)
-    intervals = max(1, math.ceil(span / step))
-    return list(range(100 - intervals * step, 101, step))
+def severity_figure(points: Sequence[Severity], ticks: Sequence[int], alternative: str) -> Markup:
+    """Accuracy and mean confidence as the corruption grows; thin lines are the members."""
+    svg = drawing("severity", alternative, _WIDTH, _HEIGHT)
+    panel = Panel(top=12, height=300, bottom=ticks[0] / 100)
+    places = [0.05 + 0.9 * i / (len(points) - 1) for i in range(len(points))]
+    y_axis(svg, panel, ticks, "accuracy and confidence")
+    names = (str(point.number) if point.number else "clean" for point in points)
+    x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
+    xs = [panel.x(place) for place in places]
+    for i in range(len(points[0].members)):
+        _two_lines(svg, panel, xs, [point.members[i] for point in points], "member-line ")
+    _two_lines(svg, panel, xs, [point.ensemble for point in points])
+    for x, point in zip(xs, points, strict=True):
+        element = group(svg, f"{point.name}: {_rates_in_words(point.ensemble)}")
+        _gap(element, panel, point.ensemble, x - 5, 10)
+        circle(element, "accuracy-point", x, panel.y(point.ensemble.accuracy), 3.5)
+        circle(element, "confidence-point", x, panel.y(point.ensemble.confidence), 3.5)
+    return markup(svg)
+
+
+def _two_lines(svg: Element, panel: Panel, xs: Sequence[float], rates: Sequence[Rates], kind: str = "") -> None:
+    both = list(zip(xs, rates, strict=True))
+    path(svg, f"{kind}accuracy-line", [(x, panel.y(one.accuracy)) for x, one in both])
+    path(svg, f"{kind}confidence-line", [(x, panel.y(one.confidence)) for x, one in both])
 
 
 def short_count(count: int) -> str:
@@ -88,62 +112,18 @@ def short_count(count: int) -> str:
     return f"{count / 1000:.1f}k" if count < 9950 else f"{count / 1000:.0f}k"
 
 
-def _drawing(kind: str, alternative: str) -> Element:
-    return Element(
-        "svg", {"class": kind, "viewBox": f"0 0 {_WIDTH} {_HEIGHT}", "role": "img", "aria-label": alternative}
-    )
+def _gap(parent: Element, panel: Panel, rates: Rates, left: float, width: float) -> None:
+    kind = "over" if rates.confidence > rates.accuracy else "under"
+    high, low = sorted((panel.y(rates.confidence), panel.y(rates.accuracy)))
+    box(parent, kind, left, high, width, low)
 
 
-def _bin_group(svg: Element, row: Bin) -> Element:
-    """A group with a tooltip for one bin."""
-    group = SubElement(svg, "g")
-    SubElement(group, "title").text = (
+def _bin_in_words(row: Bin) -> str:
+    return (
         f"confidence {percent(row['low'])} to {with_sign(row['high'])}, images: {row['count']:,}, "
-        f"mean confidence {with_sign(row['confidence'])}, accuracy {with_sign(row['accuracy'])}"
+        f"{_rates_in_words(Rates(row['accuracy'], row['confidence']))}"
     )
-    return group
 
 
-def _gap(group: Element, panel: Panel, row: Bin, left: float, width: float) -> None:
-    kind = "over" if row["confidence"] > row["accuracy"] else "under"
-    high, low = sorted((panel.y(row["confidence"]), panel.y(row["accuracy"])))
-    _box(group, kind, left, high, width, low)
-
-
-def _y_axis(svg: Element, panel: Panel, ticks: Sequence[int], title: str) -> None:
-    for tick in ticks:
-        y = panel.y(tick / 100)
-        _line(svg, "grid", panel.x(0), y, panel.x(1), y)
-        _text(svg, panel.left - 6, y + 3.5, f"{tick}", "end")
-    middle = panel.top + panel.height / 2
-    _text(svg, 12, middle, f"{title}, %", "axis", transform=f"rotate(-90 12 {middle:g})")
-
-
-def _x_axis(svg: Element, panel: Panel, title: str) -> None:
-    bottom = panel.top + panel.height
-    _line(svg, "axis-line", panel.x(0), bottom, panel.x(1), bottom)
-    for tick in range(0, 101, 20):
-        _text(svg, panel.x(tick / 100), bottom + 14, f"{tick}", "middle")
-    _text(svg, panel.x(0.5), bottom + 32, f"{title}, %", "axis")
-
-
-def _step(path: str, left: float, right: float, y: float) -> str:
-    return f"{'L' if path else 'M'}{left:.2f} {y:.2f}H{right:.2f}"
-
-
-def _box(parent: Element, kind: str, left: float, top: float, width: float, bottom: float) -> None:
-    numbers = {"x": left, "y": top, "width": width, "height": bottom - top}
-    SubElement(parent, "rect", {"class": kind, **{name: f"{value:.2f}" for name, value in numbers.items()}})
-
-
-def _line(parent: Element, kind: str, x1: float, y1: float, x2: float, y2: float) -> None:
-    numbers = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    SubElement(parent, "line", {"class": kind, **{name: f"{value:.2f}" for name, value in numbers.items()}})
-
-
-def _text(parent: Element, x: float, y: float, text: str, kind: str, **more: str) -> None:
-    SubElement(parent, "text", {"class": kind, "x": f"{x:.2f}", "y": f"{y:.2f}", **more}).text = text
-
-
-def _markup(svg: Element) -> Markup:
-    return Markup(tostring(svg, encoding="unicode"))  # ElementTree has escaped the text
+def _rates_in_words(rates: Rates) -> str:
+    return f"mean confidence {with_sign(rates.confidence)}, accuracy {with_sign(rates.accuracy)}"

@@ -1,34 +1,36 @@
-"""The page and its file."""
+"""The page, and the report's file in each format."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from counterpoint import __version__
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, unknown
 from counterpoint.files import write_atomically
-from counterpoint.report.figures import percent_ticks
+from counterpoint.report.drawing import percent_ticks
+from counterpoint.report.export import to_csv, to_json, to_markdown
 from counterpoint.report.results import load_results
-from counterpoint.report.tables import Run, metrics_tables
+from counterpoint.report.run import Run, label_runs, page_title
+from counterpoint.report.shift_views import shift_view
+from counterpoint.report.tables import metrics_tables
 from counterpoint.report.views import run_view
 
 
-def write_report(runs: Sequence[Path], out: Path) -> None:
-    """Writes the page of `runs` (folders or results.json files) to `out`, whole or not at all."""
+def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
+    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all."""
+    if format not in FORMATS:
+        raise unknown("report format", format, FORMATS)
     if out.is_dir():
-        raise InputError(f"{out} is a folder; give the page's file name, such as {out / 'report.html'}")
-    page = render([load_results(run) for run in runs])
-    write_atomically(out, page.encode())
+        raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
+    report = FORMATS[format]([load_results(run) for run in runs])
+    write_atomically(out, report.encode())
 
 
 def render(results: Sequence[dict[str, Any]], title: str | None = None) -> str:
     """The page of one or more loaded results, as HTML that needs no other file."""
-    if not results:
-        raise InputError("there is no run to report; give at least one run folder")
-    runs = [Run(label, one) for label, one in zip(_labels(results), results, strict=True)]
+    runs = label_runs(results)
     ticks = percent_ticks(_lowest(runs))
     environment = Environment(
         loader=PackageLoader("counterpoint.report", "."),
@@ -38,29 +40,23 @@ def render(results: Sequence[dict[str, Any]], title: str | None = None) -> str:
         lstrip_blocks=True,
     )
     return environment.get_template("template.html").render(
-        title=title or _title(runs),
+        title=title or page_title(runs),
         runs=[run_view(run, ticks) for run in runs],
         tables=metrics_tables(runs),
+        shift=shift_view(runs),
         version=__version__,
     )
-
-
-def _labels(results: Sequence[dict[str, Any]]) -> list[str]:
-    """Each run's name, with its seed and then its place added where names are equal."""
-    labels = _told_apart([one["experiment"] for one in results], [f"seed {one['run']['seed']}" for one in results])
-    return _told_apart(labels, [f"run {place}" for place in range(1, len(labels) + 1)])
-
-
-def _told_apart(labels: Sequence[str], additions: Sequence[str]) -> list[str]:
-    seen = Counter(labels)
-    return [f"{label}, {more}" if seen[label] > 1 else label for label, more in zip(labels, additions, strict=True)]
-
-
-def _title(runs: Sequence[Run]) -> str:
-    return f"{len(runs)} runs compared" if len(runs) > 3 else " and ".join(run.label for run in runs)
 
 
 def _lowest(runs: Sequence[Run]) -> float:
     """The least confidence or accuracy of any equal-mass bin."""
     bins = [row for run in runs for row in run.clean["reliability"]["mass15"]]
     return min(min(row["confidence"], row["accuracy"]) for row in bins)
+
+
+FORMATS: dict[str, Callable[[Sequence[dict[str, Any]]], str]] = {
+    "html": render,
+    "csv": to_csv,
+    "md": to_markdown,
+    "json": to_json,
+}

@@ -5,7 +5,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, unknown
+from counterpoint.report.run import AGGREGATES, CORRUPTIONS, SEVERITIES
 
 SCHEMA = 1
 
@@ -15,6 +16,12 @@ _SCORES = dict.fromkeys(
     _NUMBER,
 )
 _BINS = [{"low": _NUMBER, "high": _NUMBER, "count": int, "confidence": _NUMBER, "accuracy": _NUMBER}]
+_SUMMARY = {
+    "ensemble": _SCORES,
+    "members": [_SCORES],
+    "disagreement": (*_NUMBER, NoneType),
+    "reliability": {"width15": _BINS, "mass15": _BINS},
+}
 # A dict names the keys that must be there, a list is a list of at least one such value, anything else is a type.
 _RESULTS = {
     "schema": int,
@@ -32,12 +39,20 @@ _RESULTS = {
     },
     "evaluation": {"command": str, "finished": str, "precision": str, "seconds": _NUMBER},
     "evaluated_on": {"dataset": str, "part": str, "images": int},
-    "clean": {
-        "ensemble": _SCORES,
-        "members": [_SCORES],
-        "disagreement": (*_NUMBER, NoneType),
-        "reliability": {"width15": _BINS, "mass15": _BINS},
+    "clean": _SUMMARY,
+}
+_CORRUPTED = {
+    "source": {"kind": str},
+    "images": int,
+    "aggregates": {
+        "ensemble": dict.fromkeys(AGGREGATES, _SCORES),
+        "members": [dict.fromkeys(AGGREGATES, _SCORES)],
     },
+    "cells": {name: [_SUMMARY] for name in CORRUPTIONS},
+}
+_SOURCES: dict[str, dict[str, type]] = {
+    "official": {},
+    "regenerated": {"seed": int, "version": str, "frost": str},
 }
 
 
@@ -52,6 +67,8 @@ def load_results(path: Path | str) -> dict[str, Any]:
             f"{file} has schema {results['schema']} and this counterpoint reads up to {SCHEMA}; upgrade counterpoint"
         )
     _require(results, _RESULTS, "", file)
+    if "corrupted" in results:
+        _require_corrupted(results, file)
     return results
 
 
@@ -79,6 +96,21 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it holds {name}")
 
 
+def _require_corrupted(results: dict[str, Any], file: Path) -> None:
+    corrupted, members = results["corrupted"], len(results["clean"]["members"])
+    _require(corrupted, _CORRUPTED, "corrupted", file)
+    source = corrupted["source"]
+    if source["kind"] not in _SOURCES:
+        raise unknown(f"source of the corrupted set in {file}:", source["kind"], _SOURCES)
+    _require(source, _SOURCES[source["kind"]], "corrupted.source", file)
+    if len(corrupted["aggregates"]["members"]) != members:
+        raise _not_whole("corrupted.aggregates.members", file)
+    for name in CORRUPTIONS:
+        cells = corrupted["cells"][name]
+        if len(cells) != len(SEVERITIES) or any(len(cell["members"]) != members for cell in cells):
+            raise _not_whole(f"corrupted.cells.{name}", file)
+
+
 def _require(value: Any, shape: Any, where: str, file: Path) -> None:
     if isinstance(shape, dict) and isinstance(value, dict):
         for key, inner in shape.items():
@@ -87,7 +119,11 @@ def _require(value: Any, shape: Any, where: str, file: Path) -> None:
         for i, item in enumerate(value):
             _require(item, shape[0], f"{where}[{i}]", file)
     elif isinstance(shape, dict | list) or not isinstance(value, shape):
-        raise InputError(
-            f"{file} is not a whole results file: {where} is missing or of the wrong kind; "
-            f"`counterpoint evaluate {file.parent}` makes it again"
-        )
+        raise _not_whole(where, file)
+
+
+def _not_whole(where: str, file: Path) -> InputError:
+    return InputError(
+        f"{file} is not a whole results file: {where} is missing or of the wrong kind; "
+        f"`counterpoint evaluate {file.parent}` makes it again"
+    )

@@ -1,35 +1,18 @@
 """The report's tables as plain values: what a cell says and which value is best, not how it looks."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Run:
-    """One run as the page shows it."""
-
-    label: str
-    results: dict[str, Any]
-
-    @property
-    def clean(self) -> dict[str, Any]:
-        return self.results["clean"]
-
-    @property
-    def is_ensemble(self) -> bool:
-        return len(self.clean["members"]) > 1
-
-    @property
-    def images(self) -> str:
-        on = self.results["evaluated_on"]
-        return f"{on['dataset']}, {on['part']} part, {on['images']:,} images"
+from counterpoint.report.run import AGGREGATES, Run, Scores, Summary, models
 
 
 @dataclass(frozen=True)
 class Cell:
     text: str
     best: bool = False
+    heat: int | None = None  # percent of a heat map's deepest colour; below zero, of the other colour
 
 
 @dataclass(frozen=True)
@@ -64,6 +47,12 @@ def decimal(value: float) -> str:
     return f"{value:.3f}"
 
 
+def signed(fraction: float, digits: int = 2) -> str:
+    """Percentage points with their sign, and none for zero as shown."""
+    text = f"{100 * fraction:+.{digits}f}".replace("-", "−")
+    return text.lstrip("+−") if float(text.lstrip("+−")) == 0 else text
+
+
 @dataclass(frozen=True)
 class Metric:
     key: str
@@ -81,37 +70,50 @@ METRICS = (
     Metric("ece_mass15", Column("ECE", "equal-mass 15, %"), percent),
     Metric("ece_rms_mass15", Column("ECE-rms", "equal-mass 15, %"), percent),
     Metric("mean_confidence", Column("Mean confidence", "%"), percent, lower_is_better=False),
+    Metric("overconfidence", Column("Over-confidence", "points"), signed, lower_is_better=False),
     Metric("disagreement", Column("Members disagree", "%"), percent, lower_is_better=False),
 )
 
 
 def metrics_tables(runs: Sequence[Run]) -> list[Table]:
-    """One table for each set of images: figures of different images are not compared."""
+    """One table for each set of clean images: figures of different images are not compared."""
     by_images: dict[str, list[Run]] = {}
     for run in runs:
         by_images.setdefault(run.images, []).append(run)
-    return [_metrics_table(images, group) for images, group in by_images.items()]
+    return [
+        _metrics_table(f"All metrics on {images}", [(run, run.clean) for run in group])
+        for images, group in by_images.items()
+    ]
 
 
-def _metrics_table(images: str, runs: Sequence[Run]) -> Table:
-    lines = [line for run in runs for line in _lines(run)]
+def shift_tables(runs: Sequence[Run]) -> dict[str, list[Table]]:
+    """For each aggregate over the cells, one table for each corrupted set."""
+    by_images: dict[str, list[Run]] = {}
+    for run in runs:
+        by_images.setdefault(run.corrupted_images, []).append(run)
+    return {
+        way: [
+            _metrics_table(f"All metrics on {images}: {way}", [(run, run.aggregate(way)) for run in group])
+            for images, group in by_images.items()
+        ]
+        for way in AGGREGATES
+    }
+
+
+def _metrics_table(caption: str, summaries: Sequence[tuple[Run, Summary]]) -> Table:
+    lines = [(run, *model) for run, summary in summaries for model in models(summary)]
     columns = [_column_cells(metric, [scores for _, _, scores in lines]) for metric in METRICS]
+    headings = [(name, "member") if name.startswith("member") else (run.label, "run") for run, name, _ in lines]
     return Table(
-        caption=f"All metrics on {images}",
+        caption=caption,
         columns=(Column("Model"), *(metric.column for metric in METRICS)),
-        rows=tuple(Row(lines[i][0], cells, lines[i][1]) for i, cells in enumerate(zip(*columns, strict=True))),
+        rows=tuple(
+            Row(label, cells, kind) for (label, kind), cells in zip(headings, zip(*columns, strict=True), strict=True)
+        ),
     )
 
 
-def _lines(run: Run) -> Iterator[tuple[str, str, dict[str, float | None]]]:
-    """A run's row headings, kinds and scores: the run itself, then its members if it has several."""
-    yield run.label, "run", {**run.clean["ensemble"], "disagreement": run.clean["disagreement"]}
-    if run.is_ensemble:
-        for number, scores in enumerate(run.clean["members"], start=1):
-            yield f"member {number}", "member", scores
-
-
-def _column_cells(metric: Metric, scores: Sequence[dict[str, float | None]]) -> list[Cell]:
+def _column_cells(metric: Metric, scores: Sequence[Scores]) -> list[Cell]:
     values = [one.get(metric.key) for one in scores]
     shown = [None if value is None else metric.show(value) for value in values]
     known = [value for value in values if value is not None]
@@ -120,27 +122,37 @@ def _column_cells(metric: Metric, scores: Sequence[dict[str, float | None]]) -> 
     return [Cell("–") if text is None else Cell(text, best=text == best) for text in shown]
 
 
-def bins_table(caption: str, bins: Sequence[dict[str, Any]]) -> Table:
+def bins_table(caption: str, bins: Sequence[dict[str, Any]], *, intervals: bool) -> Table:
     """The numbers behind a reliability diagram."""
-    return Table(
-        caption=caption,
-        columns=(
-            Column("Bin", "%"),
-            Column("Images"),
-            Column("Confidence", "mean, %"),
-            Column("Accuracy", "%"),
-            Column("Gap", "points"),
-        ),
-        rows=tuple(
-            Row(
-                f"{percent(row['low'])}–{percent(row['high'])}",
-                (
-                    Cell(f"{row['count']:,}"),
-                    Cell(percent(row["confidence"])),
-                    Cell(percent(row["accuracy"])),
-                    Cell(f"{100 * (row['accuracy'] - row['confidence']):+.2f}".replace("-", "−")),
-                ),
-            )
-            for row in bins
+    columns = [
+        Column("Bin", "%"),
+        Column("Images"),
+        Column("Confidence", "mean, %"),
+        Column("Accuracy", "%"),
+        Column("Gap", "points"),
+    ]
+    if intervals:
+        columns.insert(4, Column("Interval", "95 %"))
+    return Table(caption, tuple(columns), tuple(_bin_row(row, intervals) for row in bins))
+
+
+def _bin_row(row: dict[str, Any], with_interval: bool) -> Row:
+    low, high = wilson_interval(row["accuracy"], row["count"])
+    return Row(
+        f"{percent(row['low'])}–{percent(row['high'])}",
+        (
+            Cell(f"{row['count']:,}"),
+            Cell(percent(row["confidence"])),
+            Cell(percent(row["accuracy"])),
+            *([Cell(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
+            Cell(signed(row["accuracy"] - row["confidence"])),
         ),
     )
+
+
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share seen in `count` independent images; it stays within 0 and 1."""
+    z = 1.959964  # the normal distribution's 97.5 % point
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
+    return max(0.0, centre - half), min(1.0, centre + half)

@@ -8,7 +8,8 @@ from typing import Any
 from markupsafe import Markup
 
 from counterpoint.report.figures import equal_mass_figure, equal_width_figure
-from counterpoint.report.tables import Run, Table, bins_table, percent, with_sign
+from counterpoint.report.run import AGGREGATES, Run, Summary
+from counterpoint.report.tables import Table, bins_table, percent, with_sign
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,16 @@ class Headline:
     label: str
     value: str
     beside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class HeadlineGroup:
+    """The headline figures of one set of images."""
+
+    label: str
+    aggregate: str  # how the figures of several cells became one; empty for one set
+    headlines: tuple[Headline, ...]
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -32,8 +43,7 @@ class RunView:
     label: str
     kind: str
     images: str
-    headlines: tuple[Headline, ...]
-    verdict: str
+    groups: tuple[HeadlineGroup, ...]
     figures: tuple[Figure, ...]
     facts: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
@@ -42,33 +52,37 @@ class RunView:
 
 def run_view(run: Run, mass_ticks: Sequence[int]) -> RunView:
     """`mass_ticks` are the percentages on the y axis of the equal-mass figure, the same for all runs of a page."""
-    results = run.results
     return RunView(
         label=run.label,
         kind=f"{len(run.clean['members'])} members" if run.is_ensemble else "one network",
         images=run.images,
-        headlines=_headlines(run),
-        verdict=_verdict(run.clean["ensemble"]),
+        groups=_headline_groups(run),
         figures=(_equal_width(run), _equal_mass(run, mass_ticks)),
-        facts=_facts(results),
-        commands=(results["run"]["command"], results["evaluation"]["command"]),
-        config=json.dumps(results["config"], indent=2, ensure_ascii=False),
+        facts=facts(run),
+        commands=run.commands,
+        config=json.dumps(run.results["config"], indent=2, ensure_ascii=False),
     )
 
 
-def _headlines(run: Run) -> tuple[Headline, ...]:
-    figures = [_headline(run, "Error", "error"), _headline(run, "ECE", "ece_width15", "15 equal-width bins")]
-    disagreement = run.clean["disagreement"]
-    if disagreement is not None:
-        figures.append(Headline("Members disagree", with_sign(disagreement), ("mean over pairs",)))
-    return tuple(figures)
+def _headline_groups(run: Run) -> tuple[HeadlineGroup, ...]:
+    groups = [_headline_group("Clean images", "", run.clean)]
+    if run.is_corrupted:
+        groups.append(_headline_group("Corrupted images", f"-C, {AGGREGATES[0]}", run.aggregate(AGGREGATES[0])))
+    return tuple(groups)
 
 
-def _headline(run: Run, label: str, key: str, *beside: str) -> Headline:
-    if run.is_ensemble:
-        of_members = [scores[key] for scores in run.clean["members"]]
+def _headline_group(label: str, aggregate: str, summary: Summary) -> HeadlineGroup:
+    figures = [_headline(summary, "Error", "error"), _headline(summary, "ECE", "ece_width15", "15 equal-width bins")]
+    if summary["disagreement"] is not None:
+        figures.append(Headline("Members disagree", with_sign(summary["disagreement"]), ("mean over pairs",)))
+    return HeadlineGroup(label, aggregate, tuple(figures), _verdict(summary["ensemble"]))
+
+
+def _headline(summary: Summary, label: str, key: str, *beside: str) -> Headline:
+    of_members = [scores[key] for scores in summary["members"]]
+    if len(of_members) > 1:
         beside = (*beside, f"members {percent(min(of_members))} to {with_sign(max(of_members))}")
-    return Headline(label, with_sign(run.clean["ensemble"][key]), beside)
+    return Headline(label, with_sign(summary["ensemble"][key]), beside)
 
 
 def _verdict(scores: dict[str, float]) -> str:
@@ -85,11 +99,14 @@ def _equal_width(run: Run) -> Figure:
     bins, scores = run.clean["reliability"]["width15"], run.clean["ensemble"]
     caption = (
         f"Equal-width bins: ECE {with_sign(scores['ece_width15'])}, ECE-rms {with_sign(scores['ece_rms_width15'])}. "
-        "Each bar is a bin of confidence, its height the share of right predictions; below, the images in each bin."
+        "Each bar is a bin of confidence, its height the share of right predictions, the whisker its 95 % interval; "
+        "below, the images in each bin."
     )
-    alternative = f"Reliability diagram of {run.label} with equal-width bins. {_in_words(bins)}"
+    alternative = f"Reliability diagram of {run.label} with equal-width bins. {bins_in_words(bins)}"
     return Figure(
-        equal_width_figure(bins, alternative), caption, bins_table(f"{run.label}: the 15 equal-width bins", bins)
+        equal_width_figure(bins, alternative),
+        caption,
+        bins_table(f"{run.label}: the 15 equal-width bins", bins, intervals=True),
     )
 
 
@@ -99,13 +116,15 @@ def _equal_mass(run: Run, ticks: Sequence[int]) -> Figure:
         f"Equal-mass bins: ECE {with_sign(scores['ece_mass15'])}, ECE-rms {with_sign(scores['ece_rms_mass15'])}. "
         "Images in order of confidence, about the same number in each step; the shaded area is the ECE."
     )
-    alternative = f"Reliability diagram of {run.label} with equal-mass bins. {_in_words(bins)}"
+    alternative = f"Reliability diagram of {run.label} with equal-mass bins. {bins_in_words(bins)}"
     return Figure(
-        equal_mass_figure(bins, ticks, alternative), caption, bins_table(f"{run.label}: the 15 equal-mass bins", bins)
+        equal_mass_figure(bins, ticks, alternative),
+        caption,
+        bins_table(f"{run.label}: the 15 equal-mass bins", bins, intervals=True),
     )
 
 
-def _in_words(bins: Sequence[dict[str, Any]]) -> str:
+def bins_in_words(bins: Sequence[dict[str, Any]]) -> str:
     """A diagram as text: what fills it, and where confidence and accuracy are furthest apart."""
     total = sum(row["count"] for row in bins)
     over = sum(row["count"] for row in bins if row["confidence"] > row["accuracy"])
@@ -117,20 +136,23 @@ def _in_words(bins: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _facts(results: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    run, evaluation = results["run"], results["evaluation"]
-    versions = {"counterpoint": results["counterpoint"], **run["versions"]}
-    return (
-        ("Experiment", results["experiment"]),
-        ("Seed", str(run["seed"])),
-        ("Trained", f"{_moment(run['finished'])}, in {_duration(run['train_seconds'])}, on {run['device']}"),
-        (
-            "Evaluated",
-            f"{_moment(evaluation['finished'])}, in {_duration(evaluation['seconds'])}, with {evaluation['precision']}",
+def facts(run: Run) -> tuple[tuple[str, str], ...]:
+    """What was run, when, on what and with which versions."""
+    results, trained, evaluation = run.results, run.results["run"], run.results["evaluation"]
+    versions = {"counterpoint": results["counterpoint"], **trained["versions"]}
+    named = {
+        "Experiment": results["experiment"],
+        "Seed": str(trained["seed"]),
+        "Trained": f"{_moment(trained['finished'])}, in {_duration(trained['train_seconds'])}, on {trained['device']}",
+        "Evaluated": (
+            f"{_moment(evaluation['finished'])}, in {_duration(evaluation['seconds'])}, with {evaluation['precision']}"
         ),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
-        ("Commit", run["commit"] or "not known"),
-    )
+        "Clean set": run.images,
+        "Corrupted set": run.corrupted_images if run.is_corrupted else "not evaluated",
+        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "Commit": trained["commit"] or "not known",
+    }
+    return tuple(named.items())
 
 
 def _moment(iso: str) -> str:

@@ -1,0 +1,80 @@
+"""The grid of 15 corruptions × 5 severities: for each metric one table a run, each cell with its place on a scale."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from counterpoint.report.run import CORRUPTIONS, SEVERITIES, Run, Summary, models
+from counterpoint.report.tables import METRICS, Cell, Column, Row, Table, signed
+
+Show = Callable[[float], str]
+Values = dict[str, list[float]]
+"""For each corruption, the ensemble's metric at each severity."""
+
+# One digit fewer than in the other tables, so that six columns fit on a phone.
+_SHOWN: dict[str, Show] = {
+    "error": lambda value: f"{100 * value:.1f}",
+    "ece_width15": lambda value: f"{100 * value:.1f}",
+    "ece_rms_width15": lambda value: f"{100 * value:.1f}",
+    "nll": lambda value: f"{value:.2f}",
+    "brier": lambda value: f"{value:.2f}",
+    "overconfidence": lambda value: signed(value, digits=1),
+    "disagreement": lambda value: f"{100 * value:.1f}",
+}
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """One metric of all runs on one scale, so that colours can be compared."""
+
+    key: str
+    label: str
+    unit: str
+    is_signed: bool
+    deepest: str  # the value that has the deepest colour
+    tables: tuple[Table, ...]
+
+
+def heat_maps(runs: Sequence[Run]) -> list[HeatMap]:
+    """One for each metric; disagreement only of runs that have members."""
+    of_metric = {key: [run for run in runs if run.is_ensemble or key != "disagreement"] for key in _SHOWN}
+    return [_heat_map(key, some) for key, some in of_metric.items() if some]
+
+
+def _heat_map(key: str, runs: Sequence[Run]) -> HeatMap:
+    column, show = next(metric.column for metric in METRICS if metric.key == key), _SHOWN[key]
+    grids = [_values(run, key) for run in runs]
+    deepest = max(abs(value) for grid in grids for row in grid.values() for value in row)
+    return HeatMap(
+        key=key.replace("_", "-"),
+        label=column.label,
+        unit=column.unit,
+        is_signed=key == "overconfidence",
+        deepest=show(deepest).lstrip("+"),
+        tables=tuple(
+            _table(f"{run.label}: {column.label}, {column.unit}", grid, show, deepest)
+            for run, grid in zip(runs, grids, strict=True)
+        ),
+    )
+
+
+def _values(run: Run, key: str) -> Values:
+    cells = run.corrupted["cells"]
+    return {name: [_ensemble_score(cell, key) for cell in cells[name]] for name in CORRUPTIONS}
+
+
+def _ensemble_score(cell: Summary, key: str) -> float:
+    _, scores = next(models(cell))
+    value = scores[key]
+    assert value is not None
+    return value
+
+
+def _table(caption: str, grid: Values, show: Show, deepest: float) -> Table:
+    means = [sum(column) / len(column) for column in zip(*grid.values(), strict=True)]
+    rows = [Row(CORRUPTIONS[name], _cells(values, show, deepest)) for name, values in grid.items()]
+    rows.append(Row(f"Mean of {len(grid)}", _cells(means, show, deepest), "mean"))
+    return Table(caption, (Column("Severity"), *(Column(str(number)) for number in SEVERITIES)), tuple(rows))
+
+
+def _cells(values: Iterable[float], show: Show, deepest: float) -> tuple[Cell, ...]:
+    return tuple(Cell(show(value), heat=round(100 * value / deepest) if deepest else 0) for value in values)

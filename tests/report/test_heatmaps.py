@@ -1,0 +1,77 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from counterpoint.report.heatmaps import HeatMap, heat_maps
+from counterpoint.report.run import CORRUPTIONS, Run
+
+MakeResults = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def two_runs(make_results: MakeResults) -> list[Run]:
+    return [Run("many", make_results(members=2, shifted=True)), Run("one", make_results(members=1, shifted=True))]
+
+
+def by_key(runs: list[Run]) -> dict[str, HeatMap]:
+    return {one.key: one for one in heat_maps(runs)}
+
+
+def test_one_map_a_metric_and_one_table_a_run(two_runs: list[Run]) -> None:
+    maps = by_key(two_runs)
+    assert list(maps) == ["error", "ece-width15", "ece-rms-width15", "nll", "brier", "overconfidence", "disagreement"]
+    assert [len(one.tables) for one in maps.values()] == [2, 2, 2, 2, 2, 2, 1]
+    assert "disagreement" not in by_key(two_runs[1:])
+
+
+@pytest.mark.parametrize(
+    ("key", "places", "factor"),
+    [("error", 1, 100), ("ece_width15", 1, 100), ("ece_rms_width15", 1, 100), ("nll", 2, 1), ("brier", 2, 1)],
+)
+def test_every_cell_is_its_figure(two_runs: list[Run], key: str, places: int, factor: int) -> None:
+    tables = by_key(two_runs)[key.replace("_", "-")].tables
+    for run, table in zip(two_runs, tables, strict=True):
+        assert [row.label for row in table.rows] == [*CORRUPTIONS.values(), "Mean of 15"]
+        grid = [[cell["ensemble"][key] * factor for cell in run.corrupted["cells"][name]] for name in CORRUPTIONS]
+        grid.append([sum(column) / 15 for column in zip(*grid, strict=True)])
+        for row, values in zip(table.rows, grid, strict=True):
+            assert [float(cell.text) for cell in row.cells] == pytest.approx(values, abs=0.501 * 10**-places)
+
+
+def test_disagreement_is_that_of_the_cells(two_runs: list[Run]) -> None:
+    (table,) = by_key(two_runs)["disagreement"].tables
+    cells = two_runs[0].corrupted["cells"]["gaussian_noise"]
+    assert [cell.text for cell in table.rows[0].cells] == [f"{100 * cell['disagreement']:.1f}" for cell in cells]
+
+
+def test_the_scale_is_shared_by_the_runs(two_runs: list[Run]) -> None:
+    one = by_key(two_runs)["nll"]
+    cells = [(cell.heat, float(cell.text)) for table in one.tables for row in table.rows for cell in row.cells]
+    deepest = max(cells)
+    assert deepest == (100, float(one.deepest))
+    assert deepest[1] == max(text for _, text in cells)
+    for heat, value in cells:
+        assert heat == pytest.approx(100 * value / deepest[1], abs=1.5)
+
+
+def test_over_confidence_has_two_colours(two_runs: list[Run]) -> None:
+    results = two_runs[0].results
+    for row in results["corrupted"]["cells"].values():
+        for cell in row:
+            cell["ensemble"].update(error=0.5, mean_confidence=0.5)
+    results["corrupted"]["cells"]["fog"][0]["ensemble"].update(mean_confidence=0.9)
+    results["corrupted"]["cells"]["fog"][1]["ensemble"].update(mean_confidence=0.3)
+    one = by_key(two_runs[:1])["overconfidence"]
+    fog = one.tables[0].rows[list(CORRUPTIONS).index("fog")]
+    assert one.is_signed
+    assert one.deepest == "40.0"
+    assert [(cell.text, cell.heat) for cell in fog.cells[:3]] == [("+40.0", 100), ("−20.0", -50), ("0.0", 0)]
+
+
+def test_a_metric_that_is_zero_everywhere_has_no_colour(two_runs: list[Run]) -> None:
+    for row in two_runs[1].corrupted["cells"].values():
+        for cell in row:
+            cell["ensemble"]["error"] = 0.0
+    (table,) = by_key(two_runs[1:])["error"].tables
+    assert {(cell.text, cell.heat) for row in table.rows for cell in row.cells} == {("0.0", 0)}
