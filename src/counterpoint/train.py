@@ -137,8 +137,7 @@ def _set_up_backends(device: torch.device, deterministic: bool) -> None:
 def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
     model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
     sums = torch.zeros(3, dtype=torch.float64, device=device)
     state = TrainState(model, make_optimiser(model, run.experiment), sums)
     if checkpoint := run.latest():
