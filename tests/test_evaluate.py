@@ -152,13 +152,27 @@ def test_logits_of_another_setting_are_thrown_away(run: Run, root: Path) -> None
 
 def test_the_official_set_comes_first(tmp_path: Path) -> None:
     data = replace(small_digits(), name="cifar10")
-    (tmp_path / "CIFAR-10-C").mkdir()
-    assert shifted_set(data, tmp_path) == ShiftedSet(tmp_path / "CIFAR-10-C", 40, {"kind": "official"})
+    folder = tmp_path / "CIFAR-10-C"
+    folder.mkdir()
+    np.save(folder / "labels.npy", np.tile(data.test.labels_N.numpy(), 5).astype(np.uint8))
+    assert shifted_set(data, tmp_path) == ShiftedSet(folder, 40, {"kind": "official"})
+
+
+def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:
+    data = replace(small_digits(), name="cifar100")
+    folder = tmp_path / "CIFAR-100-C"
+    folder.mkdir()
+    with pytest.raises(InputError, match=r"labels\.npy is missing or damaged"):
+        shifted_set(data, tmp_path)
+    np.save(folder / "labels.npy", np.zeros(200, np.uint8))
+    with pytest.raises(InputError, match=r"labels\.npy does not hold the labels of cifar100's test images five times"):
+        shifted_set(data, tmp_path)
 
 
 def test_an_official_set_that_lacks_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
     data = small_digits()
     (tmp_path / "digits-C").mkdir()
+    np.save(tmp_path / "digits-C" / "labels.npy", np.tile(data.test.labels_N.numpy(), 5))
     with pytest.raises(InputError, match=r"gaussian_noise.npy is missing"):
         collect_logits(run, data, shifted_set(data, tmp_path), device=CPU)
 

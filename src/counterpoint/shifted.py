@@ -43,6 +43,7 @@ def shifted_set(data: DataSet, root: Path, *, progress: Progress = lambda *_: No
     """The official set in `root` if it is there, or else the regenerated one, of which what is missing is made now."""
     official = root / _folder_name(data)
     if official.is_dir():
+        _check_labels(official, data)
         return ShiftedSet(official, len(data.test), {"kind": "official"})
     return make_shifted_set(data, root, progress=progress)
 
@@ -81,6 +82,19 @@ def draw_test_atlas(data: DataSet, number: int, path: Path, *, seed: int, root: 
     if number >= len(data.test):
         raise InputError(f"image is {number}; {data.name} has test images 0 to {len(data.test) - 1}")
     draw_atlas(data.test.images_NCHW[number].permute(1, 2, 0).numpy(), path, seed, frost_dir=_frost_folder(root))
+
+
+def _check_labels(folder: Path, data: DataSet) -> None:
+    """Raise unless the set is of this data set's test images: the labels say so."""
+    path = folder / "labels.npy"
+    try:
+        labels_N = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{path} is missing or damaged ({error}); unpack the official set again") from None
+    if not np.array_equal(labels_N, np.tile(data.test.labels_N.numpy(), len(SEVERITIES))):
+        raise InputError(
+            f"{path} does not hold the labels of {data.name}'s test images five times; it is another set's"
+        )
 
 
 def _frost_folder(root: Path) -> Path | None:

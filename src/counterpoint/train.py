@@ -179,6 +179,7 @@ def _train_epochs(
             update(state, step, experiment, total, forward)
             watch()
             if state.step % an_epoch and should_stop():
+                _require_finite(state, experiment, epoch)
                 _save(run, state, clock)
                 return False
         record = _epoch_record(state, experiment, epoch, total, clock)
@@ -200,15 +201,21 @@ def _save(run: Run, state: TrainState, clock: _Clock) -> None:
 def _epoch_record(
     state: TrainState, experiment: Experiment, epoch: int, total: int, clock: _Clock
 ) -> dict[str, object]:
+    _require_finite(state, experiment, epoch)
     loss, error = _means(state)
+    rate = learning_rate(experiment, state.step - 1, total)
+    values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
+    return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
+
+
+def _require_finite(state: TrainState, experiment: Experiment, epoch: int) -> None:
+    """Keep a network that has diverged out of the checkpoints."""
+    loss, _ = _means(state)
     if not math.isfinite(loss):
         raise InputError(
             f"training diverged: the loss of epoch {epoch + 1} is {loss}. The checkpoint before it is kept; "
             f"lower learning_rate (now {experiment.learning_rate}) in a new run"
         )
-    rate = learning_rate(experiment, state.step - 1, total)
-    values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
-    return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
 
 
 def _means(state: TrainState) -> tuple[float, float]:

@@ -14,8 +14,8 @@ Grid = Mapping[str, Sequence[ImageScores]]
 def aggregate(grid: Grid) -> dict[str, dict[str, float]]:
     """The metrics over all cells, three ways; error, NLL and Brier are the same in each, calibration errors are not.
 
-    by-corruption pools the severities of a corruption, computes the metric, and averages over corruptions: the headline.
-    by-cell averages over the cells. pooled computes the metric on all images at once.
+    by-corruption, the headline, pools the severities of a corruption, computes the metric, and averages over the
+    corruptions; by-cell averages over the cells; pooled computes the metric on all images at once.
     """
     pooled_by_corruption = [join_scores(severities) for severities in grid.values()]
     return {
