@@ -137,7 +137,9 @@ def _set_up_backends(device: torch.device, deterministic: bool) -> None:
 def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
     model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
-    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    # Not on a CPU: there torch 2.13 corrupts memory in the backward pass of a one-channel convolution (docs/log.md).
+    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
     sums = torch.zeros(3, dtype=torch.float64, device=device)
     state = TrainState(model, make_optimiser(model, run.experiment), sums)
     if checkpoint := run.latest():
