@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
 from counterpoint.errors import InputError
-from counterpoint.metrics import ReliabilityBins, ece, ece_rms, reliability_bins
+from counterpoint.metrics import ReliabilityBins, ece, ece_rms, overconfidence, reliability_bins
 from counterpoint.metrics.calibration import Binning
 
 BINNINGS: tuple[Binning, ...] = get_args(Binning)
@@ -132,6 +132,11 @@ def test_one_bin_compares_the_means() -> None:
     assert ece([0.9, 0.5], [1, 0], bins=1) == pytest.approx(0.7 - 0.5)
 
 
+def test_overconfidence_is_signed() -> None:
+    assert overconfidence([0.9, 0.5], [1, 0]) == pytest.approx(0.7 - 0.5)
+    assert overconfidence([0.9, 0.5], [1, 1]) == pytest.approx(0.7 - 1)
+
+
 @given(pairs_of_images, any_bins, any_binning, st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_the_order_of_images_changes_no_bit(pairs: Pairs, bins: int, binning: Binning, random: Any) -> None:
@@ -178,7 +183,7 @@ def test_float32_tensors_are_taken_as_they_are() -> None:
     assert ece(confidence, correct) == ece(confidence.double().numpy(), correct.numpy())
 
 
-@pytest.mark.parametrize("function", [ece, ece_rms, reliability_bins])
+@pytest.mark.parametrize("function", [ece, ece_rms, overconfidence, reliability_bins])
 @pytest.mark.parametrize(
     ("confidence", "correct", "says"),
     [

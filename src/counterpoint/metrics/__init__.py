@@ -1,22 +1,62 @@
 """Metrics of predicted probabilities, in float64, each with its definition stated. Nothing here imports torch."""
 
-from counterpoint.metrics.calibration import ReliabilityBins, ece, ece_rms, reliability_bins
-from counterpoint.metrics.diversity import disagreement
+from counterpoint.metrics.calibration import ReliabilityBins, ece, ece_rms, overconfidence, reliability_bins
+from counterpoint.metrics.collapse import (
+    FactorCorrelation,
+    collapse_verdict,
+    factor_correlation,
+    independent_disagreement,
+)
+from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
+from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
+from counterpoint.metrics.floor import NoiseFloor, noise_floor
+from counterpoint.metrics.paired import (
+    ece_difference,
+    ece_rms_difference,
+    error_difference,
+    mean_difference,
+    paired_differences,
+)
+from counterpoint.metrics.recalibrate import apply_temperature, cross_fitted_probabilities, fit_temperature
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
+from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_coverage
 from counterpoint.metrics.shift import aggregate
 from counterpoint.metrics.summary import summarise
 
 __all__ = [
+    "FactorCorrelation",
     "ImageScores",
+    "Interval",
+    "NoiseFloor",
     "ReliabilityBins",
+    "RiskCoverage",
     "aggregate",
+    "apply_temperature",
+    "aurc",
     "brier",
+    "collapse_verdict",
+    "cross_fitted_probabilities",
     "disagreement",
     "ece",
+    "ece_debiased",
+    "ece_difference",
     "ece_rms",
+    "ece_rms_debiased",
+    "ece_rms_difference",
     "error",
+    "error_difference",
+    "factor_correlation",
+    "fit_temperature",
     "image_scores",
+    "independent_disagreement",
+    "mean_difference",
+    "mean_pairwise_kl",
     "nll",
+    "noise_floor",
+    "ood_auroc",
+    "overconfidence",
+    "paired_differences",
     "reliability_bins",
+    "risk_coverage",
     "summarise",
 ]

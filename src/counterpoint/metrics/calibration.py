@@ -65,6 +65,12 @@ def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: 
     return float(np.sqrt(np.average((table.accuracy - table.confidence) ** 2, weights=table.count)))
 
 
+def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """Mean confidence less accuracy: above 0 where the model claims more than it holds."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    return float(confidence_N.mean() - zeros_and_ones(correct, "correct", len(confidence_N)).mean())
+
+
 def _inner_edges(sorted_N: Floats, bins: int, binning: Binning) -> Floats:
     if not isinstance(bins, int | np.integer) or bins < 1:
         raise InputError(f"bins is {bins!r}; it must be a whole number, 1 or more")

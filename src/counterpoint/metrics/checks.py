@@ -38,6 +38,16 @@ def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
     return array
 
 
+def finite(values: ArrayLike, name: str, ndim: int) -> Floats:
+    """`values` as finite numbers with `ndim` axes."""
+    array = _numbers(values, name).astype(np.float64)
+    if array.ndim != ndim or array.size == 0:
+        raise InputError(f"{name} has shape {array.shape}; it must have {ndim} axes and at least one value")
+    if not np.isfinite(array).all():
+        raise InputError(f"{name} holds {array[~np.isfinite(array)][0]}; every value must be finite")
+    return array
+
+
 def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
     """`values` as `length` numbers that are 0 or 1; booleans are fine."""
     array = _numbers(values, name).astype(np.float64)

@@ -6,12 +6,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.checks import probabilities
+from counterpoint.metrics.checks import Floats, probabilities
+from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 
 def disagreement(probs_MNK: ArrayLike) -> float:
     """The share of images on which two members predict different classes, mean over all pairs of members."""
-    predicted_MN = probabilities(probs_MNK, "probs_MNK", ndim=3).argmax(axis=2)
-    if len(predicted_MN) < 2:
-        raise InputError("probs_MNK has one member; disagreement needs at least two")
+    predicted_MN = _several_members(probs_MNK).argmax(axis=2)
     return float(np.mean([(one != other).mean() for one, other in combinations(predicted_MN, 2)]))
+
+
+def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
+    """KL(one ‖ other) in nats, mean over images and ordered pairs of members; probabilities clipped as in `nll`."""
+    members_MNK = np.maximum(_several_members(probs_MNK), SMALLEST_PROBABILITY)
+    # Both orders at once: KL(p ‖ q) + KL(q ‖ p) = Σ (p − q) · (log p − log q).
+    both_orders = [
+        ((p_NK - q_NK) * (log_p_NK - log_q_NK)).sum(axis=1).mean()
+        for (p_NK, log_p_NK), (q_NK, log_q_NK) in combinations(zip(members_MNK, np.log(members_MNK), strict=True), 2)
+    ]
+    return float(np.mean(both_orders) / 2)
+
+
+def _several_members(probs_MNK: ArrayLike) -> Floats:
+    members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
+    if len(members_MNK) < 2:
+        raise InputError("probs_MNK has one member; members can only be compared where there are at least two")
+    return members_MNK

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterpoint.metrics.checks import Floats, class_labels, probabilities
 
 # A class of float32 probability 0 would make the NLL infinite; it counts as the smallest normal float32, 87.3 nats.
-_SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
+SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
     """The scores of each image."""
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
     labels = class_labels(labels_N, "labels_N", *probs.shape)
-    of_label_N = np.maximum(probs[np.arange(len(labels)), labels], _SMALLEST_PROBABILITY)
+    of_label_N = np.maximum(probs[np.arange(len(labels)), labels], SMALLEST_PROBABILITY)
     one_hot_NK = np.eye(probs.shape[1])[labels]
     return ImageScores(
         confidence=probs.max(axis=1),

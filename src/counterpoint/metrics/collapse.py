@@ -1,0 +1,99 @@
+"""Have the members of an ensemble collapsed into one? Judged by their factors r and s, and by their predictions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterpoint.errors import InputError
+from counterpoint.metrics.checks import Floats, finite, fractions
+
+# Shares of the disagreement that independent members of the same error would show, and nats.
+NEARLY_IDENTICAL_BELOW = 0.05
+DIFFER_CLEARLY_FROM = 0.25
+NEARLY_IDENTICAL_KL_BELOW = 0.01
+
+
+@dataclass(frozen=True)
+class FactorCorrelation:
+    """How alike the members' factors are, over the channels of all layers.
+
+    | members               | plain | closest                                     |
+    |-----------------------|-------|---------------------------------------------|
+    | independent draws     | 0     | about −1 / (M − 1), given as `independent`  |
+    | two alike, others not | < 1   | 1                                           |
+    | all identical         | 1     | 1 (nothing is left; 1 by definition)        |
+    """
+
+    plain: float  # mean over pairs, each layer's mean over members and channels removed
+    closest: float  # the pair most alike, after removing each channel's mean over members
+    independent: float
+
+
+def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelation:
+    """Correlations between the rows of r (or s), one (M, C) array a layer; each layer is scaled to variance 1.
+
+    Once the mean over members is removed, the M rows sum to 0, so the mean over pairs of their covariance is
+    −1 / (M − 1) of the variance whatever the members do: only single pairs tell something, and with two not even those.
+    """
+    layers = [finite(layer, "a layer's factors", ndim=2) for layer in factors_by_layer]
+    members = {len(layer) for layer in layers}
+    if len(members) != 1 or members == {1}:
+        raise InputError(f"the layers have {sorted(members)} members; all need the same number, 2 or more")
+    values_MC = np.concatenate([_standardised(layer) for layer in layers], axis=1)
+    pairs = tuple(zip(*combinations(range(len(values_MC)), 2), strict=True))
+    return FactorCorrelation(
+        plain=float(_cosines(values_MC)[pairs].mean()),
+        closest=float(_cosines(values_MC - values_MC.mean(axis=0))[pairs].max()),
+        independent=-1 / (len(values_MC) - 1),
+    )
+
+
+def independent_disagreement(error: float, num_classes: int) -> float:
+    """How often two members of this error would disagree if they erred independently, on every wrong class alike."""
+    return 1 - (1 - error) ** 2 - error**2 / (num_classes - 1)
+
+
+def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: int) -> str:
+    """A sentence: are the members nearly identical, do they differ a little, or clearly?
+
+    `error` is the members' mean error, `disagreement` and `kl` are means over pairs. "Clearly" is a quarter or more of
+    `independent_disagreement`; "nearly identical" is less than a twentieth of it and a KL below 0.01 nats.
+    """
+    fractions([disagreement, error], "disagreement and error", ndim=1)
+    if not 0 <= kl < np.inf:
+        raise InputError(f"kl is {kl}; it must be a finite number, 0 or more")
+    if num_classes < 2:
+        raise InputError(f"num_classes is {num_classes}; it must be 2 or more")
+    independent = independent_disagreement(error, num_classes)
+    if independent <= 0:
+        return f"No member errs on these images, so they cannot tell whether the members differ (KL {kl:.2g} nats)."
+    return (
+        f"The members {_how_much(disagreement / independent, kl)}: two of them disagree on {disagreement:.1%} of the "
+        f"images, where independent members of the same error would on {independent:.1%}; "
+        f"the mean KL between two is {kl:.2g} nats."
+    )
+
+
+def _how_much(share: float, kl: float) -> str:
+    if share >= DIFFER_CLEARLY_FROM:
+        return "differ clearly"
+    if share < NEARLY_IDENTICAL_BELOW and kl < NEARLY_IDENTICAL_KL_BELOW:
+        return "are nearly identical"
+    return "differ a little"
+
+
+def _standardised(layer_MC: Floats) -> Floats:
+    centred = layer_MC - layer_MC.mean()
+    scale = centred.std()
+    return centred / scale if scale > 0 else centred
+
+
+def _cosines(values_MC: Floats) -> Floats:
+    """Cosines between the rows; 1 for a row with nothing left in it, up to rounding, as the values have variance 1."""
+    norms = np.linalg.norm(values_MC, axis=1)
+    nothing = norms < 1e-6 * np.sqrt(values_MC.shape[1])
+    units_MC = values_MC / np.where(nothing, 1.0, norms)[:, None]
+    return np.where(nothing[:, None] | nothing[None, :], 1.0, units_MC @ units_MC.T)

@@ -1,0 +1,83 @@
+"""Temperature scaling of an ensemble: logits divided by temperatures that are fitted by NLL on held-out images.
+
+Where the temperature acts (`kind`):
+- "before": one temperature on every member's logits, then the mean of the probabilities;
+- "after": one temperature on the log of the mean probability;
+- "per-member": each member's own, fitted to that member alone, then the mean of the probabilities.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, logsumexp, softmax
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
+
+Kind = Literal["before", "after", "per-member"]
+
+# Separable labels have no best temperature (0) and useless logits neither (infinity): the search ends here.
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.05, 20.0
+
+
+def fit_temperature(logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind) -> tuple[float, ...]:
+    """The temperature of least NLL between 0.05 and 20; M of them if `kind` is "per-member"."""
+    scaled_MNK = _what_is_scaled(logits_MNK, kind)
+    labels = class_labels(labels_N, "labels_N", *scaled_MNK.shape[1:])
+    if kind == "per-member":
+        return tuple(_best_temperature(member_NK[None], labels) for member_NK in scaled_MNK)
+    return (_best_temperature(scaled_MNK, labels),)
+
+
+def apply_temperature(logits_MNK: ArrayLike, temperatures: tuple[float, ...], kind: Kind) -> Floats:
+    """The ensemble's probabilities (N, K) with the temperatures that `fit_temperature` gave for the same `kind`."""
+    scaled_MNK = _what_is_scaled(logits_MNK, kind)
+    temperatures_T = finite(temperatures, "temperatures", ndim=1)
+    if (temperatures_T <= 0).any():
+        raise InputError(f"temperatures holds {temperatures_T.min()}; every temperature must be above 0")
+    expected = len(scaled_MNK) if kind == "per-member" else 1
+    if len(temperatures_T) != expected:
+        raise InputError(f"{len(temperatures_T)} temperatures were given; kind {kind!r} needs {expected} here")
+    return np.asarray(softmax(scaled_MNK / temperatures_T[:, None, None], axis=2).mean(axis=0))
+
+
+def cross_fitted_probabilities(logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind, seed: int = 0) -> Floats:
+    """Probabilities (N, K) of images that no temperature has seen: each random half is scaled with the other's."""
+    logits = finite(logits_MNK, "logits_MNK", ndim=3)
+    images, classes = logits.shape[1:]
+    labels = class_labels(labels_N, "labels_N", images, classes)
+    if images < 2:
+        raise InputError("logits_MNK has one image; cross-fitting needs at least two")
+    halves = np.array_split(np.random.default_rng(seed).permutation(images), 2)
+    probs_NK = np.empty((images, classes))
+    for fitted, applied in (halves, halves[::-1]):
+        temperatures = fit_temperature(logits[:, fitted], labels[fitted], kind)
+        probs_NK[applied] = apply_temperature(logits[:, applied], temperatures, kind)
+    return probs_NK
+
+
+def _what_is_scaled(logits_MNK: ArrayLike, kind: Kind) -> Floats:
+    """The logits, or for "after" the log of the mean probability as the logits of an only member."""
+    if kind not in get_args(Kind):
+        raise unknown("kind of temperature", kind, get_args(Kind))
+    logits = finite(logits_MNK, "logits_MNK", ndim=3)
+    if kind != "after":
+        return logits
+    return np.asarray(logsumexp(log_softmax(logits, axis=2), axis=0, keepdims=True) - np.log(len(logits)))
+
+
+def _best_temperature(scaled_MNK: Floats, labels_N: Integers) -> float:
+    images = np.arange(len(labels_N))
+
+    def nll(log_temperature: float) -> float:
+        log_probs_MNK = log_softmax(scaled_MNK / np.exp(log_temperature), axis=2)
+        return -float((logsumexp(log_probs_MNK[:, images, labels_N], axis=0)).mean())
+
+    # The NLL of a mean of members can have more than one valley: a coarse look first, then the lowest valley.
+    grid = np.linspace(np.log(LOWEST_TEMPERATURE), np.log(HIGHEST_TEMPERATURE), 15)
+    lowest = int(np.argmin([nll(point) for point in grid]))
+    around = grid[max(lowest - 1, 0)], grid[min(lowest + 1, len(grid) - 1)]
+    found = minimize_scalar(nll, bounds=around, method="bounded", options={"xatol": 1e-6})
+    return float(np.exp(found.x))

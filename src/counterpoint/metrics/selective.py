@@ -1,0 +1,51 @@
+"""What confidence is good for: keeping the images one can be sure of, and noticing images of another kind."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """`risk[k − 1]` is the error of the k most confident of N images, `coverage[k − 1]` is k / N.
+
+    Where images of equal confidence are kept in part, the risk is its mean over their orders.
+    """
+
+    coverage: Floats
+    risk: Floats
+
+    @property
+    def area(self) -> float:
+        """AURC: the mean risk over all coverages 1/N … 1 (Geifman, Uziel & El-Yaniv 2019)."""
+        return float(self.risk.mean())
+
+
+def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
+    """Error against the fraction kept, most confident images first."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N))
+    # Each of several equally confident images carries the error of all of them: their order makes no difference.
+    _, group_N, size = np.unique(-confidence_N, return_inverse=True, return_counts=True)
+    errors_N = np.cumsum(np.repeat(np.bincount(group_N, wrong_N) / size, size))
+    kept_N = np.arange(1, len(wrong_N) + 1)
+    return RiskCoverage(coverage=kept_N / len(wrong_N), risk=errors_N / kept_N)
+
+
+def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
+    """The area under the risk–coverage curve."""
+    return risk_coverage(confidence, correct).area
+
+
+def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
+    """The chance that an in-distribution image gets more confidence than one from outside; a tie counts half.
+
+    1 is perfect separation, 0.5 none.
+    """
+    inside = fractions(confidence_in, "confidence_in", ndim=1)
+    outside = np.sort(fractions(confidence_out, "confidence_out", ndim=1))
+    below, not_above = (np.searchsorted(outside, inside, side) for side in ("left", "right"))
+    return float((below.sum() + not_above.sum()) / (2 * len(inside) * len(outside)))
