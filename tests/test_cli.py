@@ -84,6 +84,11 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
         (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),
         (["corrupt", "cifar11"], "unknown data set 'cifar11'"),
         (["corrupt", "digits", "--atlas", "a.png", "--image", "450"], "digits has test images 0 to 449"),
+        (
+            ["corrupt", "--atlas", "a.png", "--image", "cat.png"],
+            "cat.png is neither a test image's number nor a picture",
+        ),
+        (["corrupt"], "name a data set to corrupt"),
         (["experiments", "imagenet"], "no experiment has imagenet"),
         (["trian"], "No such command 'trian'"),
     ],
@@ -116,7 +121,9 @@ def test_lists(tmp_path: Path) -> None:
 
 def test_pictures(tmp_path: Path) -> None:
     assert run("views", "digits/quickstart", "--out", tmp_path / "views.png").returncode == 0
-    assert run("corrupt", "digits", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
+    assert run("corrupt", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
+    picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "views.png", data=tmp_path)
+    assert picture.returncode == 0, picture.stderr
     assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -12,7 +12,7 @@ import torch
 
 import counterpoint.logits
 from counterpoint.config import Experiment, to_dict
-from counterpoint.corrupt import CORRUPTIONS, read_cell
+from counterpoint.corrupt import CORRUPTIONS, frost_source, read_cell
 from counterpoint.data.digits import load_digits
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
@@ -95,7 +95,7 @@ def test_results_say_what_they_are(run: Run, root: Path) -> None:
     assert json.loads((run.folder / "results.json").read_text()) == results
     assert results["config"] == to_dict(EXPERIMENT)
     assert results["evaluated_on"] == {"dataset": "digits", "part": "test", "images": 40}
-    assert results["corrupted"]["source"] == {"kind": "regenerated", "seed": 0, "version": "1", "frost": "texture"}
+    assert results["corrupted"]["source"] == {"kind": "regenerated", "seed": 0, "version": "1", "frost": frost_source()}
     assert results["corrupted"]["images"] == 25
     assert list(results["corrupted"]["cells"]) == list(CORRUPTIONS)
     assert results["run"]["seed"] == 0

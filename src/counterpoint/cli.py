@@ -135,9 +135,7 @@ def views(
 
 @app.command()
 def train(
-    experiment: Annotated[
-        str, typer.Argument(help="A name that `counterpoint experiments` lists.", show_default=False)
-    ],
+    experiment: ExperimentArgument,
     out: Annotated[Path, typer.Option(help="The run's folder; an unfinished run there goes on.", show_default=False)],
     seed: SeedOption = 0,
     set_: SetOption = None,
@@ -199,14 +197,18 @@ def evaluate(
 
 @app.command()
 def corrupt(
-    dataset: Annotated[str, typer.Argument(help="cifar10, cifar100 or digits.", show_default=False)],
+    dataset: Annotated[
+        str | None, typer.Argument(help="cifar10, cifar100 or digits; not needed for an atlas.", show_default=False)
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the set.", show_default="regenerated/… in the data folder")
     ] = None,
     atlas: Annotated[
-        Path | None, typer.Option(help="Instead: draw every corruption of one test image into this PNG.")
+        Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG.")
     ] = None,
-    image: Annotated[int, typer.Option(min=0, help="The atlas's image: its number in the test set.")] = 0,
+    image: Annotated[
+        str, typer.Option(help="The atlas's image: its number in the test set, or a picture's path.")
+    ] = "0",
     seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
     extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
@@ -218,14 +220,16 @@ def corrupt(
     """
     from counterpoint.console import count_bar
     from counterpoint.data import data_root, load
-    from counterpoint.shifted import draw_test_atlas, make_shifted_set
+    from counterpoint.shifted import draw_image_atlas, make_shifted_set
 
     folder = root or data_root()
-    data = load(dataset, folder)
     if atlas:
-        draw_test_atlas(data, image, atlas, seed=seed, root=folder)
+        draw_image_atlas(image, dataset, atlas, seed=seed, root=folder)
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
+    if dataset is None:
+        raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas PNG")
+    data = load(dataset, folder)
     with count_bar(f"corrupting {dataset}") as count:
         made = make_shifted_set(
             data,

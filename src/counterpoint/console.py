@@ -50,9 +50,22 @@ def download_bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
 def count_bar(title: str) -> Iterator[Callable[[int, int], None]]:
     """A bar over things that are counted; it shows when there is something to do."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total, visible=total > 0)
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(title, total=None)
+    started = False
+
+    def count(done: int, total: int) -> None:
+        nonlocal started
+        if not started:
+            bar.start()
+            started = True
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield count
+    finally:
+        if started:
+            bar.stop()
 
 
 @contextmanager

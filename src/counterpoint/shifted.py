@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from counterpoint.corrupt import (
     CORRUPTIONS,
@@ -16,7 +17,8 @@ from counterpoint.corrupt import (
     read_cell,
     write_corrupted_set,
 )
-from counterpoint.data.sets import DataSet
+from counterpoint.data import DataSet, load
+from counterpoint.data.cifar import CIFAR10
 from counterpoint.errors import InputError
 
 OFFICIAL_FOLDERS = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
@@ -77,11 +79,30 @@ def make_shifted_set(
     return ShiftedSet(folder, len(data.test), source)
 
 
-def draw_test_atlas(data: DataSet, number: int, path: Path, *, seed: int, root: Path) -> None:
-    """Every corruption × severity of one test image."""
-    if number >= len(data.test):
-        raise InputError(f"image is {number}; {data.name} has test images 0 to {len(data.test) - 1}")
-    draw_atlas(data.test.images_NCHW[number].permute(1, 2, 0).numpy(), path, seed, frost_dir=_frost_folder(root))
+def draw_image_atlas(image: str, dataset: str | None, path: Path, *, seed: int, root: Path) -> None:
+    """Every corruption × severity of one image: a test image by its number, or a picture file.
+
+    Without a data set the number is one of CIFAR-10's where that is in `root`, and of the digits elsewhere.
+    """
+    image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
+    draw_atlas(image_HWC, path, seed, frost_dir=_frost_folder(root))
+
+
+def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:
+    if dataset is None:
+        dataset = "cifar10" if any((root / folder).is_dir() for folder in CIFAR10.folders) else "digits"
+    test = load(dataset, root).test
+    if number >= len(test):
+        raise InputError(f"image is {number}; {dataset} has test images 0 to {len(test) - 1}")
+    return test.images_NCHW[number].permute(1, 2, 0).numpy()
+
+
+def _picture(path: Path) -> np.ndarray:
+    try:
+        with Image.open(path) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except OSError as error:
+        raise InputError(f"{path} is neither a test image's number nor a picture that can be read ({error})") from None
 
 
 def _check_labels(folder: Path, data: DataSet) -> None:

@@ -42,6 +42,11 @@ class Cifar:
     train: tuple[Batch, ...]
     test: tuple[Batch, ...]
 
+    @property
+    def folders(self) -> tuple[str, str]:
+        """Where the files may be; the binary version is preferred: it needs no unpickling."""
+        return self.binary_folder, self.python_folder
+
 
 class Decoded(NamedTuple):
     images_NCHW: np.ndarray
@@ -97,7 +102,7 @@ def load_cifar(cifar: Cifar, root: Path) -> DataSet:
 
 
 def find_cifar(cifar: Cifar, root: Path) -> Path:
-    for folder in (cifar.binary_folder, cifar.python_folder):
+    for folder in cifar.folders:
         if (root / folder).is_dir():
             return root / folder
     raise InputError(
