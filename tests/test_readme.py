@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.cli import app
+from counterpoint.report import load_results
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -23,6 +24,16 @@ def test_every_command_is_named_and_every_named_command_is_there() -> None:
     named = set(re.findall(r"^counterpoint (\w+)", block, re.MULTILINE))
     assert named <= known
     assert known - named == {"demo"}, "make demo runs it"
+
+
+def test_every_committed_result_can_be_reported() -> None:
+    committed = sorted((Path(__file__).parents[1] / "results").rglob("results.json"))
+    assert committed
+    for path in committed:
+        results = load_results(path)
+        assert results["run"]["command"].startswith("counterpoint train")
+        assert results["run"]["commit"]
+        assert "/tmp" not in path.read_text(encoding="utf-8")
 
 
 def test_every_file_and_link_is_there() -> None:
