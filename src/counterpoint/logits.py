@@ -24,6 +24,8 @@ from counterpoint.runs import Run
 from counterpoint.shifted import CELLS, ShiftedSet
 from counterpoint.steps import split_training_images, steps_an_epoch
 
+_ROWS_AT_ONCE = {"cuda": 2048, "cpu": 256}  # ResNeXt-29 holds some megabytes an image
+
 Watcher = Callable[[int, int], None]
 """Told how many cells of how many are done."""
 
@@ -35,7 +37,6 @@ def collect_logits(
     *,
     device: torch.device,
     cell_images: int | None = None,
-    batch_size: int = 500,
     watcher: Watcher = lambda *_: None,
 ) -> None:
     """Run the network on the clean set (saved as float32) and on the first `cell_images` of each cell (float16)."""
@@ -52,13 +53,13 @@ def collect_logits(
     _save(folder / "labels.npy", clean.labels_N.numpy())
     _save(folder / "cell-labels.npy", data.test.labels_N[:used].numpy())
     if not (folder / "clean.npy").exists():
-        _save(folder / "clean.npy", member_logits(model, clean.images_NCHW, device, batch_size))
+        _save(folder / "clean.npy", member_logits(model, clean.images_NCHW, device))
     for done, (name, severity) in enumerate(CELLS):
         watcher(done, len(CELLS))
         path = folder / f"{name}-{severity}.npy"
         if not path.exists():
             images_NHWC = torch.from_numpy(np.array(shifted.read(name, severity)[:used]))
-            logits_MNK = member_logits(model, images_NHWC.permute(0, 3, 1, 2), device, batch_size)
+            logits_MNK = member_logits(model, images_NHWC.permute(0, 3, 1, 2), device)
             _save(path, logits_MNK.astype(np.float16))
     watcher(len(CELLS), len(CELLS))
 
@@ -87,7 +88,7 @@ def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble,
 
 
 @torch.inference_mode()
-def member_logits(model: Ensemble, images_NCHW: Tensor, device: torch.device, batch_size: int = 500) -> np.ndarray:
+def member_logits(model: Ensemble, images_NCHW: Tensor, device: torch.device) -> np.ndarray:
     """Every member's fp32 logits (M, N, K) of uint8 images; on a GPU the convolutions may use TF32."""
     torch.backends.cudnn.allow_tf32 = True
 
@@ -95,7 +96,8 @@ def member_logits(model: Ensemble, images_NCHW: Tensor, device: torch.device, ba
         views = normalise(to_unit(batch_BCHW.to(device)))
         return model(views.expand(model.num_members, *views.shape))
 
-    return torch.cat([logits(batch) for batch in images_NCHW.split(batch_size)], dim=1).cpu().numpy()
+    at_once = max(1, _ROWS_AT_ONCE[device.type] // model.num_members)
+    return torch.cat([logits(batch) for batch in images_NCHW.split(at_once)], dim=1).cpu().numpy()
 
 
 def read_about(run: Run) -> Any:
