@@ -37,7 +37,7 @@ pairs_of_images = st.lists(
     ],
 )
 def test_coverage(population: Any, kind: str, temperature: float, shift: float, images: int, binning: Binning) -> None:
-    """Perfect, 1–2 % off and about 10 % off. Over 800 samples each covers 93–99 %, the perfect ones 97–99 %."""
+    """Perfect, 1–2 % off and about 10 % off; over 400 samples 54 such regimes were covered in 92 to 99 %."""
     model, rng = population(kind, temperature, shift), np.random.default_rng(0)
     covered = np.zeros(2)
     for _ in range(SAMPLES):
