@@ -91,7 +91,10 @@ def experiments(
 
 @app.command()
 def data(
-    names: Annotated[list[str] | None, typer.Argument(help="Data sets to download; none lists what is there.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="To download: cifar10, cifar100, cifar10-c, cifar100-c. None lists what is there."),
+    ] = None,
     root: DataOption = None,
 ) -> None:
     """List the data sets that are there, or download some, with progress, resume and checksum."""

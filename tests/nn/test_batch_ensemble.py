@@ -36,6 +36,14 @@ def fill_bias(layer: BatchEnsembleConv2d | BatchEnsembleLinear) -> None:
         nn.init.normal_(layer.bias)
 
 
+def assert_same_values_and_gradients(result: Tensor, expected: Tensor, inputs: list[Tensor]) -> None:
+    probe = torch.randn_like(expected)
+    gradients, expected_gradients = (torch.autograd.grad((y * probe).sum(), inputs) for y in (result, expected))
+    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-12)
+    for ours, theirs in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+
+
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("options", CONVS.values(), ids=CONVS)
 def test_convolution_equals_separate_layers(options: dict[str, Any], members: int) -> None:
@@ -54,14 +62,7 @@ def test_convolution_equals_separate_layers(options: dict[str, Any], members: in
             plain._conv_forward(own, outer_product_weight(layer, i), layer.bias[i] if layer.bias is not None else None)
         )
     expected = torch.cat(outputs)
-    probe = torch.randn_like(expected)
-    expected_gradients = torch.autograd.grad((expected * probe).sum(), [x, *parameters])
-
-    result = layer(x)
-    gradients = torch.autograd.grad((result * probe).sum(), [x, *parameters])
-    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-12)
-    for ours, theirs in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+    assert_same_values_and_gradients(layer(x), expected, [x, *parameters])
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -82,13 +83,7 @@ def test_linear_equals_separate_layers(between: tuple[int, ...], bias: bool) -> 
             for i in range(3)
         ]
     )
-    probe = torch.randn_like(expected)
-    expected_gradients = torch.autograd.grad((expected * probe).sum(), [x, *parameters])
-    result = layer(x)
-    gradients = torch.autograd.grad((result * probe).sum(), [x, *parameters])
-    torch.testing.assert_close(result, expected, rtol=1e-12, atol=1e-12)
-    for ours, theirs in zip(gradients, expected_gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-10, atol=1e-11)
+    assert_same_values_and_gradients(layer(x), expected, [x, *parameters])
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

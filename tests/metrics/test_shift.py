@@ -1,0 +1,51 @@
+"""The three aggregates of SPEC D12 against plain loops, on cells whose calibration differs so that the ways differ."""
+
+import numpy as np
+import pytest
+
+from counterpoint.metrics import ImageScores, aggregate, ece, ece_rms
+
+SEVERITIES = 5
+
+
+def cell(rng: np.random.Generator, accuracy: float, images: int = 400) -> ImageScores:
+    confidence = rng.uniform(0.3, 1.0, images)
+    return ImageScores(confidence, rng.random(images) < accuracy, rng.exponential(size=images), rng.random(images))
+
+
+@pytest.fixture
+def grid() -> dict[str, list[ImageScores]]:
+    """Over-confident under one corruption, under-confident under the other, worse with severity."""
+    rng = np.random.default_rng(0)
+    return {
+        "fog": [cell(rng, 0.9 - 0.15 * severity) for severity in range(SEVERITIES)],
+        "snow": [cell(rng, 0.99 - 0.05 * severity) for severity in range(SEVERITIES)],
+    }
+
+
+def joined(cells: list[ImageScores], name: str) -> np.ndarray:
+    return np.concatenate([getattr(one, name) for one in cells])
+
+
+@pytest.mark.parametrize(("key", "metric"), [("ece", ece), ("ece_rms", ece_rms)])
+@pytest.mark.parametrize("binning", ["width", "mass"])
+def test_each_way_is_what_it_says(grid: dict[str, list[ImageScores]], key: str, metric: object, binning: str) -> None:
+    def of(cells: list[ImageScores]) -> float:
+        return metric(joined(cells, "confidence"), joined(cells, "correct"), binning=binning)  # type: ignore[operator]
+
+    ways = {way: figures[f"{key}_{binning}15"] for way, figures in aggregate(grid).items()}
+    everything = [one for cells in grid.values() for one in cells]
+    assert ways == {
+        "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
+        "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+        "pooled": pytest.approx(of(everything)),
+    }
+    assert len({round(value, 4) for value in ways.values()}) == 3, "a mistaken way would show"
+
+
+def test_means_are_the_same_in_every_way(grid: dict[str, list[ImageScores]]) -> None:
+    everything = [one for cells in grid.values() for one in cells]
+    for figures in aggregate(grid).values():
+        assert figures["error"] == pytest.approx(1 - joined(everything, "correct").mean())
+        assert figures["nll"] == pytest.approx(joined(everything, "nll").mean())
+        assert figures["brier"] == pytest.approx(joined(everything, "brier").mean())
