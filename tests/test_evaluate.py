@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-import counterpoint.logits
 from counterpoint.config import Experiment, to_dict
 from counterpoint.corrupt import CORRUPTIONS, frost_source, read_cell
 from counterpoint.data.digits import load_digits
@@ -18,10 +17,10 @@ from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluate import evaluate_run
 from counterpoint.experiments import find_experiment
-from counterpoint.logits import collect_logits, evaluation_images, load_model, read_logits
+from counterpoint.inference import load_model, member_logits
+from counterpoint.logits import collect_logits, evaluation_images, read_factors, read_logits
 from counterpoint.metrics import brier, ece, ece_rms, error, nll
-from counterpoint.results import softmax
-from counterpoint.runs import Run, load_run
+from counterpoint.runs import Checkpoint, Run, load_run
 from counterpoint.shifted import ShiftedSet, make_shifted_set, shifted_set
 from counterpoint.train import Options, train
 
@@ -93,8 +92,11 @@ def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
         assert results["corrupted"]["aggregates"]["ensemble"][way]["error"] == pytest.approx(by_cell)
 
 
-def test_results_say_what_they_are(run: Run, root: Path) -> None:
+def test_results_say_what_they_are(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("counterpoint.evaluate.load_outside", lambda *arguments: asked.append(arguments))
     results = evaluate(run, root, cell_images=25)
+    assert asked == [("digits", root)]
     assert json.loads((run.folder / "results.json").read_text()) == results
     assert results["config"] == to_dict(EXPERIMENT)
     assert results["evaluated_on"] == {"dataset": "digits", "part": "test", "images": 40}
@@ -115,14 +117,13 @@ def test_recompute_needs_no_network_and_no_images(run: Run, root: Path, monkeypa
     shutil.rmtree(run.folder / "checkpoints")
     monkeypatch.setattr("counterpoint.evaluate.load", lambda *_: pytest.fail("it read the data set"))
     again = evaluate(run, root, recompute=True)
-    assert again["clean"] == first["clean"]
-    assert again["corrupted"] == first["corrupted"]
+    assert again | {"evaluation": None} == first | {"evaluation": None}
 
 
 def test_an_interrupted_evaluation_goes_on(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = small_digits()
     shifted = shifted_set(data, root)
-    real, calls = counterpoint.logits.member_logits, 0
+    real, calls = member_logits, 0
 
     def interrupted_after_five(*arguments: Any) -> np.ndarray:
         nonlocal calls
@@ -131,7 +132,7 @@ def test_an_interrupted_evaluation_goes_on(run: Run, root: Path, monkeypatch: py
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(counterpoint.logits, "member_logits", interrupted_after_five)
+    monkeypatch.setattr("counterpoint.logits.member_logits", interrupted_after_five)
     with pytest.raises(KeyboardInterrupt):
         collect_logits(run, data, shifted, device=CPU, cell_images=10)
     with pytest.raises(InputError, match=r"is missing or damaged .* `counterpoint evaluate"):
@@ -151,6 +152,41 @@ def test_logits_of_another_setting_are_thrown_away(run: Run, root: Path) -> None
     assert read_logits(run, "fog-1").shape == (4, 20, 10)
     assert read_logits(run, "fog-1").dtype == np.float16
     assert read_logits(run, "clean").dtype == np.float32
+
+
+def test_logits_of_another_checkpoint_are_thrown_away(run: Run, root: Path) -> None:
+    data = small_digits()
+    shifted = shifted_set(data, root)
+    collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    before = read_logits(run, "clean")
+    checkpoint = run.latest()
+    assert checkpoint is not None
+    retrained = {name: tensor * 1.5 if name.endswith(".s") else tensor for name, tensor in checkpoint.tensors.items()}
+    run.save(Checkpoint(retrained, checkpoint.step, checkpoint.seconds))
+    collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    assert not np.allclose(read_logits(run, "clean"), before)
+
+
+def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, root: Path) -> None:
+    data = small_digits()
+    model, _ = load_model(run, data, CPU)
+    outside = replace(data, test=data.test.select(torch.arange(40).flip(0)))
+    collect_logits(run, data, shifted_set(data, root), device=CPU, cell_images=10, outside=outside)
+    assert read_logits(run, "ood") == pytest.approx(read_logits(run, "clean")[:, ::-1], rel=1e-2, abs=1e-2)
+    assert read_logits(run, "ood").dtype == np.float16
+    for kind, layers in read_factors(run).items():
+        expected = [p.detach().numpy() for name, p in model.named_parameters() if name.split(".")[-1] == kind]
+        assert len(expected) > 5
+        for found, layer in zip(layers, expected, strict=True):
+            np.testing.assert_array_equal(found, layer)
+
+
+def test_what_can_be_refused_is_refused_first(run: Run, root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nothing/results\.json does not exist"):
+        evaluate(run, root, against=[tmp_path / "nothing"])
+    with pytest.raises(InputError, match="was trained on all images, so none are left to fit a temperature on"):
+        evaluate(run, root, recalibrate=True)
+    assert not (run.folder / "logits").exists()
 
 
 def test_the_official_set_comes_first(tmp_path: Path) -> None:
@@ -203,8 +239,3 @@ def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text('{"sch')
     with pytest.raises(InputError, match="is not a whole JSON file"):
         load_run(tmp_path)
-
-
-def test_softmax_of_large_logits() -> None:
-    logits = np.array([[[1000.0, 0.0], [np.log(3), 0.0]]], dtype=np.float32)
-    assert softmax(logits) == pytest.approx(np.array([[[1.0, 0.0], [0.75, 0.25]]]))

@@ -1,13 +1,20 @@
-"""Evaluate a finished run from start to end, with progress: corrupted set, logits, figures."""
+"""Evaluate a finished run from start to end, with progress: corrupted set, logits, figures, comparisons."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from counterpoint.compare import add_comparisons, read_evaluated
 from counterpoint.console import count_bar
 from counterpoint.data import data_root, load
 from counterpoint.environment import describe_environment
+from counterpoint.inference import Precision
 from counterpoint.logits import collect_logits
+from counterpoint.ood import load_outside
+from counterpoint.recalibration import validation_run
 from counterpoint.results import write_results
 from counterpoint.runs import Run
 from counterpoint.shifted import shifted_set
@@ -19,17 +26,59 @@ def evaluate_run(
     root: Path | None = None,
     *,
     device: str = "auto",
+    clean_images: int | None = None,
     cell_images: int | None = None,
     recompute: bool = False,
+    recalibrate: bool = False,
+    twin: Run | None = None,
+    against: Sequence[Path] = (),
+    precision: Precision = "headline",
 ) -> dict[str, Any]:
-    """What results.json then holds. With `recompute` neither the network nor the images are needed."""
+    """What results.json then holds. With `recompute` neither the network nor the images are needed.
+
+    `recalibrate` adds figures with temperatures; a run trained on all images takes them from its `twin`. `against` are
+    folders of evaluated runs on the same images; where nothing else is asked of an evaluated run, it is only compared.
+    """
     started = time.monotonic()
+    # Whatever can be refused is refused before the long work.
+    others = [read_evaluated(folder) for folder in against]
+    temperatures_from = validation_run(run, twin) if recalibrate or twin is not None else None
+    only_compare = others and not (recompute or temperatures_from or clean_images or cell_images)
+    if only_compare and (run.folder / "results.json").exists():
+        return add_comparisons(run.folder, others)
     where = choose_device(device)
     if not recompute:
-        root = root or data_root()
-        data = load(run.experiment.dataset, root)
-        with count_bar("making the corrupted test set") as count:
-            shifted = shifted_set(data, root, progress=lambda _, done, total: count(done, total))
-        with count_bar(f"evaluating {run.experiment.name}") as count:
-            collect_logits(run, data, shifted, device=where, cell_images=cell_images, watcher=count)
-    return write_results(run, environment=describe_environment(where), seconds=time.monotonic() - started)
+        _collect(run, root or data_root(), where, clean_images, cell_images, precision)
+    results = write_results(
+        run,
+        environment=describe_environment(where),
+        seconds=time.monotonic() - started,
+        temperatures_from=temperatures_from,
+    )
+    return add_comparisons(run.folder, others) if others else results
+
+
+def _collect(
+    run: Run,
+    root: Path,
+    device: torch.device,
+    clean_images: int | None,
+    cell_images: int | None,
+    precision: Precision,
+) -> None:
+    data = load(run.experiment.dataset, root)
+    outside = load_outside(run.experiment.dataset, root)
+    with count_bar("making the corrupted test set") as count:
+        shifted = shifted_set(data, root, progress=lambda _, done, total: count(done, total))
+    with count_bar(f"evaluating {run.experiment.name}") as count:
+        collect_logits(
+            run,
+            data,
+            shifted,
+            device=device,
+            clean_images=clean_images,
+            cell_images=cell_images,
+            outside=outside,
+            precision=precision,
+            watcher=count,
+        )

@@ -4,7 +4,7 @@ logits/about.json says what they were made with. A cell's file appears whole or 
 was interrupted goes on where it stopped; another checkpoint, set or precision starts over.
 """
 
-import io
+import hashlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,19 +12,18 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from torch import Tensor
 
-from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.arrays import read_array, read_arrays, write_array, write_arrays
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
-from counterpoint.files import read_json, write_atomically, write_json
-from counterpoint.models import build_model
+from counterpoint.files import read_json, write_json
+from counterpoint.inference import Precision, describe_precision, fold_members, load_model, member_logits, read_ahead
 from counterpoint.nn import Ensemble
 from counterpoint.runs import Run
 from counterpoint.shifted import CELLS, ShiftedSet
-from counterpoint.steps import split_training_images, steps_an_epoch
-
-_ROWS_AT_ONCE = {"cuda": 2048, "cpu": 256}  # ResNeXt-29 holds some megabytes an image
+from counterpoint.steps import split_training_images
 
 Watcher = Callable[[int, int], None]
 """Told how many cells of how many are done."""
@@ -36,32 +35,47 @@ def collect_logits(
     shifted: ShiftedSet,
     *,
     device: torch.device,
+    precision: Precision = "headline",
+    clean_images: int | None = None,
     cell_images: int | None = None,
+    outside: DataSet | None = None,
     watcher: Watcher = lambda *_: None,
 ) -> None:
-    """Run the network on the clean set (saved as float32) and on the first `cell_images` of each cell (float16)."""
+    """Run the network on the first `clean_images` of the clean set (saved as float32), on the test images of the data
+    set `outside` (float16) and on the first `cell_images` of each cell (float16). The cells come last: where all are
+    there, everything is."""
     part, clean = evaluation_images(run, data)
+    clean = clean.select(torch.arange(min(clean_images or len(clean), len(clean))))
     used = min(cell_images or shifted.images, shifted.images)
     model, step = load_model(run, data, device)
+    members = fold_members(model, device, precision)
     about = {
         "step": step,
+        "weights": _fingerprint(model),
         "clean": {"dataset": data.name, "part": part, "images": len(clean)},
         "corrupted": {"source": shifted.source, "images": used},
-        "precision": "fp32 activations, TF32 convolutions" if device.type == "cuda" else "fp32",
+        "precision": describe_precision(precision, device),
     }
     folder = _claim(run.folder / "logits", about)
-    _save(folder / "labels.npy", clean.labels_N.numpy())
-    _save(folder / "cell-labels.npy", data.test.labels_N[:used].numpy())
+    write_array(folder / "labels.npy", clean.labels_N.numpy())
+    write_array(folder / "cell-labels.npy", data.test.labels_N[:used].numpy())
+    write_arrays(folder / "factors.npz", _factors(model))
     if not (folder / "clean.npy").exists():
-        _save(folder / "clean.npy", member_logits(model, clean.images_NCHW, device))
-    for done, (name, severity) in enumerate(CELLS):
+        write_array(folder / "clean.npy", member_logits(members, clean.images_NCHW))
+    if outside is not None and not (folder / "ood.npy").exists():
+        write_array(folder / "ood.npy", member_logits(members, outside.test.images_NCHW).astype(np.float16))
+    paths = {folder / f"{name}-{severity}.npy": (name, severity) for name, severity in CELLS}
+    missing = {path: cell for path, cell in paths.items() if not path.exists()}
+    images = read_ahead(lambda path: _read_cell(shifted, *missing[path], used), missing)
+    for done, (path, images_NCHW) in enumerate(images, start=len(CELLS) - len(missing)):
         watcher(done, len(CELLS))
-        path = folder / f"{name}-{severity}.npy"
-        if not path.exists():
-            images_NHWC = torch.from_numpy(np.array(shifted.read(name, severity)[:used]))
-            logits_MNK = member_logits(model, images_NHWC.permute(0, 3, 1, 2), device)
-            _save(path, logits_MNK.astype(np.float16))
+        write_array(path, member_logits(members, images_NCHW).astype(np.float16))
     watcher(len(CELLS), len(CELLS))
+
+
+def _read_cell(shifted: ShiftedSet, name: str, severity: int, count: int) -> Tensor:
+    images_NHWC = torch.from_numpy(np.array(shifted.read(name, severity)[:count]))
+    return images_NHWC.permute(0, 3, 1, 2)
 
 
 def evaluation_images(run: Run, data: DataSet) -> tuple[str, ImageSet]:
@@ -69,35 +83,6 @@ def evaluation_images(run: Run, data: DataSet) -> tuple[str, ImageSet]:
     if run.experiment.train_on == "split":
         return "validation", split_training_images(data, run.experiment)[1].images
     return "test", data.test
-
-
-def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
-    """The model of a finished run in evaluation mode, and the steps it was trained for."""
-    trained, _ = split_training_images(data, run.experiment)
-    total = run.experiment.epochs * steps_an_epoch(run.experiment, len(trained))
-    checkpoint = run.latest()
-    if checkpoint is None or checkpoint.step < total:
-        done = 0 if checkpoint is None else checkpoint.step
-        raise InputError(
-            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
-        )
-    model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
-    prefix = "model."
-    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
-    return model.to(device).eval(), total
-
-
-@torch.inference_mode()
-def member_logits(model: Ensemble, images_NCHW: Tensor, device: torch.device) -> np.ndarray:
-    """Every member's fp32 logits (M, N, K) of uint8 images; on a GPU the convolutions may use TF32."""
-    torch.backends.cudnn.allow_tf32 = True
-
-    def logits(batch_BCHW: Tensor) -> Tensor:
-        views = normalise(to_unit(batch_BCHW.to(device)))
-        return model(views.expand(model.num_members, *views.shape))
-
-    at_once = max(1, _ROWS_AT_ONCE[device.type] // model.num_members)
-    return torch.cat([logits(batch) for batch in images_NCHW.split(at_once)], dim=1).cpu().numpy()
 
 
 def read_about(run: Run) -> Any:
@@ -109,15 +94,27 @@ def read_about(run: Run) -> Any:
 
 
 def read_logits(run: Run, name: str) -> np.ndarray:
-    """Saved logits (M, N, K): "clean", or a cell such as "fog-3"; also "labels" and "cell-labels"."""
-    path = run.folder / "logits" / f"{name}.npy"
-    try:
-        array: np.ndarray = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(
-            f"{path} is missing or damaged ({error}); `counterpoint evaluate {run.folder}` makes what is missing"
-        ) from None
-    return array
+    """Saved logits (M, N, K): "clean", "ood", or a cell such as "fog-3"; also "labels" and "cell-labels"."""
+    return read_array(run.folder / "logits" / f"{name}.npy", _remedy(run))
+
+
+def read_probs(run: Run, name: str) -> np.ndarray:
+    """The probabilities (M, N, K) in float64 of saved logits."""
+    return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
+
+
+def read_factors(run: Run) -> dict[str, list[np.ndarray]]:
+    """The members' "r" and "s": a (M, C) array a layer."""
+    factors = read_arrays(run.folder / "logits" / "factors.npz", _remedy(run))
+    return {kind: [value for key, value in factors.items() if key.endswith(f".{kind}")] for kind in ("r", "s")}
+
+
+def has_logits(run: Run, name: str) -> bool:
+    return (run.folder / "logits" / f"{name}.npy").exists()
+
+
+def _remedy(run: Run) -> str:
+    return f"remove it if it is there: `counterpoint evaluate {run.folder}` makes what is missing"
 
 
 def _claim(folder: Path, about: dict[str, Any]) -> Path:
@@ -129,7 +126,16 @@ def _claim(folder: Path, about: dict[str, Any]) -> Path:
     return folder
 
 
-def _save(path: Path, array: np.ndarray) -> None:
-    content = io.BytesIO()
-    np.save(content, array, allow_pickle=False)
-    write_atomically(path, content.getvalue())
+def _factors(model: Ensemble) -> dict[str, np.ndarray]:
+    """Every layer's r and s, so that the collapse check needs no network; none of a plain network."""
+    named = model.named_parameters()
+    return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
+
+
+def _fingerprint(model: Ensemble) -> str:
+    """A hash of the weights: logits belong to one checkpoint."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

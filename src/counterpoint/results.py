@@ -1,30 +1,43 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
-import io
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 import counterpoint
 from counterpoint import config
+from counterpoint.collapse import collapse_results
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.environment import command_line, now
-from counterpoint.files import write_atomically, write_json
-from counterpoint.logits import read_about, read_logits
+from counterpoint.files import write_json
+from counterpoint.logits import read_about, read_logits, read_probs
 from counterpoint.metrics import ImageScores, aggregate, image_scores, summarise
+from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.shift import aggregate_floors
+from counterpoint.metrics.summary import risk_coverage_points
+from counterpoint.ood import ood_results
+from counterpoint.recalibration import recalibrated_results
 from counterpoint.runs import Run
+from counterpoint.scores_file import RunScores, write_scores
 
 SCHEMA = 1
 
+Scores = dict[str, list[ImageScores]]
+"""For each corruption, the scores at each severity."""
 
-def write_results(run: Run, *, environment: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Compute every figure and write results.json and scores.npz; `environment` and `seconds` are the evaluation's."""
+
+def write_results(
+    run: Run, *, environment: dict[str, Any], seconds: float, temperatures_from: Run | None = None
+) -> dict[str, Any]:
+    """Compute every figure and write results.json and scores.npz; `environment` and `seconds` are the evaluation's.
+
+    `temperatures_from` is the run whose validation images give the temperatures of the recalibrated figures.
+    """
     about = read_about(run)
-    clean_MNK, labels_N = softmax(read_logits(run, "clean")), read_logits(run, "labels")
+    clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
     clean_scores = image_scores(clean_MNK.mean(axis=0), labels_N)
-    corrupted, cell_scores = _corrupted(run)
-    _write_scores(run, {"clean": clean_scores} | cell_scores)
+    clean = summarise(clean_MNK, labels_N) | {"risk_coverage": risk_coverage_points(clean_scores)}
+    corrupted, grid = _corrupted(run)
     results = {
         "schema": SCHEMA,
         "counterpoint": counterpoint.__version__,
@@ -39,55 +52,57 @@ def write_results(run: Run, *, environment: dict[str, Any], seconds: float) -> d
             **{key: environment[key] for key in ("device", "commit", "versions")},
         },
         "evaluated_on": about["clean"],
-        "clean": summarise(clean_MNK, labels_N),
+        "clean": clean,
         "corrupted": about["corrupted"] | corrupted,
+        "ood": ood_results(run, clean_MNK),
+        "collapse": collapse_results(run, clean, corrupted["cells"], clean_MNK.shape[2]),
     }
+    if temperatures_from is not None:
+        results["recalibrated"] = recalibrated_results(run, temperatures_from, results)
+    write_scores(run.folder, RunScores(clean_scores, grid))
     write_json(run.folder / "results.json", results)
     return results
 
 
-def _corrupted(run: Run) -> tuple[dict[str, Any], dict[str, ImageScores]]:
+def _corrupted(run: Run) -> tuple[dict[str, Any], Scores]:
     """The figures of each cell and over all cells, and the ensemble's scores of each cell's images."""
     labels_N = read_logits(run, "cell-labels")
     cells: dict[str, list[dict[str, Any]]] = {name: [] for name in CORRUPTIONS}
-    ensemble: dict[str, list[ImageScores]] = {name: [] for name in CORRUPTIONS}
-    members: list[dict[str, list[ImageScores]]] = []
+    ensemble: Scores = {name: [] for name in CORRUPTIONS}
+    members: list[Scores] = []
     for name in CORRUPTIONS:
         for severity in SEVERITIES:
-            probs_MNK = softmax(read_logits(run, f"{name}-{severity}"))
-            cells[name].append(summarise(probs_MNK, labels_N))
+            probs_MNK = read_probs(run, f"{name}-{severity}")
+            cells[name].append(summarise(probs_MNK, labels_N, honest_members=False))
             ensemble[name].append(image_scores(probs_MNK.mean(axis=0), labels_N))
             members = members or [{name: [] for name in CORRUPTIONS} for _ in probs_MNK]
             for grid, probs_NK in zip(members, probs_MNK, strict=True):
                 grid[name].append(image_scores(probs_NK, labels_N))
-    aggregates = {"ensemble": aggregate(ensemble), "members": [aggregate(grid) for grid in members]}
-    scores = {f"{name}-{i}": one for name, severities in ensemble.items() for i, one in enumerate(severities, 1)}
-    return {"aggregates": aggregates, "cells": cells}, scores
-
-
-def softmax(logits_MNK: np.ndarray) -> np.ndarray:
-    """Probabilities in float64."""
-    logits = logits_MNK.astype(np.float64)
-    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
-def _write_scores(run: Run, scores: dict[str, ImageScores]) -> None:
-    """Each image's confidence, correctness, NLL and Brier score: for CIFAR about 10 MB, which can travel."""
-    arrays = {
-        f"{cell}/{name}": values if values.dtype == bool else values.astype(np.float32)
-        for cell, one in scores.items()
-        for name, values in asdict(one).items()
+    floors = aggregate_floors(ensemble)
+    aggregates = {
+        "ensemble": {way: figures | floors[way] for way, figures in aggregate(ensemble).items()},
+        "members": [aggregate(grid) for grid in members],
+        "disagreement": _mean_over_cells(cells, "disagreement"),
+        "pairwise_kl": _mean_over_cells(cells, "pairwise_kl"),
     }
-    content = io.BytesIO()
-    np.savez_compressed(content, allow_pickle=False, **arrays)
-    write_atomically(run.folder / "scores.npz", content.getvalue())
+    by_severity = [join_scores(scores) for scores in zip(*ensemble.values(), strict=True)]
+    curves = [risk_coverage_points(scores) for scores in by_severity]
+    return {"aggregates": aggregates, "cells": cells, "risk_coverage": curves}, ensemble
+
+
+def _mean_over_cells(cells: dict[str, list[dict[str, Any]]], key: str) -> float | None:
+    """None for a single network, which has no members to differ."""
+    values = [cell[key] for severities in cells.values() for cell in severities]
+    return None if None in values else float(np.mean(values))
 
 
 def _describe_run(run: Run) -> dict[str, Any]:
-    last = [record for record in run.read_log() if record["event"] == "epoch"][-1]
+    log = run.read_log()
+    last = [record for record in log if record["event"] == "epoch"][-1]
+    paths = [record["path"] for record in log if record["event"] == "started" and "path" in record]
     return {
         "seed": run.seed,
+        "paths": list(dict.fromkeys(paths)),
         "command": run.record["command"],
         "started": run.record["started"],
         "finished": last["time"],

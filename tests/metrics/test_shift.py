@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from counterpoint.metrics import ImageScores, aggregate, ece, ece_rms
+from counterpoint.metrics import ImageScores, aggregate, aurc, ece, ece_rms, noise_floor
+from counterpoint.metrics.shift import aggregate_floors
 
 SEVERITIES = 5
 
@@ -49,3 +50,25 @@ def test_means_are_the_same_in_every_way(grid: dict[str, list[ImageScores]]) -> 
         assert figures["error"] == pytest.approx(1 - joined(everything, "correct").mean())
         assert figures["nll"] == pytest.approx(joined(everything, "nll").mean())
         assert figures["brier"] == pytest.approx(joined(everything, "brier").mean())
+        overconfidence = joined(everything, "confidence").mean() - joined(everything, "correct").mean()
+        assert figures["overconfidence"] == pytest.approx(overconfidence)
+
+
+def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[str, list[ImageScores]]) -> None:
+    def area(cells: list[ImageScores]) -> float:
+        return aurc(joined(cells, "confidence"), joined(cells, "correct"))
+
+    def floor(cells: list[ImageScores]) -> float:
+        return noise_floor(joined(cells, "confidence"), joined(cells, "correct"), 15, "mass").ece_rms_mean
+
+    everything = [one for cells in grid.values() for one in cells]
+    for of, found in (
+        (area, {way: figures["aurc"] for way, figures in aggregate(grid).items()}),
+        (floor, {way: values["ece_rms_mass15_floor"] for way, values in aggregate_floors(grid).items()}),
+    ):
+        assert found == {
+            "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
+            "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+            "pooled": pytest.approx(of(everything)),
+        }
+        assert found["pooled"] != pytest.approx(found["by-cell"])

@@ -1,0 +1,35 @@
+"""`counterpoint evaluate` as a user meets it, on runs with made-up logits."""
+
+import json
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from counterpoint.cli import main
+from counterpoint.runs import Run
+
+MakeRun = Callable[..., Run]
+
+
+def test_evaluate_prints_all_that_was_asked_for(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, twin = make_run(seed=1), make_run("twin", seed=2, train_on="split")
+
+    def evaluate(*arguments: object) -> str:
+        monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", *map(str, arguments), "--recompute"])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+        return " ".join(capsys.readouterr().out.split())  # titles are wrapped
+
+    printed = evaluate(twin.folder, "--recalibrate")
+    assert "clean: cross-fitted on two seeded halves" in printed
+    printed = evaluate(run.folder, "--temperatures-from", twin.folder, "--against", twin.folder)
+    assert "The members differ" in printed
+    assert "temperature of the twin run digits/quickstart, seed 2" in printed
+    assert "less digits/quickstart, seed 2 (twin)" in printed
+    results = json.loads((run.folder / "results.json").read_text())
+    assert f"--against {twin.folder} --recompute" in results["evaluation"]["command"]
+    assert results["recalibrated"]["fitted_on"]["run"] == "digits/quickstart, seed 2"

@@ -1,0 +1,36 @@
+"""The demo from start to end, made small: everything it promises is in what it leaves behind."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from counterpoint.data.digits import load_digits
+from counterpoint.data.sets import DataSet
+from counterpoint.demo import run_demo
+from counterpoint.experiments.quickstart import QUICKSTART
+
+
+def small_digits(*_: object) -> DataSet:
+    data = load_digits()
+    return replace(data, test=data.test.select(torch.arange(20)))
+
+
+def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("counterpoint.demo.load", small_digits)
+    monkeypatch.setattr("counterpoint.evaluate.load", small_digits)
+    tiny = [replace(e, epochs=1, width=2, batch_size=256) for e in QUICKSTART]
+    monkeypatch.setattr("counterpoint.demo.QUICKSTART", tiny)
+    report = run_demo(tmp_path / "demo", device="cpu")
+    assert "digits/quickstart" in report.read_text()
+    ensemble, single = (
+        json.loads((tmp_path / "demo" / name / "results.json").read_text())
+        for name in ("digits-quickstart", "digits-single")
+    )
+    assert ensemble["against"][0]["experiment"] == "digits/single"
+    assert ensemble["collapse"]["verdict"]
+    assert single["recalibrated"]["fitted_on"]["images"] == 134, "held out from the twin's training images"
+    assert single["evaluated_on"]["part"] == "test"
