@@ -1,0 +1,178 @@
+"""The network of a finished run, and its members' logits: fast, and at a stated precision.
+
+Members run as plain folded networks, one after the other. On a GPU they are compiled, as one graph for all of them,
+and batches have one size and layout, so that nothing is compiled or tuned twice.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeVar, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError, unknown
+from counterpoint.models import build_model
+from counterpoint.nn import Ensemble
+from counterpoint.nn.folded import fold
+from counterpoint.runs import Run
+from counterpoint.steps import split_training_images, total_steps
+
+Precision = Literal["headline", "bf16", "strict"]
+"""fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
+
+# ResNeXt-29 holds some megabytes an image; 1000 divides CIFAR's 10,000 test and 5,000 validation images.
+_IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
+
+Forward = Callable[[nn.Module, Tensor], Tensor]
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of an ensemble as plain networks on a device, and how to run one on 8-bit images."""
+
+    networks: nn.ModuleList
+    forward: Forward
+    device: torch.device
+    precision: Precision
+    images_at_once: int
+    fixed_size: bool
+    """Smaller batches are padded to `images_at_once`."""
+
+
+def check_precision(name: str) -> Precision:
+    """`name`, if it is a precision's."""
+    if name not in get_args(Precision):
+        raise unknown("precision", name, get_args(Precision))
+    return name  # type: ignore[return-value]
+
+
+def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for."""
+    trained, _ = split_training_images(data, run.experiment)
+    total = total_steps(run.experiment, len(trained))
+    checkpoint = run.latest()
+    if checkpoint is None or checkpoint.step < total:
+        done = 0 if checkpoint is None else checkpoint.step
+        raise InputError(
+            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
+        )
+    model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
+    prefix = "model."
+    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
+    return model.to(device).eval(), total
+
+
+def fold_members(
+    model: Ensemble, device: torch.device, precision: Precision = "headline", *, compiled: bool | None = None
+) -> Members:
+    """The model's members ready for `member_logits`; `compiled` None means on a GPU only."""
+    check_precision(precision)
+    on_gpu = device.type == "cuda"
+    compiled = on_gpu if compiled is None else compiled
+    networks = fold(model)
+    _keep_linear_in_float32(networks)
+    layout = torch.channels_last if on_gpu else torch.contiguous_format
+    return Members(
+        networks.to(device, memory_format=layout),  # type: ignore[call-overload]
+        torch.compile(_logits, dynamic=False) if compiled else _logits,
+        device,
+        precision,
+        _IMAGES_AT_ONCE[device.type],
+        fixed_size=compiled or on_gpu,
+    )
+
+
+@torch.no_grad()
+def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
+    """Every member's fp32 logits (M, N, K) of uint8 images."""
+    logits = []
+    with arithmetic(members.precision, members.device):
+        for batch_BCHW in images_NCHW.split(members.images_at_once):
+            uploaded = _upload(batch_BCHW, members)
+            logits_MBK = torch.stack([members.forward(network, uploaded) for network in members.networks])
+            logits.append(logits_MBK[:, : len(batch_BCHW)])
+    return torch.cat(logits, dim=1).cpu().numpy()
+
+
+def describe_precision(precision: Precision, device: torch.device) -> str:
+    """What was computed in what, for a result's record."""
+    if precision == "bf16":
+        return "bf16 activations and convolutions, fp32 linear layers"
+    on_gpu = device.type == "cuda"
+    return "fp32 activations, TF32 convolutions" if on_gpu and precision == "headline" else "fp32"
+
+
+def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[tuple[Item, Value]]:
+    """Each item with what `read` gives for it; the next one is read in a thread while this one is in use."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting = None
+        for item in items:
+            following = item, pool.submit(read, item)
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+            waiting = following
+        if waiting is not None:
+            yield waiting[0], waiting[1].result()
+
+
+def _logits(network: nn.Module, images_BCHW: Tensor) -> Tensor:
+    logits_BK: Tensor = network(normalise(to_unit(images_BCHW)))
+    return logits_BK.float()
+
+
+def _upload(batch_BCHW: Tensor, members: Members) -> Tensor:
+    """The batch on the device; of fixed size also in a fixed layout, whichever it came in."""
+    if not members.fixed_size:
+        return batch_BCHW.to(members.device)
+    on_gpu = members.device.type == "cuda"
+    padded_BCHW = torch.empty(
+        (members.images_at_once, *batch_BCHW.shape[1:]),
+        dtype=batch_BCHW.dtype,
+        device=members.device,
+        memory_format=torch.channels_last if on_gpu else torch.contiguous_format,
+    ).zero_()
+    # From pinned memory, so that the copy waits for the GPU's queue and the CPU does not.
+    padded_BCHW[: len(batch_BCHW)].copy_(batch_BCHW.pin_memory() if on_gpu else batch_BCHW, non_blocking=True)
+    return padded_BCHW
+
+
+@contextmanager
+def arithmetic(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Inside, convolutions may use TF32 at headline precision, nothing else ever does; bf16 is autocast."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32
+    cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = precision == "headline", True, False
+    try:
+        with warnings.catch_warnings(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)  # not enabled on purpose
+            yield
+    finally:
+        cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = before
+
+
+class InFloat32(nn.Module):
+    """A layer that autocast leaves in fp32: a logit of 10 in bf16 is a multiple of 1/16."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, input: Tensor) -> Tensor:
+        with torch.autocast(input.device.type, enabled=False):
+            return self.layer(input.float())
+
+
+def _keep_linear_in_float32(networks: nn.Module) -> None:
+    for parent in list(networks.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is nn.Linear:
+                setattr(parent, name, InFloat32(child))
