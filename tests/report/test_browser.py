@@ -1,7 +1,7 @@
 """The page in headless Chromium. Skipped without playwright or Chromium, unless COUNTERPOINT_BROWSER is "required".
 
-COUNTERPOINT_RUN names a run folder whose report is opened instead of made-up results, and COUNTERPOINT_SCREENSHOTS a
-folder in which the screenshots are kept.
+COUNTERPOINT_RUN names a run folder whose report is opened instead of that of a short real run, and
+COUNTERPOINT_SCREENSHOTS a folder in which the screenshots are kept.
 """
 
 import os
@@ -25,7 +25,18 @@ ARGUMENTS = (
     "--disable-component-update --disable-sync"
 ).split()
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-METRICS = ["Error", "ECE", "ECE-rms", "NLL", "Brier", "Over-confidence", "Members disagree"]
+METRICS = [
+    "Error",
+    "ECE",
+    "ECE-rms",
+    "NLL",
+    "Brier",
+    "Over-confidence",
+    "ECE excess",
+    "Members disagree",
+    "Members’ KL",
+]
+CALIBRATION = ["ECE, equal-width 15", "ECE-rms, equal-width 15", "ECE, equal-mass 15", "ECE-rms, equal-mass 15"]
 
 
 def absent(what: str) -> NoReturn:
@@ -49,12 +60,13 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture
-def report(tmp_path: Path, make_results: MakeResults) -> Path:
-    """A page of two runs, one of them without members."""
+def report(tmp_path: Path, make_results: MakeResults, real_results: dict[str, Any]) -> Path:
+    """A page of two runs: a real ensemble, and a made-up network without members that shares a name with the paper."""
     run = os.environ.get("COUNTERPOINT_RUN")
-    many = load_results(run) if run else make_results("cifar10/am-bern-0.875+adv", members=4, shifted=True)
+    many = load_results(run) if run else real_results
     file = tmp_path / "report.html"
-    file.write_text(render([many, make_results("single", members=1, shifted=True)]), encoding="utf-8")
+    single = make_results("cifar10/single", members=1, shifted=True, more=True)
+    file.write_text(render([many, single]), encoding="utf-8")
     return file
 
 
@@ -81,7 +93,19 @@ def open_page(browser: "Browser", report: Path) -> Iterator[Open]:
 
 
 def shown_maps(page: "Page") -> list[str]:
-    return [one.get_attribute("id") or "" for one in page.locator(".heat-map").all() if one.is_visible()]
+    return shown_panels(page, ".heat-map")
+
+
+def shown_panels(page: "Page", selector: str) -> list[str]:
+    return [one.get_attribute("id") or "" for one in page.locator(selector).all() if one.is_visible()]
+
+
+def press_tab_until(page: "Page", focused: str) -> None:
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.locator(focused).count():
+            return
+    pytest.fail(f"the keyboard does not reach {focused}")
 
 
 def overflow(page: "Page") -> int:
@@ -104,8 +128,10 @@ def test_nothing_is_loaded_and_nothing_complains(browser: "Browser", report: Pat
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(report.as_uri(), wait_until="networkidle")
-    for name in METRICS:
+    for name in METRICS + CALIBRATION:
         page.get_by_role("radio", name=name, exact=True).check()
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        link.click()
     open_details(page)
     context.close()
     assert [url for url in requests if not url.startswith("data:")] == [report.as_uri()]
@@ -128,27 +154,73 @@ def test_a_click_switches_the_map_without_javascript(open_page: Open, size: str)
 
 def test_the_switch_works_with_the_keyboard(open_page: Open) -> None:
     page = open_page("desktop")
-    for _ in range(100):
-        page.keyboard.press("Tab")
-        if page.locator(".switch input:focus").count():
-            break
-    assert page.locator(".switch input:focus").get_attribute("id") == "show-error"
+    press_tab_until(page, "#show-map-error:focus")
     page.keyboard.press("ArrowRight")
     assert shown_maps(page) == ["map-ece-width15"]
     outline = page.locator(".switch input:focus + span").evaluate("one => getComputedStyle(one).outlineStyle")
     assert outline == "solid"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    assert shown_maps(page) == ["map-disagreement"]
+    assert shown_maps(page) == ["map-pairwise-kl"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_calibration_errors_switch_by_themselves(open_page: Open, size: str) -> None:
+    page = open_page(size)
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-width15"]
+    page.get_by_role("radio", name=CALIBRATION[3], exact=True).click()
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-rms-mass15"]
+    assert shown_maps(page) == ["map-error"]
+    press_tab_until(page, "#show-map-error:focus")
+    page.keyboard.press("ArrowRight")
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-rms-mass15"]
+
+
+def test_the_contents_lead_to_every_section(open_page: Open) -> None:
+    page = open_page("phone")
+    headings = page.get_by_role("heading", level=2).all()
+    ids = [heading.get_attribute("id") for heading in headings if heading.get_attribute("id") != "headlines"]
+    links = page.get_by_role("navigation", name="Contents").get_by_role("link").all()
+    assert [str(link.get_attribute("href")).removeprefix("#") for link in links] == ids
+    press_tab_until(page, "nav a[href='#collapse']:focus")
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#collapse")
+    top = page.locator("#collapse").bounding_box()
+    assert top is not None
+    assert -1 <= top["y"] < SIZES["phone"][1]
+
+
+def test_details_open_with_the_keyboard(open_page: Open) -> None:
+    page = open_page("desktop")
+    numbers = page.locator("section[aria-labelledby=comparison] details").first
+    press_tab_until(page, "section[aria-labelledby=comparison] summary:focus")
+    assert not numbers.get_by_role("table").is_visible()
+    page.keyboard.press("Enter")
+    assert numbers.get_by_role("table").is_visible()
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_page_never_scrolls_sideways(open_page: Open, size: str) -> None:
     page = open_page(size)
     open_details(page)
-    for name in METRICS:
+    for name in METRICS + CALIBRATION:
         page.get_by_role("radio", name=name, exact=True).check()
         assert overflow(page) <= 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_word_of_a_figure_is_cut_off(open_page: Open, size: str) -> None:
+    """Measured within each drawing; the text of a run's name may be long, and is left out."""
+    page = open_page(size)
+    page.emulate_media(media="print")
+    cut = page.evaluate("""() => [...document.querySelectorAll('svg')].flatMap(svg => {
+      const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text:not(.row-label)')].filter(text => {
+        const own = text.getBoundingClientRect();
+        return Math.min(own.left - box.left, box.right - own.right, own.top - box.top, box.bottom - own.bottom) < -1;
+      }).map(text => text.textContent);
+    })""")
+    assert cut == []
 
 
 def test_a_phone_shows_whole_maps(open_page: Open) -> None:
@@ -161,11 +233,19 @@ def test_a_phone_shows_whole_maps(open_page: Open) -> None:
 
 def test_screen_readers_get_tables_and_figures_with_names(open_page: Open) -> None:
     page = open_page("desktop")
-    table = page.get_by_role("table", name="single: Error, %")
+    table = page.get_by_role("table", name="cifar10/single: Error, %")
     assert table.get_by_role("columnheader").all_inner_texts() == ["Severity", "1", "2", "3", "4", "5"]
     assert table.get_by_role("rowheader").count() == 16
     assert page.get_by_role("group", name="Metric").get_by_role("radio").count() == len(METRICS)
-    assert page.get_by_role("img", name="Accuracy and mean confidence of single against severity").count() == 1
+    assert page.get_by_role("group", name="Calibration error").get_by_role("radio").count() == len(CALIBRATION)
+    for name in (
+        "ECE, equal-width 15, with its noise floor. cifar10/single: observed",
+        "Differences on clean images, cifar10/single − digits/single",
+        "Error of cifar10/single against the share of images kept",
+        "ECE of cifar10/single with and without temperatures",
+    ):
+        assert page.get_by_role("img", name=name).count() == 1
+    assert page.get_by_role("img", name="Accuracy and mean confidence of cifar10/single against severity").count() == 1
 
 
 def pixels(page: "Page", selector: str, *properties: str) -> list[list[list[int]]]:
@@ -200,7 +280,7 @@ def test_every_number_of_a_map_can_be_read(open_page: Open, scheme: str, media: 
     page = open_page("desktop", scheme=scheme)
     page.emulate_media(media="print" if media == "print" else "screen")
     cells = pixels(page, ".heat-map td", "color", "backgroundColor")
-    assert len(cells) == 13 * 16 * 5
+    assert len(cells) == (7 * 2 + 2) * 16 * 5
     assert len({tuple(background) for _, background in cells}) > 50
     assert min(contrast(text, background) for text, background in cells) >= 4.5
 
@@ -216,8 +296,19 @@ def test_on_paper_everything_is_there(open_page: Open) -> None:
     page = open_page("desktop")
     page.emulate_media(media="print")
     assert len(shown_maps(page)) == len(METRICS)
-    assert not page.locator(".switch").is_visible()
+    assert len(shown_panels(page, "#honesty ~ .panel")) == len(CALIBRATION)
+    assert not any(one.is_visible() for one in page.locator(".switch, nav").all())
     assert all(table.is_visible() for table in page.locator("details table").all())
+
+
+def test_every_table_fits_on_paper(open_page: Open) -> None:
+    page = open_page("desktop")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 less Chromium's margins, at 96 pixels an inch
+    page.emulate_media(media="print")
+    right = "one => one.getBoundingClientRect().right"
+    tables = page.locator("table").all()
+    wide = {table.locator("caption").inner_text(): table.evaluate(right) for table in tables}
+    assert {caption: edge for caption, edge in wide.items() if edge > 719} == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -15,14 +15,42 @@ def two_runs(make_results: MakeResults) -> list[Run]:
 
 
 def by_key(runs: list[Run]) -> dict[str, HeatMap]:
-    return {one.key: one for one in heat_maps(runs)}
+    return {one.key.removeprefix("map-"): one for one in heat_maps(runs)}
 
 
 def test_one_map_a_metric_and_one_table_a_run(two_runs: list[Run]) -> None:
     maps = by_key(two_runs)
-    assert list(maps) == ["error", "ece-width15", "ece-rms-width15", "nll", "brier", "overconfidence", "disagreement"]
-    assert [len(one.tables) for one in maps.values()] == [2, 2, 2, 2, 2, 2, 1]
-    assert "disagreement" not in by_key(two_runs[1:])
+    assert {key: len(one.tables) for key, one in maps.items()} == {
+        "error": 2,
+        "ece-width15": 2,
+        "ece-rms-width15": 2,
+        "nll": 2,
+        "brier": 2,
+        "overconfidence": 2,
+        "ece-width15-excess": 2,
+        "disagreement": 1,
+        "pairwise-kl": 1,
+    }
+    assert not {"disagreement", "pairwise-kl"} & set(by_key(two_runs[1:]))
+
+
+def test_a_run_without_floors_has_no_map_of_the_excess(two_runs: list[Run]) -> None:
+    del two_runs[0].corrupted["cells"]["fog"][3]["honest"]
+    assert [table.caption for table in by_key(two_runs)["ece-width15-excess"].tables] == [
+        "one: ECE excess, equal-width 15, points"
+    ]
+    assert "ece-width15-excess" not in by_key(two_runs[:1])
+
+
+def test_the_excess_is_what_exceeds_the_floor(two_runs: list[Run]) -> None:
+    cells = two_runs[0].corrupted["cells"]["snow"]
+    one = by_key(two_runs)["ece-width15-excess"]
+    shown = [float(cell.text.replace("−", "-")) for cell in one.tables[0].rows[list(CORRUPTIONS).index("snow")].cells]
+    expected = [
+        100 * (cell["ensemble"]["ece_width15"] - cell["honest"]["ensemble"]["ece_width15"]["floor"]) for cell in cells
+    ]
+    assert shown == pytest.approx(expected, abs=0.0501)
+    assert one.sign_means == "above zero: more than noise would show"
 
 
 @pytest.mark.parametrize(
@@ -59,12 +87,12 @@ def test_over_confidence_has_two_colours(two_runs: list[Run]) -> None:
     results = two_runs[0].results
     for row in results["corrupted"]["cells"].values():
         for cell in row:
-            cell["ensemble"].update(error=0.5, mean_confidence=0.5)
-    results["corrupted"]["cells"]["fog"][0]["ensemble"].update(mean_confidence=0.9)
-    results["corrupted"]["cells"]["fog"][1]["ensemble"].update(mean_confidence=0.3)
+            cell["ensemble"]["overconfidence"] = 0.0
+    results["corrupted"]["cells"]["fog"][0]["ensemble"]["overconfidence"] = 0.4
+    results["corrupted"]["cells"]["fog"][1]["ensemble"]["overconfidence"] = -0.2
     one = by_key(two_runs[:1])["overconfidence"]
     fog = one.tables[0].rows[list(CORRUPTIONS).index("fog")]
-    assert one.is_signed
+    assert one.sign_means == "above zero: over-confident"
     assert one.deepest == "40.0"
     assert [(cell.text, cell.heat) for cell in fog.cells[:3]] == [("+40.0", 100), ("−20.0", -50), ("0.0", 0)]
 

@@ -73,19 +73,23 @@ def test_structure(page: Page) -> None:
 
 
 def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
-    assert page.count("table") == 1 + 2 * 2
+    # All metrics; two of bins a run; one of noise for each calibration error; risk–coverage of each run.
+    assert page.count("table") == 1 + 2 * 2 + 4 + 2
     assert page.count("caption") == page.count("table")
     assert all(page.text("caption"))
     assert {heading.get("scope") for heading in page.attributes("th")} == {"col", "row"}
 
 
 def test_every_figure_has_a_text_alternative_and_a_table(page: Page) -> None:
-    assert page.count("figure") == page.count("svg") == page.count("figcaption") == 4
-    for svg in page.attributes("svg"):
-        assert svg["role"] == "img"
-        assert re.match(
-            r"Reliability diagram of (quickstart|single) with equal-(width|mass) bins\. ", str(svg["aria-label"])
-        )
+    assert page.count("figure") == page.count("svg") == page.count("figcaption") == 4 + 4 + 2
+    alternatives = [str(svg["aria-label"]) for svg in page.attributes("svg")]
+    assert {svg["role"] for svg in page.attributes("svg")} == {"img"}
+    for start, count in (
+        (r"Reliability diagram of (quickstart|single) with equal-(width|mass) bins\. Bins", 4),
+        (r"ECE(-rms)?, equal-(width|mass) 15, with its noise floor\. quickstart: observed", 4),
+        (r"Error of (quickstart|single) against the share of images kept, surest first: clean", 2),
+    ):
+        assert sum(bool(re.match(start, alternative)) for alternative in alternatives) == count
 
 
 def test_identifiers_are_unique_and_all_references_lead_somewhere(page: Page) -> None:
@@ -93,6 +97,7 @@ def test_identifiers_are_unique_and_all_references_lead_somewhere(page: Page) ->
     assert len(identifiers) == len(set(identifiers))
     references = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
     assert references <= set(identifiers)
+    assert {str(link["href"]).removeprefix("#") for link in page.attributes("a")} <= set(identifiers)
 
 
 def test_the_page_loads_nothing(make_results: MakeResults) -> None:
@@ -100,7 +105,8 @@ def test_the_page_loads_nothing(make_results: MakeResults) -> None:
     links = [
         value for _, attributes in Page(html).elements for name, value in attributes.items() if name in {"src", "href"}
     ]
-    assert links == ["data:,"]
+    assert links[0] == "data:,"
+    assert all(str(link).startswith("#") for link in links[1:])
     assert not re.search(r"https?:|url\(|@import|srcset|<iframe|<object|<embed", html)
 
 
@@ -111,7 +117,7 @@ def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults)
     error, *others = (float(text.split()[0]) for text in page.text("dd")[:3])
     assert error == round(100 * clean["ensemble"]["error"], 2)
     assert others == [round(100 * clean["ensemble"]["ece_width15"], 2), round(100 * clean["disagreement"], 2)]
-    cells = [float(text.strip("★ best").replace("−", "-")) for text in page.text("td")[:10]]
+    cells = [float(text.strip("★ best").replace("−", "-")) for text in page.text("td")[:12]]
     assert cells == pytest.approx(
         [
             100 * clean["ensemble"]["error"],
@@ -123,7 +129,9 @@ def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults)
             100 * clean["ensemble"]["ece_rms_mass15"],
             100 * clean["ensemble"]["mean_confidence"],
             100 * (clean["ensemble"]["mean_confidence"] + clean["ensemble"]["error"] - 1),
+            100 * clean["ensemble"]["aurc"],
             100 * clean["disagreement"],
+            clean["pairwise_kl"],
         ],
         abs=0.005001,
     )
@@ -200,9 +208,10 @@ def test_structure_under_shift(shifted_page: Page) -> None:
     references = {attributes.get("aria-labelledby") for _, attributes in shifted_page.elements} - {None}
     assert references <= set(identifiers)
     assert shifted_page.count("script") == 0
-    # Clean and three aggregates; for each run two of bins, one of severities, five of their bins; the maps.
-    assert shifted_page.count("table") == shifted_page.count("caption") == 1 + 3 + 2 * (2 + 1 + 5) + 7 + 6
-    assert shifted_page.count("svg") == shifted_page.count("figcaption") == 2 * (2 + 1 + 5)
+    # Clean and three aggregates; for each run two of bins, one of severities, five of their bins and one of risk and
+    # coverage; for each calibration error one of noise on clean images and one under shift; the maps.
+    assert shifted_page.count("table") == shifted_page.count("caption") == 1 + 3 + 2 * (2 + 1 + 5 + 1) + 4 * 2 + 9 + 7
+    assert shifted_page.count("svg") == shifted_page.count("figcaption") == 2 * (2 + 1 + 5 + 1) + 4
     assert all(svg["aria-label"] for svg in shifted_page.attributes("svg"))
 
 
@@ -216,27 +225,29 @@ def test_headlines_are_clean_and_by_corruption(make_results: MakeResults) -> Non
     assert shown[4] == round(100 * aggregate["ece_width15"], 2)
 
 
-def test_the_switch_has_one_button_a_metric_and_the_first_is_on(shifted_page: Page) -> None:
-    buttons = shifted_page.attributes("input")
-    assert {(button["type"], button["name"]) for button in buttons} == {("radio", "heat-map")}
-    assert ["checked" in button for button in buttons] == [True] + 6 * [False]
-    maps = [attributes["id"] for _, attributes in shifted_page.elements if attributes.get("class") == "heat-map"]
-    assert maps == [str(button["id"]).replace("show-", "map-") for button in buttons]
+@pytest.mark.parametrize(("name", "panel", "count"), [("heat-map", "panel heat-map", 9), ("honest", "panel", 4)])
+def test_a_switch_has_one_button_a_panel_and_the_first_is_on(
+    shifted_page: Page, name: str, panel: str, count: int
+) -> None:
+    buttons = [button for button in shifted_page.attributes("input") if button["name"] == name]
+    assert {button["type"] for button in buttons} == {"radio"}
+    assert ["checked" in button for button in buttons] == [True] + (count - 1) * [False]
+    panels = [attributes["id"] for _, attributes in shifted_page.elements if attributes.get("class") == panel]
+    assert panels == [str(button["id"]).removeprefix("show-") for button in buttons]
 
 
 def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) -> None:
     official = make_results("theirs", members=1, shifted=True)
     official["corrupted"]["source"] = {"kind": "official"}
     page = Page(render([official, make_results("none", members=1)]))
-    assert page.text("li")[6:8] == [
+    assert [text for text in page.text("li") if text.startswith(("theirs:", "none:"))] == [
         "theirs: digits-C, the official files, 40 images a cell",
         "none: not evaluated",
     ]
     assert not any("regenerated set" in text for text in page.text("p"))
     ours = Page(render([make_results("ours", members=1, shifted=True)]))
-    assert ours.text("li")[6] == (
-        "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images a cell"
-    )
+    words = "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images a cell"
+    assert words in ours.text("li")
     assert any("A regenerated set is made here" in text for text in ours.text("p"))
 
 
@@ -257,7 +268,7 @@ def test_whether_there_is_a_clean_point_is_said(make_results: MakeResults, part:
 
 
 def test_four_runs_stay_small_and_the_same(make_results: MakeResults) -> None:
-    runs = [make_results("run", members=4, seed=seed, shifted=True) for seed in range(4)]
+    runs = [make_results("cifar10/single", members=4, seed=seed, shifted=True, more=True) for seed in range(4)]
     html = render(runs)
     assert len(html.encode()) < 3_000_000
     assert html == render(runs)
@@ -323,7 +334,7 @@ def test_an_unknown_format(tmp_path: Path) -> None:
 
 
 def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results(shifted=True))
+    run = save(tmp_path / "run", make_results("cifar10/single", shifted=True, more=True))
     code = (
         "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from pathlib import Path\n"
         "from counterpoint.report import write_report\n"
@@ -331,5 +342,96 @@ def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_results: Make
         "    write_report([Path(sys.argv[1])], Path(sys.argv[2]) / f'report.{format}', format)"
     )
     subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path)], check=True)
-    assert Page((tmp_path / "report.html").read_text(encoding="utf-8")).text("h1") == ["quickstart"]
+    assert Page((tmp_path / "report.html").read_text(encoding="utf-8")).text("h1") == ["cifar10/single"]
     assert {file.suffix for file in tmp_path.glob("report.*")} == {".html", ".csv", ".md", ".json"}
+
+
+@pytest.fixture
+def whole_page(make_results: MakeResults) -> Page:
+    """Two seeds of an experiment with all that an evaluation can hold."""
+    return Page(render([make_results("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]))
+
+
+SECTIONS = ["paper", "comparison", "seeds", "honesty", "shift", "severities", "heat-maps", "selective"]
+SECTIONS += ["recalibration", "collapse"]
+
+
+def test_everything_has_its_section_and_its_place_among_the_contents(whole_page: Page) -> None:
+    identifiers = [str(heading["id"]) for heading in whole_page.attributes("h2")]
+    assert set(SECTIONS) < set(identifiers)
+    links = [str(link["href"]).removeprefix("#") for link in whole_page.attributes("a")]
+    assert links == [identifier for identifier in identifiers if identifier != "headlines"]
+    levels = [int(tag[1]) for tag, _ in whole_page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    everything = [attributes["id"] for _, attributes in whole_page.elements if "id" in attributes]
+    assert len(everything) == len(set(everything))
+    assert whole_page.count("table") == whole_page.count("caption")
+    assert all(svg["aria-label"] for svg in whole_page.attributes("svg"))
+
+
+def test_intervals_and_spread_over_seeds_are_told_apart(whole_page: Page) -> None:
+    captions = [text for text in whole_page.text("caption") if "seeds" in text]
+    assert captions
+    assert all(text.startswith("Spread over seeds on") for text in captions)
+    intervals = [text for text in whole_page.text("th") if text.startswith("Interval")]
+    assert {text.removeprefix("Interval ") for text in intervals} == {"95 %", "95 %, over images"}
+
+
+def bare(value: Any) -> Any:
+    """Results as they were before they held floors, curves and all that belongs to the whole run."""
+    new = {
+        "honest",
+        "risk_coverage",
+        "pairwise_kl",
+        "overconfidence",
+        "aurc",
+        "ood",
+        "collapse",
+        "recalibrated",
+        "against",
+    }
+    if isinstance(value, dict):
+        return {key: bare(inner) for key, inner in value.items() if key not in new and not key.endswith("_floor")}
+    return [bare(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_older_results_have_a_page_without_the_new_sections(tmp_path: Path, make_results: MakeResults) -> None:
+    old = bare(make_results("old", members=2, shifted=True, more=True))
+    write_report([save(tmp_path / "run", old)], tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
+    identifiers = {str(heading["id"]) for heading in page.attributes("h2")}
+    assert identifiers & set(SECTIONS) == {"shift", "severities", "heat-maps"}
+    assert not any("noise" in text for text in page.text("dd"))
+    assert "AURC" not in " ".join(page.text("th"))
+    for export in (to_csv, to_json, to_markdown):
+        assert export([old])
+
+
+def test_old_and_new_stand_side_by_side(make_results: MakeResults) -> None:
+    old = bare(make_results("old", members=1, shifted=True))
+    new = make_results("new", members=2, shifted=True, more=True)
+    page = Page(render([old, new]))
+    assert page.text("caption").count("new: ECE excess, equal-width 15, points") == 1
+    assert not any(text.startswith("old: ECE excess") for text in page.text("caption"))
+    assert to_csv([old, new]).count("\n") == 1 + to_csv([old]).count("\n") + to_csv([new]).count("\n") - 2
+
+
+def test_the_noise_floor_stands_beside_the_headline(make_results: MakeResults) -> None:
+    results = make_results(members=1, shifted=True)
+    shown = [text for text in Page(render([results])).text("dd") if "noise alone" in text]
+    floors = (
+        results["clean"]["honest"]["ensemble"]["ece_width15"]["floor"],
+        results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]["ece_width15_floor"],
+    )
+    assert [f"noise alone: {100 * floor:.2f} %" in text for floor, text in zip(floors, shown, strict=True)] == [
+        True
+    ] * 2
+
+
+def test_hostile_words_of_the_new_sections_are_only_text(make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True, more=True)
+    results["collapse"]["verdict"] = results["ood"]["dataset"] = results["recalibrated"]["clean_how"] = HOSTILE
+    results["against"][0]["experiment"] = results["recalibrated"]["fitted_on"]["run"] = HOSTILE
+    page = Page(render([results]))
+    assert page.count("script") == 0
+    assert HOSTILE in page.text("p")

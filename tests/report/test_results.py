@@ -161,7 +161,7 @@ def test_a_half_finished_grid_is_not_taken_for_a_whole_one(tmp_path: Path, make_
 def test_every_cell_has_all_members(tmp_path: Path, make_results: MakeResults) -> None:
     results = make_results(members=2, shifted=True)
     results["corrupted"]["cells"]["fog"][2]["members"].pop()
-    with pytest.raises(InputError, match=r"corrupted.cells.fog is missing"):
+    with pytest.raises(InputError, match=r"corrupted.cells.fog\[2\].members is missing"):
         load_results(write(tmp_path, results))
     results = make_results(members=2, shifted=True)
     results["corrupted"]["aggregates"]["members"].pop()
@@ -187,3 +187,79 @@ def test_the_official_source_needs_nothing_else(tmp_path: Path, make_results: Ma
     results = make_results(members=1, shifted=True)
     results["corrupted"]["source"] = {"kind": "official"}
     assert load_results(write(tmp_path, results)) == results
+
+
+def optional_parts(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Each optional part by its name, with the dict that holds it."""
+    return {
+        "clean.honest": results["clean"],
+        "clean.risk_coverage": results["clean"],
+        "clean.pairwise_kl": results["clean"],
+        "corrupted.risk_coverage": results["corrupted"],
+        "ood": results,
+        "collapse": results,
+        "collapse.r": results["collapse"],
+        "recalibrated": results,
+        "against": results,
+        "against[0].clean": results["against"][0],
+        "against[0].corrupted": results["against"][0],
+    }
+
+
+def test_optional_parts_may_be_missing_or_null(tmp_path: Path, make_results: MakeResults) -> None:
+    for where in optional_parts(make_results(members=2, shifted=True, more=True)):
+        results = make_results(members=2, shifted=True, more=True)
+        key = where.rsplit(".", 1)[-1]
+        holder = optional_parts(results)[where]
+        holder[key] = None
+        assert load_results(write(tmp_path, results)) == results
+        del holder[key]
+        assert load_results(write(tmp_path, results)) == results
+
+
+def test_optional_parts_of_the_wrong_kind_are_named(tmp_path: Path, make_results: MakeResults) -> None:
+    for where in optional_parts(make_results(members=2, shifted=True, more=True)):
+        results = make_results(members=2, shifted=True, more=True)
+        optional_parts(results)[where][where.rsplit(".", 1)[-1]] = "nonsense"
+        with pytest.raises(InputError, match=re.escape(f": {where} is missing or of the wrong kind")):
+            load_results(write(tmp_path, results))
+
+
+@pytest.mark.parametrize(
+    ("where", "holder"),
+    [
+        ("clean.honest.members", lambda results: results["clean"]["honest"]["members"]),
+        ("ood.auroc.members", lambda results: results["ood"]["auroc"]["members"]),
+        ("collapse.severities", lambda results: results["collapse"]["severities"]),
+        ("corrupted.risk_coverage", lambda results: results["corrupted"]["risk_coverage"]),
+        (
+            "recalibrated.ways.after.clean.members",
+            lambda results: results["recalibrated"]["ways"]["after"]["clean"]["members"],
+        ),
+        ("against[0].corrupted.severities", lambda results: results["against"][0]["corrupted"]["severities"]),
+    ],
+)
+def test_every_member_and_severity_has_its_entry(
+    tmp_path: Path, make_results: MakeResults, where: str, holder: Callable[[dict[str, Any]], list[Any]]
+) -> None:
+    results = make_results(members=2, shifted=True, more=True)
+    holder(results).pop()
+    with pytest.raises(InputError, match=re.escape(f": {where} is missing or of the wrong kind")):
+        load_results(write(tmp_path, results))
+
+
+def test_made_up_results_have_the_keys_of_real_ones(real_results: dict[str, Any], make_results: MakeResults) -> None:
+    made = make_results(shifted=True, more=True)
+    for part in ("clean", "corrupted", "collapse", "recalibrated"):
+        assert set(made[part]) == set(real_results[part])
+    assert set(made["corrupted"]["aggregates"]) == set(real_results["corrupted"]["aggregates"])
+    assert set(made["against"][0]) == set(real_results["against"][0])
+    assert set(made["against"][0]["clean"]) == set(real_results["against"][0]["clean"])
+    for way, scaled in real_results["recalibrated"]["ways"].items():
+        assert set(made["recalibrated"]["ways"][way]) == set(scaled)
+    cell, real_cell = made["corrupted"]["cells"]["fog"][0], real_results["corrupted"]["cells"]["fog"][0]
+    assert set(cell) == set(real_cell)
+    assert set(cell["ensemble"]) == set(real_cell["ensemble"])
+    assert set(made["corrupted"]["aggregates"]["ensemble"]["pooled"]) == set(
+        real_results["corrupted"]["aggregates"]["ensemble"]["pooled"]
+    )

@@ -52,6 +52,7 @@ def test_an_aggregate_has_the_shape_of_a_summary(make_results: MakeResults) -> N
         assert summary["ensemble"] == results["corrupted"]["aggregates"]["ensemble"][way]
         assert summary["members"] == [one[way] for one in results["corrupted"]["aggregates"]["members"]]
         assert summary["disagreement"] == pytest.approx(sum(cells) / 75)
+        assert summary["pairwise_kl"] == results["corrupted"]["aggregates"]["pairwise_kl"]
 
 
 def test_one_network_has_no_disagreement(make_results: MakeResults) -> None:

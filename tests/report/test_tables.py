@@ -17,8 +17,9 @@ def test_every_cell_is_its_figure(make_results: MakeResults) -> None:
     assert [row.label for row in table.rows] == ["mine", "member 1", "member 2", "member 3"]
     for row, scores in zip(table.rows, [results["clean"]["ensemble"], *results["clean"]["members"]], strict=True):
         for metric, cell in zip(METRICS, row.cells, strict=True):
-            if metric.key == "disagreement":
-                assert cell.text == (f"{100 * results['clean']['disagreement']:.2f}" if row.label == "mine" else "–")
+            if metric.key in {"disagreement", "pairwise_kl"}:
+                between = metric.show(results["clean"][metric.key])
+                assert cell.text == (between if row.label == "mine" else "–")
             elif metric.key == "overconfidence":
                 expected = 100 * (scores["mean_confidence"] - (1 - scores["error"]))
                 assert float(cell.text.replace("−", "-")) == pytest.approx(expected, abs=0.005001)
@@ -27,8 +28,19 @@ def test_every_cell_is_its_figure(make_results: MakeResults) -> None:
                 assert float(cell.text) == pytest.approx(expected, abs=0.005001)
 
 
+def test_a_metric_that_no_model_has_is_left_out(make_results: MakeResults) -> None:
+    results = make_results(members=1)
+    del results["clean"]["ensemble"]["aurc"]
+    (table,) = metrics_tables([Run("alone", results)])
+    absent = {"AURC", "Members disagree", "Members’ KL"}
+    assert [column.label for column in table.columns[1:]] == [
+        metric.column.label for metric in METRICS if metric.column.label not in absent
+    ]
+    assert "–" not in [cell.text for row in table.rows for cell in row.cells]
+
+
 def test_the_units_say_which_figures_are_percentages() -> None:
-    assert {metric.key for metric in METRICS} - PERCENT_KEYS == {"nll", "brier", "overconfidence"}
+    assert {metric.key for metric in METRICS} - PERCENT_KEYS == {"nll", "brier", "overconfidence", "pairwise_kl"}
 
 
 def best_in_column(runs: list[Run], key: str) -> list[tuple[str, str]]:

@@ -12,11 +12,12 @@ _STEPS = (1, 2, 5, 10, 20)
 
 @dataclass(frozen=True)
 class Panel:
-    """A rectangle of the drawing that maps x in [0, 1] and y in [bottom, 1] to units."""
+    """A rectangle of the drawing that maps x in [0, 1] and y in [bottom, ceiling] to units."""
 
     top: float
     height: float
     bottom: float = 0.0
+    ceiling: float = 1.0
     left: float = 46.0
     width: float = 302.0
 
@@ -24,7 +25,7 @@ class Panel:
         return self.left + self.width * value
 
     def y(self, value: float) -> float:
-        return self.top + self.height * (1 - value) / (1 - self.bottom)
+        return self.top + self.height * (self.ceiling - value) / (self.ceiling - self.bottom)
 
 
 def drawing(kind: str, alternative: str, width: int, height: int) -> Element:
@@ -37,11 +38,11 @@ def group(parent: Element, tooltip: str) -> Element:
     return element
 
 
-def y_axis(svg: Element, panel: Panel, ticks: Sequence[int], title: str = "") -> None:
+def y_axis(svg: Element, panel: Panel, ticks: Sequence[float], title: str = "") -> None:
     for tick in ticks:
         y = panel.y(tick / 100)
         line(svg, "grid", panel.x(0), y, panel.x(1), y)
-        text(svg, panel.left - 6, y + 3.5, f"{tick}", "end")
+        text(svg, panel.left - 6, y + 3.5, f"{tick:g}", "end")
     if title:
         middle = panel.top + panel.height / 2
         text(svg, 12, middle, f"{title}, %", "axis", transform=f"rotate(-90 12 {middle:g})")
@@ -63,6 +64,13 @@ def percent_ticks(lowest: float) -> list[int]:
     step = next(step for step in _STEPS if 5 * step >= span)
     intervals = max(1, math.ceil(span / step))
     return list(range(100 - intervals * step, 101, step))
+
+
+def ticks_from_zero(highest: float) -> list[float]:
+    """At most six round percentages from 0 to `highest` (a fraction) or above."""
+    span = min(100 * highest, 100.0)
+    step = next(step for step in (0.1, 0.2, 0.5, *_STEPS) if 5 * step >= span)
+    return [round(i * step, 1) for i in range(max(1, math.ceil(span / step)) + 1)]
 
 
 def box(parent: Element, kind: str, left: float, top: float, width: float, bottom: float) -> None:

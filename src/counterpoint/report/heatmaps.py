@@ -18,7 +18,16 @@ _SHOWN: dict[str, Show] = {
     "nll": lambda value: f"{value:.2f}",
     "brier": lambda value: f"{value:.2f}",
     "overconfidence": lambda value: signed(value, digits=1),
+    "ece_width15_excess": lambda value: signed(value, digits=1),
     "disagreement": lambda value: f"{100 * value:.1f}",
+    "pairwise_kl": lambda value: f"{value:.2f}",
+}
+_COLUMNS = {metric.key: metric.column for metric in METRICS} | {
+    "ece_width15_excess": Column("ECE excess", "equal-width 15, points")
+}
+_SIGNED = {
+    "overconfidence": "above zero: over-confident",
+    "ece_width15_excess": "above zero: more than noise would show",
 }
 
 
@@ -29,32 +38,37 @@ class HeatMap:
     key: str
     label: str
     unit: str
-    is_signed: bool
+    sign_means: str  # empty where no value is below zero
     deepest: str  # the value that has the deepest colour
     tables: tuple[Table, ...]
 
 
 def heat_maps(runs: Sequence[Run]) -> list[HeatMap]:
-    """One for each metric; disagreement only of runs that have members."""
-    of_metric = {key: [run for run in runs if run.is_ensemble or key != "disagreement"] for key in _SHOWN}
+    """One for each metric that some run has."""
+    of_metric = {key: [run for run in runs if _has(run, key)] for key in _SHOWN}
     return [_heat_map(key, some) for key, some in of_metric.items() if some]
 
 
 def _heat_map(key: str, runs: Sequence[Run]) -> HeatMap:
-    column, show = next(metric.column for metric in METRICS if metric.key == key), _SHOWN[key]
+    column, show = _COLUMNS[key], _SHOWN[key]
     grids = [_values(run, key) for run in runs]
     deepest = max(abs(value) for grid in grids for row in grid.values() for value in row)
     return HeatMap(
-        key=key.replace("_", "-"),
+        key=f"map-{key.replace('_', '-')}",
         label=column.label,
         unit=column.unit,
-        is_signed=key == "overconfidence",
+        sign_means=_SIGNED.get(key, ""),
         deepest=show(deepest).lstrip("+"),
         tables=tuple(
             _table(f"{run.label}: {column.label}, {column.unit}", grid, show, deepest)
             for run, grid in zip(runs, grids, strict=True)
         ),
     )
+
+
+def _has(run: Run, key: str) -> bool:
+    cells = (cell for name in CORRUPTIONS for cell in run.corrupted["cells"][name])
+    return all(next(models(cell))[1].get(key) is not None for cell in cells)
 
 
 def _values(run: Run, key: str) -> Values:

@@ -9,13 +9,38 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from counterpoint import __version__
 from counterpoint.errors import InputError, unknown
 from counterpoint.files import write_atomically
+from counterpoint.report.beside_paper import beside_paper
+from counterpoint.report.collapse import collapses
+from counterpoint.report.comparison import comparisons
 from counterpoint.report.drawing import percent_ticks
-from counterpoint.report.export import to_csv, to_json, to_markdown
+from counterpoint.report.export import to_csv, to_json
+from counterpoint.report.honesty import honest_panels
+from counterpoint.report.markdown import to_markdown
+from counterpoint.report.recalibration import recalibrations
 from counterpoint.report.results import load_results
 from counterpoint.report.run import Run, label_runs, page_title
+from counterpoint.report.seeds import seeds_tables
+from counterpoint.report.selective import selective
 from counterpoint.report.shift_views import shift_view
 from counterpoint.report.tables import metrics_tables
 from counterpoint.report.views import run_view
+
+# The section that must have something to show ("" for those always there), its id, and its name among the contents.
+_CONTENTS = (
+    ("paper", "paper", "Beside the paper"),
+    ("comparisons", "comparison", "One run against another"),
+    ("", "metrics", "All metrics"),
+    ("seeds", "seeds", "Spread over seeds"),
+    ("", "reliability", "Reliability"),
+    ("honest", "honesty", "Noise"),
+    ("shift", "shift", "Under corruption"),
+    ("shift", "severities", "Severity"),
+    ("shift", "heat-maps", "Heat maps"),
+    ("selective", "selective", "Keeping the surest"),
+    ("recalibrations", "recalibration", "With a temperature"),
+    ("collapses", "collapse", "Do the members differ?"),
+    ("", "provenance", "What was run"),
+)
 
 
 def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
@@ -32,20 +57,43 @@ def render(results: Sequence[dict[str, Any]], title: str | None = None) -> str:
     """The page of one or more loaded results, as HTML that needs no other file."""
     runs = label_runs(results)
     ticks = percent_ticks(_lowest(runs))
-    environment = Environment(
+    sections = _sections(runs)
+    return (
+        _environment()
+        .get_template("template.html")
+        .render(
+            title=title or page_title(runs),
+            contents=[(place, name) for section, place, name in _CONTENTS if not section or sections[section]],
+            runs=[run_view(run, ticks) for run in runs],
+            tables=metrics_tables(runs),
+            version=__version__,
+            **sections,
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
         loader=PackageLoader("counterpoint.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("template.html").render(
-        title=title or page_title(runs),
-        runs=[run_view(run, ticks) for run in runs],
-        tables=metrics_tables(runs),
-        shift=shift_view(runs),
-        version=__version__,
-    )
+
+
+def _sections(runs: Sequence[Run]) -> dict[str, Any]:
+    """What the sections show that not every page has; empty or None where there is nothing."""
+    return {
+        "paper": beside_paper(runs),
+        "comparisons": comparisons(runs),
+        "seeds": seeds_tables(runs),
+        "honest": honest_panels(runs),
+        "shift": shift_view(runs),
+        "selective": selective(runs),
+        "recalibrations": recalibrations(runs),
+        "collapses": collapses(runs),
+    }
 
 
 def _lowest(runs: Sequence[Run]) -> float:

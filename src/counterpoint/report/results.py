@@ -2,58 +2,13 @@
 
 import json
 from pathlib import Path
-from types import NoneType
 from typing import Any, NoReturn
 
 from counterpoint.errors import InputError, unknown
-from counterpoint.report.run import AGGREGATES, CORRUPTIONS, SEVERITIES
+from counterpoint.report.run import SEVERITIES
+from counterpoint.report.shapes import CORRUPTED, RESULTS, SOURCES
 
 SCHEMA = 1
-
-_NUMBER = (int, float)
-_SCORES = dict.fromkeys(
-    ("error", "nll", "brier", "ece_width15", "ece_rms_width15", "ece_mass15", "ece_rms_mass15", "mean_confidence"),
-    _NUMBER,
-)
-_BINS = [{"low": _NUMBER, "high": _NUMBER, "count": int, "confidence": _NUMBER, "accuracy": _NUMBER}]
-_SUMMARY = {
-    "ensemble": _SCORES,
-    "members": [_SCORES],
-    "disagreement": (*_NUMBER, NoneType),
-    "reliability": {"width15": _BINS, "mass15": _BINS},
-}
-# A dict names the keys that must be there, a list is a list of at least one such value, anything else is a type.
-_RESULTS = {
-    "schema": int,
-    "counterpoint": str,
-    "experiment": str,
-    "config": dict,
-    "run": {
-        "seed": int,
-        "command": str,
-        "commit": (str, NoneType),
-        "device": str,
-        "versions": dict,
-        "train_seconds": _NUMBER,
-        "finished": str,
-    },
-    "evaluation": {"command": str, "finished": str, "precision": str, "seconds": _NUMBER},
-    "evaluated_on": {"dataset": str, "part": str, "images": int},
-    "clean": _SUMMARY,
-}
-_CORRUPTED = {
-    "source": {"kind": str},
-    "images": int,
-    "aggregates": {
-        "ensemble": dict.fromkeys(AGGREGATES, _SCORES),
-        "members": [dict.fromkeys(AGGREGATES, _SCORES)],
-    },
-    "cells": {name: [_SUMMARY] for name in CORRUPTIONS},
-}
-_SOURCES: dict[str, dict[str, type]] = {
-    "official": {},
-    "regenerated": {"seed": int, "version": str, "frost": str},
-}
 
 
 def load_results(path: Path | str) -> dict[str, Any]:
@@ -66,9 +21,10 @@ def load_results(path: Path | str) -> dict[str, Any]:
         raise InputError(
             f"{file} has schema {results['schema']} and this counterpoint reads up to {SCHEMA}; upgrade counterpoint"
         )
-    _require(results, _RESULTS, "", file)
+    counts = {"severities": len(SEVERITIES)}
+    _require(results, RESULTS, "", counts, file)
     if "corrupted" in results:
-        _require_corrupted(results, file)
+        _require_corrupted(results["corrupted"], counts, file)
     return results
 
 
@@ -96,28 +52,27 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"it holds {name}")
 
 
-def _require_corrupted(results: dict[str, Any], file: Path) -> None:
-    corrupted, members = results["corrupted"], len(results["clean"]["members"])
-    _require(corrupted, _CORRUPTED, "corrupted", file)
+def _require_corrupted(corrupted: Any, counts: dict[str, int], file: Path) -> None:
+    _require(corrupted, CORRUPTED, "corrupted", counts, file)
     source = corrupted["source"]
-    if source["kind"] not in _SOURCES:
-        raise unknown(f"source of the corrupted set in {file}:", source["kind"], _SOURCES)
-    _require(source, _SOURCES[source["kind"]], "corrupted.source", file)
-    if len(corrupted["aggregates"]["members"]) != members:
-        raise _not_whole("corrupted.aggregates.members", file)
-    for name in CORRUPTIONS:
-        cells = corrupted["cells"][name]
-        if len(cells) != len(SEVERITIES) or any(len(cell["members"]) != members for cell in cells):
-            raise _not_whole(f"corrupted.cells.{name}", file)
+    if source["kind"] not in SOURCES:
+        raise unknown(f"source of the corrupted set in {file}:", source["kind"], SOURCES)
+    _require(source, SOURCES[source["kind"]], "corrupted.source", counts, file)
 
 
-def _require(value: Any, shape: Any, where: str, file: Path) -> None:
+def _require(value: Any, shape: Any, where: str, counts: dict[str, int], file: Path) -> None:
+    """`counts` says how long the lists of each name are; the first list of a name that has none sets it."""
     if isinstance(shape, dict) and isinstance(value, dict):
         for key, inner in shape.items():
-            _require(value.get(key), inner, f"{where}.{key}".lstrip("."), file)
+            name = key.removesuffix("?")
+            if name == key or value.get(name) is not None:
+                _require(value.get(name), inner, f"{where}.{name}".lstrip("."), counts, file)
     elif isinstance(shape, list) and isinstance(value, list) and value:
+        item_shape, *names = shape
+        if any(counts.setdefault(name, len(value)) != len(value) for name in names):
+            raise _not_whole(where, file)
         for i, item in enumerate(value):
-            _require(item, shape[0], f"{where}[{i}]", file)
+            _require(item, item_shape, f"{where}[{i}]", counts, file)
     elif isinstance(shape, dict | list) or not isinstance(value, shape):
         raise _not_whole(where, file)
 

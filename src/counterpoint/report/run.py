@@ -5,7 +5,7 @@ The clean set, a cell and an aggregate over cells all become a summary of the sa
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,8 @@ from counterpoint.errors import InputError
 
 AGGREGATES = ("by-corruption", "by-cell", "pooled")  # SPEC D12; the first is the headline
 SEVERITIES = (1, 2, 3, 4, 5)
+CALIBRATION = ("ece_width15", "ece_rms_width15", "ece_mass15", "ece_rms_mass15")
+TEMPERATURES = ("before", "after", "per-member")
 CORRUPTIONS = {
     "gaussian_noise": "Gaussian noise",
     "shot_noise": "Shot noise",
@@ -87,6 +89,7 @@ class Run:
             "ensemble": aggregates["ensemble"][way],
             "members": [member[way] for member in aggregates["members"]],
             "disagreement": sum(between) / len(between) if self.is_ensemble else None,
+            "pairwise_kl": aggregates.get("pairwise_kl"),
         }
 
 
@@ -115,14 +118,21 @@ def source_in_words(source: dict[str, Any]) -> str:
 def models(summary: Summary) -> Iterator[tuple[str, Scores]]:
     """The scores of the ensemble and then of each member, or of the one network."""
     several = len(summary["members"]) > 1
-    yield "ensemble" if several else "network", _scores(summary["ensemble"]) | {"disagreement": summary["disagreement"]}
+    honest = summary.get("honest") or {"ensemble": {}, "members": []}
+    between = {key: summary.get(key) for key in ("disagreement", "pairwise_kl")}
+    yield "ensemble" if several else "network", _scores(summary["ensemble"], honest["ensemble"]) | between
     if several:
-        for number, scores in enumerate(summary["members"], start=1):
-            yield f"member {number}", _scores(scores)
+        estimates = honest["members"] or [{}] * len(summary["members"])
+        for number, (scores, of_member) in enumerate(zip(summary["members"], estimates, strict=True), start=1):
+            yield f"member {number}", _scores(scores, of_member)
 
 
-def _scores(scores: dict[str, float]) -> Scores:
-    return {**scores, "overconfidence": scores["mean_confidence"] - (1 - scores["error"])}
+def _scores(scores: Mapping[str, float], honest: Mapping[str, Mapping[str, float]]) -> Scores:
+    """With the honest estimates beside each calibration error; an aggregate over cells has only its noise floor."""
+    excess = {f"{key}_excess": scores[key] - scores[f"{key}_floor"] for key in CALIBRATION if f"{key}_floor" in scores}
+    estimates = {f"{key}_{part}": value for key, parts in honest.items() for part, value in parts.items()}
+    overconfidence = scores["mean_confidence"] - (1 - scores["error"])
+    return {"overconfidence": overconfidence, **scores, **excess, **estimates}
 
 
 def _told_apart(labels: Sequence[str], additions: Sequence[str]) -> list[str]:

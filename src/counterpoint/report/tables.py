@@ -1,7 +1,7 @@
 """The report's tables as plain values: what a cell says and which value is best, not how it looks."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,10 +47,23 @@ def decimal(value: float) -> str:
     return f"{value:.3f}"
 
 
-def signed(fraction: float, digits: int = 2) -> str:
-    """Percentage points with their sign, and none for zero as shown."""
-    text = f"{100 * fraction:+.{digits}f}".replace("-", "−")
+def signed_number(value: float, digits: int) -> str:
+    """A number with its sign, and none for zero as shown."""
+    text = f"{value:+.{digits}f}".replace("-", "−")
     return text.lstrip("+−") if float(text.lstrip("+−")) == 0 else text
+
+
+def signed(fraction: float, digits: int = 2) -> str:
+    """Percentage points with their sign."""
+    return signed_number(100 * fraction, digits)
+
+
+def signed_decimal(value: float) -> str:
+    return signed_number(value, 3)
+
+
+Line = tuple[str, str, Scores]
+"""A row's label and kind, and what it shows."""
 
 
 @dataclass(frozen=True)
@@ -71,44 +84,65 @@ METRICS = (
     Metric("ece_rms_mass15", Column("ECE-rms", "equal-mass 15, %"), percent),
     Metric("mean_confidence", Column("Mean confidence", "%"), percent, lower_is_better=False),
     Metric("overconfidence", Column("Over-confidence", "points"), signed, lower_is_better=False),
+    Metric("aurc", Column("AURC", "%"), percent),
     Metric("disagreement", Column("Members disagree", "%"), percent, lower_is_better=False),
+    Metric("pairwise_kl", Column("Members’ KL", "nats"), decimal, lower_is_better=False),
 )
+BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def metrics_tables(runs: Sequence[Run]) -> list[Table]:
     """One table for each set of clean images: figures of different images are not compared."""
-    by_images: dict[str, list[Run]] = {}
-    for run in runs:
-        by_images.setdefault(run.images, []).append(run)
     return [
         _metrics_table(f"All metrics on {images}", [(run, run.clean) for run in group])
-        for images, group in by_images.items()
+        for images, group in by_images(runs).items()
     ]
 
 
 def shift_tables(runs: Sequence[Run]) -> dict[str, list[Table]]:
     """For each aggregate over the cells, one table for each corrupted set."""
-    by_images: dict[str, list[Run]] = {}
-    for run in runs:
-        by_images.setdefault(run.corrupted_images, []).append(run)
     return {
         way: [
             _metrics_table(f"All metrics on {images}: {way}", [(run, run.aggregate(way)) for run in group])
-            for images, group in by_images.items()
+            for images, group in by_corrupted_images(runs).items()
         ]
         for way in AGGREGATES
     }
 
 
+def by_images(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.images, []).append(run)
+    return groups
+
+
+def by_corrupted_images(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.corrupted_images, []).append(run)
+    return groups
+
+
 def _metrics_table(caption: str, summaries: Sequence[tuple[Run, Summary]]) -> Table:
-    lines = [(run, *model) for run, summary in summaries for model in models(summary)]
-    columns = [_column_cells(metric, [scores for _, _, scores in lines]) for metric in METRICS]
-    headings = [(name, "member") if name.startswith("member") else (run.label, "run") for run, name, _ in lines]
+    return scores_table(caption, "Model", [line for run, summary in summaries for line in lines(run.label, summary)])
+
+
+def lines(label: str, summary: Summary) -> list[Line]:
+    """The ensemble under `label`, and below it each member."""
+    (_, scores), *members = models(summary)
+    return [(label, "run", scores), *((name, "member", of_member) for name, of_member in members)]
+
+
+def scores_table(caption: str, heading: str, lines: Sequence[Line]) -> Table:
+    """A row for each line, and a column for each metric that one of them has."""
+    known = [metric for metric in METRICS if any(scores.get(metric.key) is not None for _, _, scores in lines)]
+    columns = [_column_cells(metric, [scores for _, _, scores in lines]) for metric in known]
     return Table(
         caption=caption,
-        columns=(Column("Model"), *(metric.column for metric in METRICS)),
+        columns=(Column(heading), *(metric.column for metric in known)),
         rows=tuple(
-            Row(label, cells, kind) for (label, kind), cells in zip(headings, zip(*columns, strict=True), strict=True)
+            Row(label, cells, kind) for (label, kind, _), cells in zip(lines, zip(*columns, strict=True), strict=True)
         ),
     )
 

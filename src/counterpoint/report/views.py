@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from counterpoint.report.figures import equal_mass_figure, equal_width_figure
-from counterpoint.report.run import AGGREGATES, Run, Summary
+from counterpoint.report.run import AGGREGATES, Run, Summary, models
 from counterpoint.report.tables import Table, bins_table, percent, with_sign
 
 
@@ -72,7 +72,8 @@ def _headline_groups(run: Run) -> tuple[HeadlineGroup, ...]:
 
 
 def _headline_group(label: str, aggregate: str, summary: Summary) -> HeadlineGroup:
-    figures = [_headline(summary, "Error", "error"), _headline(summary, "ECE", "ece_width15", "15 equal-width bins")]
+    calibration = ("15 equal-width bins", *_floor(summary))
+    figures = [_headline(summary, "Error", "error"), _headline(summary, "ECE", "ece_width15", *calibration)]
     if summary["disagreement"] is not None:
         figures.append(Headline("Members disagree", with_sign(summary["disagreement"]), ("mean over pairs",)))
     return HeadlineGroup(label, aggregate, tuple(figures), _verdict(summary["ensemble"]))
@@ -83,6 +84,11 @@ def _headline(summary: Summary, label: str, key: str, *beside: str) -> Headline:
     if len(of_members) > 1:
         beside = (*beside, f"members {percent(min(of_members))} to {with_sign(max(of_members))}")
     return Headline(label, with_sign(summary["ensemble"][key]), beside)
+
+
+def _floor(summary: Summary) -> tuple[str, ...]:
+    floor = next(models(summary))[1].get("ece_width15_floor")
+    return () if floor is None else (f"noise alone: {with_sign(floor)}",)
 
 
 def _verdict(scores: dict[str, float]) -> str:
