@@ -25,6 +25,7 @@ def test_json_brings_an_experiment_back(experiment: Experiment) -> None:
         (["epochs=7"], replace(BASE, epochs=7)),
         (["learning_rate=1e-2", "decay_rs=false"], replace(BASE, learning_rate=0.01, decay_rs=False)),
         (["num_members=none"], replace(BASE, num_members=None)),
+        (["steps=64"], replace(BASE, steps=64)),
         (["batchnorm=per-member"], replace(BASE, batchnorm="per-member")),
         (["policy.flip=False"], replace(BASE, policy=MemberPolicy(flip=False))),
         (["policy.augmix.p=1"], replace(BASE, policy=MemberPolicy(augmix=AugMix(p=1.0)))),
@@ -56,6 +57,8 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("batchnorm=none", "batchnorm=none: it must be one of shared, per-member"),
         ("num_members=two", "num_members=two: it must be a whole number or none"),
         ("num_members=0", "num_members is 0"),
+        ("steps=0", "steps is 0; it must be 1 or more"),
+        ("steps=all", "steps=all: it must be a whole number or none"),
         ("momentum=1", r"momentum is 1.0; it must be in \[0, 1\)"),
         ("policy.augmix=strong", "policy.augmix=strong: it must be AugMix or none"),
         (
@@ -68,6 +71,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("policy.augmix.assignment=constant", "augmix severity has 4 entries .*'constant' needs one entry"),
         ("policy.augmix.p=1.5", "augmix p is 1.5; a probability must be between 0 and 1"),
         ("policy.augmix.beta=0", "augmix beta is 0.0; it must be more than 0"),
+        ("policy.augmix.jsd=-1", "augmix jsd is -1.0; it must be 0 .no consistency loss. or more"),
         ("policy.adversarial.p=0", "adversarial p is 0"),
         ("policy.adversarial.severity=0,1", r"adversarial severity has 2 entries"),
         ("policy.stochastic_depth.drop_rate=0,0,0,1", r"drop rate 1.0 is outside \[0, 1\)"),
@@ -77,6 +81,12 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
 def test_a_bad_override_names_the_key_and_what_is_allowed(assignment: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         override(BASE, [assignment])
+
+
+def test_what_is_missing_has_its_default() -> None:
+    values = to_dict(FULL)
+    del values["steps"], values["policy"]["adversarial"]["space"]
+    assert from_dict(values) == FULL
 
 
 def test_foreign_json_is_refused() -> None:
@@ -95,6 +105,13 @@ def test_a_policy_names_a_value_outside_its_choices() -> None:
         AugMix(mixing="gamma")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="unknown adversarial space 'log'"):
         Adversarial(space="log")  # type: ignore[arg-type]
+
+
+def test_consistency_and_adversarial_views_exclude_each_other() -> None:
+    with pytest.raises(InputError, match=r"augmix jsd is 12.0 and there is an adversarial perturbation too"):
+        MemberPolicy(augmix=AugMix(jsd=12.0), adversarial=Adversarial())
+    assert MemberPolicy(augmix=AugMix(jsd=12.0)).views_a_step == 3
+    assert FULL.policy.views_a_step == BASE.policy.views_a_step == 1
 
 
 def test_differences_name_the_keys() -> None:

@@ -31,6 +31,8 @@ class Experiment:
     init_std: float = 0.5
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
+    steps: int | None = None
+    """In all, instead of `epochs`."""
     batch_size: int = 128
     learning_rate: float = 0.1
     final_learning_rate: float = 1e-6
@@ -43,8 +45,9 @@ class Experiment:
             _check_at_least(key, getattr(self, key), 1)
         for key in ("init_std", "learning_rate", "final_learning_rate", "weight_decay"):
             _check_at_least(key, getattr(self, key), 0)
-        if self.num_members is not None:
-            _check_at_least("num_members", self.num_members, 1)
+        for key in ("num_members", "steps"):
+            if (value := getattr(self, key)) is not None:
+                _check_at_least(key, value, 1)
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
         self.policy.check_members(self.members)

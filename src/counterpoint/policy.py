@@ -32,13 +32,18 @@ def _check_probability(name: str, value: float) -> None:
 
 @dataclass(frozen=True)
 class AugMix:
-    """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug, m drawn for each image."""
+    """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug, m drawn for each image.
+
+    `jsd`, which the paper leaves at 0, is the weight of AugMix's consistency loss (12 in AugMix itself): each member
+    then learns from its clean view, and its predictions for that view and two AugMix views are drawn together.
+    """
 
     severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
     assignment: Assignment = "diverse"
     mixing: Literal["bernoulli", "beta"] = "bernoulli"
     p: float = 0.875
     beta: float = 1.0
+    jsd: float = 0.0
 
     def __post_init__(self) -> None:
         _check_vector("augmix severity", self.severity, self.assignment)
@@ -50,6 +55,8 @@ class AugMix:
         _check_probability("augmix p", self.p)
         if not self.beta > 0:
             raise InputError(f"augmix beta is {self.beta}; it must be more than 0")
+        if not self.jsd >= 0:
+            raise InputError(f"augmix jsd is {self.jsd}; it must be 0 (no consistency loss) or more")
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,16 @@ class MemberPolicy:
     def __post_init__(self) -> None:
         if self.crop_padding < 0:
             raise InputError(f"crop_padding is {self.crop_padding}; it must be 0 or more pixels")
+        if self.augmix and self.augmix.jsd and self.adversarial:
+            raise InputError(
+                f"augmix jsd is {self.augmix.jsd} and there is an adversarial perturbation too: which of the three "
+                "views it perturbs is not defined; leave one of the two out"
+            )
+
+    @property
+    def views_a_step(self) -> int:
+        """How many views of an image a member sees in a step: three with AugMix's consistency loss."""
+        return 3 if self.augmix and self.augmix.jsd else 1
 
     def check_members(self, num_members: int) -> None:
         """Raise unless every severity vector fits `num_members`."""

@@ -19,12 +19,14 @@ from counterpoint.seeding import Stream
 
 @dataclass(frozen=True)
 class Views:
-    """The normalised views of a batch, and what was drawn for its step: the perturbations' amounts (M, B) and what each
-    of L residual branches is multiplied by (L, M, B); None where the policy has no such augmentation."""
+    """The normalised views of a batch, and what was drawn for its step: the perturbations' amounts (M, B), what each of
+    L residual branches is multiplied by (L, M, B), and, for AugMix's consistency loss, each member's clean view and its
+    second AugMix view; None where the policy has no such thing."""
 
     views_MBCHW: Tensor
     amount_MB: Tensor | None
     keep_LMB: Tensor | None
+    companions_2MBCHW: Tensor | None = None
 
     @property
     def keep(self) -> Tensor | None:
@@ -35,7 +37,8 @@ class Views:
         """The views of some of the images."""
         amount = None if self.amount_MB is None else self.amount_MB[:, rows]
         keep = None if self.keep_LMB is None else self.keep_LMB[:, :, rows]
-        return Views(self.views_MBCHW[:, rows], amount, keep)
+        companions = None if self.companions_2MBCHW is None else self.companions_2MBCHW[:, :, rows]
+        return Views(self.views_MBCHW[:, rows], amount, keep, companions)
 
 
 def sample_views(
@@ -64,7 +67,10 @@ def sample_views(
         unit_MBCHW = _augmix(cropped_MBCHW, augmix, indices_B, severity_MB, streams("augmix")).to(dtype)
     else:
         unit_MBCHW = to_unit(cropped_MBCHW, dtype)
-    amount_MB = keep_LMB = None
+    amount_MB = keep_LMB = companions_2MBCHW = None
+    if augmix and augmix.jsd:
+        second_MBCHW = _augmix(cropped_MBCHW, augmix, indices_B, severity_MB, streams("second augmix")).to(dtype)
+        companions_2MBCHW = normalise(torch.stack([to_unit(cropped_MBCHW, dtype), second_MBCHW]))
     if adversarial := policy.adversarial:
         severity_MB = severity(adversarial.severity, adversarial.assignment, "adversarial")
         amount_MB = sample_amounts(indices_B, severity_MB, adversarial.p, streams("adversarial"))
@@ -72,7 +78,7 @@ def sample_views(
         rate_MB = severity(depth.drop_rate, depth.assignment, "stochastic depth")
         uniform_MBL = torch.stack([s.uniform(indices_B, num_blocks) for s in streams("stochastic depth")])
         keep_LMB = branch_factors(uniform_MBL.movedim(2, 0), rate_MB)
-    return Views(normalise(unit_MBCHW), amount_MB, keep_LMB)
+    return Views(normalise(unit_MBCHW), amount_MB, keep_LMB, companions_2MBCHW)
 
 
 def make_views(

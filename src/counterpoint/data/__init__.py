@@ -1,6 +1,7 @@
 """Data sets as uint8 tensors. `load` reads one; `counterpoint.data.fetch` downloads one and says what is there."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from counterpoint.data.cifar import CIFAR10, CIFAR100, load_cifar
@@ -22,4 +23,10 @@ def load(name: str, root: Path | None = None) -> DataSet:
     """A data set by its name, from the files in `root` (default: `data_root()`)."""
     if name not in DATASETS:
         raise unknown("data set", name, DATASETS)
-    return DATASETS[name](root or data_root())
+    return _load_once(name, root or data_root())
+
+
+@lru_cache(maxsize=2)
+def _load_once(name: str, root: Path) -> DataSet:
+    """Kept for the next caller: training, evaluation and the other rows of a table want the same sets."""
+    return DATASETS[name](root)

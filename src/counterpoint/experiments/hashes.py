@@ -1,0 +1,36 @@
+"""A configuration's hash: results with the same one are draws of the same distribution.
+
+It leaves out the name and every field at its default, inside the policy too, so that a new field whose default keeps
+the old behaviour changes no hash. Seed, device and precision are no part of an experiment.
+"""
+
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+from counterpoint import config
+from counterpoint.config import Experiment
+
+
+def config_hash(experiment: Experiment) -> str:
+    """SHA-256, in hexadecimal, of the settings that differ from the defaults, as canonical JSON."""
+    # Through JSON, so that 1 and 1.0 are the same setting.
+    values = _non_default(config.from_dict(config.to_dict(experiment)))
+    del values["name"]
+    canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _non_default(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass that differ from their defaults; an augmentation that is on with its defaults is {}."""
+    kept = {}
+    for field in dataclasses.fields(value):
+        own = getattr(value, field.name)
+        if own != _default(field):
+            kept[field.name] = _non_default(own) if dataclasses.is_dataclass(own) else own
+    return kept
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

@@ -1,0 +1,53 @@
+"""Run what is missing of the paper's rows, in one process: train or go on, evaluate, and keep the result."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from counterpoint.console import console, training_bar
+from counterpoint.data import DataSet, load
+from counterpoint.evaluate import evaluate_run
+from counterpoint.reproduction import Folders, RowRun, minutes, read_result, write_result
+from counterpoint.runs import load_run
+from counterpoint.train import Options, train
+
+
+def run_missing(
+    wanted: Sequence[RowRun],
+    folders: Folders,
+    *,
+    root: Path | None = None,
+    device: str = "auto",
+    max_minutes: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Run those of `wanted` that have no result yet. False if `max_minutes` or `should_stop` ended it first; the same
+    call then goes on from the last checkpoint. An evaluation that has begun is finished."""
+    started = time.monotonic()
+    missing = [run for run in wanted if read_result(folders.results, run) is None]
+    for number, run in enumerate(missing, 1):
+        left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
+        if should_stop() or (left is not None and left <= 0):
+            return False
+        console.print(f"{number} of {len(missing)}: {run.place.as_posix()}", highlight=False)
+        data = load(run.experiment.dataset, root)
+        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=left)
+        if not _train(run, folders.runs / run.place, data, options, should_stop):
+            return False
+        _evaluate(run, folders, root, device)
+    return True
+
+
+def _train(run: RowRun, folder: Path, data: DataSet, options: Options, should_stop: Callable[[], bool]) -> bool:
+    experiment = run.experiment
+    with training_bar(experiment.name, experiment.epochs) as watcher:
+        return train(experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop)
+
+
+def _evaluate(run: RowRun, folders: Folders, root: Path | None, device: str) -> None:
+    images = run.schedule.images
+    results = evaluate_run(
+        load_run(folders.runs / run.place), root, device=device, clean_images=images, cell_images=images
+    )
+    path = write_result(folders.results, run, results)
+    console.print(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}", soft_wrap=True)
