@@ -3,7 +3,7 @@
     python benchmarks/step_share.py --device cuda                  ResNeXt-29, 4 × 128, as in the paper
     python benchmarks/step_share.py --device cpu --network resnet  a small network, for CPUs
 
-The step is the plain one (forward, backward, SGD) on ready views, compiled on a GPU; its time is the median over
+The step is the plain one (forward, backward, SGD) on ready views, by the fastest path; its time is the median over
 --steps steps after a warm-up. Views are made for 64 steps at once, as in training, and their time divided by 64.
 """
 
@@ -19,9 +19,9 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
 from counterpoint.models import build_model
 from counterpoint.optim import make_optimiser
+from counterpoint.paths import choose_path, make_learner
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy
 from counterpoint.steps import Part, Step, TrainState, epoch_steps, update
-from counterpoint.train import make_forward
 
 AT_ONCE = 64
 POLICIES = {
@@ -65,19 +65,19 @@ def time_views(experiment: Experiment, part: Part, repeats: int) -> float:
     return milliseconds(make, part.numbers_N.device, repeats) / AT_ONCE
 
 
-def time_step(experiment: Experiment, part: Part, repeats: int, compiled: bool | None) -> float:
+def time_step(experiment: Experiment, part: Part, repeats: int) -> float:
     """Milliseconds of one update with its views ready."""
     device = part.numbers_N.device
     model = build_model(experiment, 10, 3, seed=0).to(device).train()
     if device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
-    forward = make_forward(model, experiment.batch_size, device, compiled)
+    learn = make_learner(state, experiment, choose_path("auto", model, device))
     steps: list[Step] = list(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
-    for step in steps[:3]:
-        update(state, step, experiment, 1000, forward)
+    for step in steps:
+        update(state, step, experiment, 1000, learn)
     turns = iter(steps * repeats)
-    return milliseconds(lambda: update(state, next(turns), experiment, 1000, forward), device, repeats)
+    return milliseconds(lambda: update(state, next(turns), experiment, 1000, learn), device, repeats)
 
 
 def main() -> None:
@@ -91,7 +91,7 @@ def main() -> None:
     experiment = Experiment("bench", "cifar10", model=arguments.network)
     part = random_images(AT_ONCE * experiment.batch_size, device)
 
-    plain = time_step(experiment, part, arguments.steps, None)
+    plain = time_step(experiment, part, arguments.steps)
     print(f"{arguments.network}, 4 × 128, on {device}")
     print(f"{'':48}{'ms a step':>10}{'share of the step':>19}")
     print(f"{'training step, views ready':48}{plain:10.2f}{1:19.1%}", flush=True)
@@ -99,7 +99,7 @@ def main() -> None:
         taken = time_views(replace(experiment, policy=policy), part, 7)
         print(f"{name:48}{taken:10.2f}{taken / plain:19.1%}", flush=True)
     adversarial = replace(experiment, policy=MemberPolicy(adversarial=Adversarial()))
-    extra = time_step(adversarial, part, arguments.steps, None) - plain
+    extra = time_step(adversarial, part, arguments.steps) - plain
     print(f"{'adversarial pass':48}{extra:10.2f}{extra / plain:19.1%}")
 
 

@@ -19,7 +19,15 @@ from counterpoint.models import build_model
 from counterpoint.optim import make_optimiser
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
-from counterpoint.steps import Part, TrainState, epoch_steps, split_training_images, steps_an_epoch, update
+from counterpoint.steps import (
+    Part,
+    TrainState,
+    epoch_steps,
+    learn_from,
+    split_training_images,
+    steps_an_epoch,
+    update,
+)
 
 GOLDEN = Path(__file__).with_name("golden_trace.txt")
 PLAIN = Experiment("plain", "digits", train_on="all", model="resnet", width=4, num_members=2, epochs=4, batch_size=5)
@@ -59,7 +67,7 @@ def run(experiment: Experiment, at_once: int) -> Iterator[tuple[Tensor, float]]:
         steps = epoch_steps(part, experiment, seed=3, epoch=epoch, at_once=at_once, num_blocks=3, dtype=torch.float64)
         for step in steps:
             state.sums.zero_()
-            update(state, step, experiment, total, state.model)
+            update(state, step, experiment, total, lambda step: learn_from(state, step, experiment, state.model))
             yield step.numbers_B, float(state.sums[0] / state.sums[2])
 
 
@@ -130,7 +138,7 @@ def test_the_loss_is_the_mean_over_all_views() -> None:
     logits_MBK = state.model(step.views.views_MBCHW).detach()
     losses = [cross_entropy(logits_BK, step.labels_B) for logits_BK in logits_MBK]
     wrong = (logits_MBK.argmax(-1) != step.labels_B).sum()
-    update(state, step, PLAIN, 20, state.model)
+    update(state, step, PLAIN, 20, lambda step: learn_from(state, step, PLAIN, state.model))
     assert state.sums.tolist() == pytest.approx([10 * float(sum(losses) / 2), int(wrong), 10])
     assert state.step == 1
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import counterpoint
 from counterpoint.errors import InputError
-from counterpoint.terminal import data_table, experiments_table, results_table
+from counterpoint.terminal import data_table, evaluation_parts, experiments_table
 
 app = typer.Typer(
     name="counterpoint",
@@ -147,9 +147,13 @@ def train(
     ] = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
-    compile_: Annotated[
-        bool | None, typer.Option("--compile/--no-compile", help="Use torch.compile.", show_default="on a GPU")
-    ] = None,
+    path: Annotated[
+        str,
+        typer.Option(
+            help="How a step is computed: auto, fast (own kernels; ResNeXt-29 on a GPU), compiled (torch.compile) or "
+            "eager (plain PyTorch). auto is the fastest that the network and the device have."
+        ),
+    ] = "auto",
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bits every time on a GPU too, at some cost in speed.")
     ] = False,
@@ -160,10 +164,11 @@ def train(
     from counterpoint.console import stop_on_signal, training_bar
     from counterpoint.data import load
     from counterpoint.experiments import find_experiment
+    from counterpoint.paths import check_path
     from counterpoint.train import Options, train
 
     chosen = override(find_experiment(experiment), set_ or [])
-    options = Options(device, compile_, deterministic, max_minutes, tensorboard)
+    options = Options(device, check_path(path), deterministic, max_minutes, tensorboard)
     dataset = load(chosen.dataset, root)
     with stop_on_signal() as stop, training_bar(chosen.name, chosen.epochs) as watcher:
         finished = train(chosen, out, dataset, seed=seed, options=options, watcher=watcher, should_stop=stop.is_set)
@@ -183,18 +188,58 @@ def evaluate(
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute the figures again from the saved logits; needs no network.")
     ] = False,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="Also with temperatures that are fitted on the validation images.")
+    ] = False,
+    temperatures_from: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TWIN",
+            help="Recalibrate a run trained on all images with the temperatures of TWIN: the evaluated run of the same "
+            "experiment on the split.",
+        ),
+    ] = None,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Add the differences from another evaluated run, with intervals; may be repeated. An evaluated RUN is "
+            "not evaluated again, and earlier comparisons are replaced.",
+        ),
+    ] = None,
+    precision: Annotated[
+        str,
+        typer.Option(
+            help="Of the network on a GPU: headline (fp32, convolutions in TF32), bf16 (fastest) or strict (fp32 "
+            "throughout). A CPU always computes in fp32."
+        ),
+    ] = "headline",
     root: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
     """Compute a finished run's error, scores and calibration, clean and under 15 corruptions, into results.json.
 
     The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
+
+    An interrupted evaluation goes on where it stopped.
     """
     from counterpoint.evaluate import evaluate_run
+    from counterpoint.inference import check_precision
     from counterpoint.runs import load_run
 
-    results = evaluate_run(load_run(run), root, device=device, cell_images=cell_images, recompute=recompute)
-    console.print(results_table(results))
+    results = evaluate_run(
+        load_run(run),
+        root,
+        device=device,
+        precision=check_precision(precision),
+        cell_images=cell_images,
+        recompute=recompute,
+        recalibrate=recalibrate,
+        twin=load_run(temperatures_from) if temperatures_from else None,
+        against=against or (),
+    )
+    for part in evaluation_parts(results):
+        console.print(part, highlight=False)
     console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)
 
 
@@ -258,3 +303,119 @@ def report(
     path = out or Path(f"report.{format_}")
     write_report(runs, path, format_)
     console.print(f"[bold]report:[/] {path}", soft_wrap=True)
+
+
+@app.command()
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table1, table2, table3 or all.", show_default=False)],
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows", metavar="WORDS", help='Only rows with these words in their name, e.g. "cifar10 single".'
+        ),
+    ] = None,
+    schedule: Annotated[
+        str, typer.Option(help="paper, short (a fifth of the epochs) or smoke (64 steps: does it run?).")
+    ] = "paper",
+    run: Annotated[
+        bool, typer.Option("--run", help="Train and evaluate what is missing; otherwise only print.")
+    ] = False,
+    seeds: Annotated[str, typer.Option(help="The seeds to run, e.g. 0,1,2; every seed that was run is shown.")] = "0",
+    max_minutes: Annotated[
+        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this time is over.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs"),
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    page: Annotated[
+        Path | None, typer.Option(help="Write all tables as Markdown.", show_default="docs/reproduction.md with --run")
+    ] = None,
+    import_parts: Annotated[
+        Path | None, typer.Option(help="First join the runs that --export-parts wrote to this folder.")
+    ] = None,
+    export_parts: Annotated[
+        Path | None, typer.Option(help="At last write the runs with their newest checkpoints here, to be carried.")
+    ] = None,
+    part_mib: Annotated[int, typer.Option(min=1, help="The size of a part.")] = 14,
+    root: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Show the paper's tables with our results beside them; with --run, first run what is missing.
+
+    Finished rows are skipped and interrupted ones go on. A row's result is kept in results/, small enough to commit.
+    """
+    from counterpoint.carry import export_runs, import_runs
+    from counterpoint.experiments.schedules import find_schedule
+    from counterpoint.reproduction import Folders, RowRun, parse_seeds, read_result, select_rows
+    from counterpoint.reproduction_page import notes, terminal_tables, write_page
+
+    chosen, folders = find_schedule(schedule), Folders(out, results)
+    names = select_rows(table, rows or [])
+    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
+    if import_parts:
+        import_runs(import_parts, out)
+    if run:
+        from counterpoint.console import stop_on_signal
+        from counterpoint.reproduce import run_missing
+
+        with stop_on_signal() as stop:
+            run_missing(wanted, folders, root=root, device=device, max_minutes=max_minutes, should_stop=stop.is_set)
+    if export_parts:
+        export_runs(out, [one.place for one in wanted], export_parts, part_mib)
+    if run or page:
+        write_page(page or Path("docs/reproduction.md"), folders)
+    for shown in terminal_tables(names, chosen, folders):
+        console.print(shown)
+    console.print(notes(chosen), highlight=False)
+    if missing := sum(read_result(results, one) is None for one in wanted):
+        console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
+    if run and stop.is_set():
+        raise typer.Exit(130)
+
+
+bench = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.callback()
+def _bench() -> None:
+    """Measure this machine."""
+
+
+@bench.command()
+def step(
+    experiment: ExperimentArgument = "cifar10/batch-ensemble",
+    set_: SetOption = None,
+    repeats: Annotated[int, typer.Option(min=3, help="Steps timed of each way.")] = 40,
+    slow: Annotated[bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32 and bf16.")] = True,
+    out: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
+) -> None:
+    """Time a training step on the GPU: eager, torch.compile and the fast path, with the same inputs in one run.
+
+    First the paths' logits and gradients are compared with fp32's. The floor is computed from the network and from this
+    GPU's bandwidth and matrix rate, measured in the same run.
+    """
+    from dataclasses import asdict
+
+    from counterpoint.bench import differences, time_steps
+    from counterpoint.config import override
+    from counterpoint.environment import describe_environment
+    from counterpoint.experiments import find_experiment
+    from counterpoint.files import write_json
+    from counterpoint.terminal import difference_line, timing_line
+    from counterpoint.train import choose_device
+
+    chosen = override(find_experiment(experiment), set_ or [])
+    found = []
+    for difference in differences(chosen):
+        console.print(difference_line(difference))
+        found.append(asdict(difference))
+    for timing in time_steps(chosen, repeats=repeats, slow=slow):
+        console.print(timing_line(timing))
+        found.append(asdict(timing))
+    if out:
+        record = {
+            "experiment": experiment,
+            "set": set_ or [],
+            "environment": describe_environment(choose_device("cuda")),
+        }
+        write_json(out, record | {"figures": found})

@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.adversarial import perturb
+from counterpoint.augment.consistency import jensen_shannon
 from counterpoint.augment.views import Views, sample_views
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, ImageSet, held_out_split
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
-from counterpoint.optim import learning_rate
+from counterpoint.optim import learning_rate, set_learning_rate
 from counterpoint.seeding import Stream
 
 Forward = Callable[[Tensor, Tensor | None], Tensor]
@@ -57,6 +58,11 @@ class Step:
 def steps_an_epoch(experiment: Experiment, images: int) -> int:
     """The last, smaller batch of an epoch is kept (SPEC D13)."""
     return math.ceil(images / experiment.batch_size)
+
+
+def total_steps(experiment: Experiment, images: int) -> int:
+    """The steps of a whole training on `images` images."""
+    return experiment.steps or experiment.epochs * steps_an_epoch(experiment, images)
 
 
 def epoch_steps(
@@ -123,19 +129,29 @@ class TrainState:
         self.step = step
 
 
-def update(state: TrainState, step: Step, experiment: Experiment, total_steps: int, forward: Forward) -> None:
-    """One step: perturb the views if the policy says so, then the mean cross-entropy over all M·B rows, then SGD."""
+def update(state: TrainState, step: Step, experiment: Experiment, total: int, learn: Callable[[Step], None]) -> None:
+    """One step of `total`: the schedule's learning rate, then `learn`, which is `learn_from` in one form or another."""
+    set_learning_rate(state.optimiser, learning_rate(experiment, state.step, total))
+    learn(step)
+    state.step += 1
+
+
+def learn_from(state: TrainState, step: Step, experiment: Experiment, forward: Forward) -> None:
+    """Perturb the views if the policy says so, then the loss, then SGD.
+
+    All of it happens on the device and nothing depends on the step's number, so that a GPU can record and replay it.
+    """
     views_MBCHW = perturbed_views(state.model, step, experiment, forward)
-    for group in state.optimiser.param_groups:
-        group["lr"] = learning_rate(experiment, state.step, total_steps)
     state.optimiser.zero_grad(set_to_none=True)
-    logits_MBK = forward(views_MBCHW, step.views.keep)
-    loss = _loss(logits_MBK, step.labels_B)
+    if step.views.companions_2MBCHW is None:
+        logits_MBK = forward(views_MBCHW, step.views.keep)
+        loss = _loss(logits_MBK, step.labels_B)
+    else:
+        logits_MBK, loss = _consistency(views_MBCHW, step, experiment, forward)
     loss.backward()
     state.optimiser.step()
     wrong_MB = logits_MBK.detach().argmax(dim=-1) != step.labels_B
     state.sums += torch.stack([loss.detach() * wrong_MB.numel(), wrong_MB.sum(), torch.ones_like(wrong_MB).sum()])
-    state.step += 1
 
 
 def perturbed_views(model: Ensemble, step: Step, experiment: Experiment, forward: Forward) -> Tensor:
@@ -150,6 +166,21 @@ def perturbed_views(model: Ensemble, step: Step, experiment: Experiment, forward
             views.amount_MB,
             experiment.policy.adversarial,
         )
+
+
+def _consistency(views_MBCHW: Tensor, step: Step, experiment: Experiment, forward: Forward) -> tuple[Tensor, Tensor]:
+    """The clean views' logits, and AugMix's loss: their cross-entropy and the weighted divergence of the three views.
+
+    One forward pass of all three, whose statistics BatchNorm shares; an image's views drop the same branches.
+    """
+    assert step.views.companions_2MBCHW is not None
+    assert experiment.policy.augmix is not None
+    clean_MBCHW, second_MBCHW = step.views.companions_2MBCHW
+    keep = None if step.views.keep_LMB is None else step.views.keep_LMB.repeat(1, 1, 3).flatten(1)
+    logits_MRK = forward(torch.cat([clean_MBCHW, views_MBCHW, second_MBCHW], dim=1), keep)
+    logits_3MBK = torch.stack(logits_MRK.chunk(3, dim=1))
+    divergence = jensen_shannon(logits_3MBK.flatten(1, 2))
+    return logits_3MBK[0], _loss(logits_3MBK[0], step.labels_B) + experiment.policy.augmix.jsd * divergence
 
 
 def _loss(logits_MBK: Tensor, labels_B: Tensor) -> Tensor:

@@ -10,9 +10,15 @@ from counterpoint.config import Experiment
 from counterpoint.policy import MemberPolicy
 
 if TYPE_CHECKING:
+    from counterpoint.bench import Difference, Timing
     from counterpoint.data.fetch import Status
 
-_FIGURES = ("error", "ece_width15", "ece_rms_width15")
+_COMPARED = (
+    ("error %", "error", 100),
+    ("NLL", "nll", 1),
+    ("Brier", "brier", 1),
+    ("debiased ECE %", "ece_width15_debiased", 100),
+)
 
 
 def experiments_table(experiments: Iterable[Experiment]) -> Table:
@@ -34,20 +40,87 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
     return table
 
 
+def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
+    """What `evaluate` prints: the headline figures, whether the members differ, recalibration and comparisons."""
+    parts: list[Table | str] = [results_table(results)]
+    if collapse := results.get("collapse"):
+        parts.append(collapse["verdict"])
+    if recalibrated := results.get("recalibrated"):
+        parts.append(recalibrated_table(recalibrated))
+    return parts + [comparison_table(other) for other in results.get("against", [])]
+
+
 def results_table(results: dict[str, Any]) -> Table:
-    """The ensemble's and its members' figures in percent, clean and under shift (by-corruption)."""
+    """The ensemble's and its members' figures in percent, clean and under shift (by-corruption), with the ECE's noise
+    floor and the excess over it."""
     where, clean, shifted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
     title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images, and on -C"
-    table = _table(("", "error %", "ECE %", "ECE-rms %", "-C error %", "-C ECE %", "-C ECE-rms %"), title=title)
+    table = _figures_table(("", "", "error %", "ECE %", "floor", "excess", "ECE-rms %"), title)
+    rows = [(clean["ensemble"], shifted["ensemble"]), *zip(clean["members"], shifted["members"], strict=True)]
+    names = ["ensemble", *(f"member {i}" for i in range(1, len(rows)))]
+    if len(clean["members"]) == 1:
+        names, rows = ["network"], rows[:1]
+    for name, floor, (figures, aggregates) in zip(names, _clean_floors(clean), rows, strict=False):
+        headline = aggregates["by-corruption"]
+        table.add_row(name, "clean", *_headline(figures, floor))
+        table.add_row("", "-C", *_headline(headline, headline.get("ece_width15_floor")))
+    return table
+
+
+def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
+    """The ensemble's NLL and ECE with each kind of temperature."""
+    title = f"with temperatures; clean: {recalibrated['clean_how']}; -C: {recalibrated['corrupted_how']}"
+    table = _figures_table(("", "temperature", "NLL", "ECE %", "-C NLL", "-C ECE %"), title)
+    for kind, way in recalibrated["ways"].items():
+        temperatures = way["temperature"] if isinstance(way["temperature"], list) else [way["temperature"]]
+        figures = (way["clean"]["ensemble"], way["corrupted"]["ensemble"]["by-corruption"])
+        cells = [cell for f in figures for cell in (f"{f['nll']:.4f}", _percent(f["ece_width15"]))]
+        table.add_row(kind, " ".join(f"{value:.3f}" for value in temperatures), *cells)
+    return table
+
+
+def comparison_table(other: dict[str, Any]) -> Table:
+    """The differences from another run, with their intervals."""
+    clean, shifted = other["clean"], other["corrupted"] and other["corrupted"]["mean"]
+    title = f"less {other['experiment']}, seed {other['seed']} ({other['run']}), with 95 % intervals over images"
+    headings = (
+        f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", shifted))
+    )
+    table = _figures_table(("", *headings), title)
+    for label, key, scale in _COMPARED:
+        table.add_row(
+            label, *(_interval(part[key], scale) if part and key in part else "–" for part in (clean, shifted))
+        )
+    return table
+
+
+def _clean_floors(clean: dict[str, Any]) -> list[float | None]:
+    """The floors of the ECE of the ensemble and its members; none in a results file from before they were computed."""
+    if "honest" not in clean:
+        return [None] * (1 + len(clean["members"]))
+    return [own["ece_width15"]["floor"] for own in (clean["honest"]["ensemble"], *clean["honest"]["members"])]
+
+
+def _headline(figures: dict[str, float], floor: float | None) -> tuple[str, ...]:
+    ece = figures["ece_width15"]
+    noise = ("–", "–") if floor is None else (_percent(floor), _percent(ece - floor))
+    return _percent(figures["error"]), _percent(ece), *noise, _percent(figures["ece_rms_width15"])
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f}"
+
+
+def _interval(difference: dict[str, float], scale: int) -> str:
+    digits = 2 if scale == 100 else 4
+    value, low, high = (f"{scale * difference[key]:+.{digits}f}" for key in ("difference", "low", "high"))
+    return f"{value} ({low} to {high})"
+
+
+def _figures_table(headings: Sequence[str], title: str) -> Table:
+    table = _table(headings, title=title)
     for column in table.columns[1:]:
         column.justify = "right"
-    rows = [("ensemble" if len(clean["members"]) > 1 else "network", clean["ensemble"], shifted["ensemble"])]
-    if len(clean["members"]) > 1:
-        both = zip(clean["members"], shifted["members"], strict=True)
-        rows += [(f"member {i}", *figures) for i, figures in enumerate(both, 1)]
-    for name, clean_figures, aggregates in rows:
-        shown = (clean_figures, aggregates["by-corruption"])
-        table.add_row(name, *(f"{100 * figures[key]:.2f}" for figures in shown for key in _FIGURES))
     return table
 
 
@@ -73,3 +146,18 @@ def _augmentation(policy: MemberPolicy) -> str:
 
 def _vector(values: Sequence[float], assignment: str) -> str:
     return " ".join(f"{value:g}" for value in values) + (" shuffled" if assignment == "shuffled" else "")
+
+
+def difference_line(difference: "Difference") -> str:
+    return (
+        f"{difference.name} against fp32: logits {difference.logits:.1e}, "
+        f"gradients {difference.gradients:.1e} (relative)"
+    )
+
+
+def timing_line(timing: "Timing") -> str:
+    share = "" if timing.share_of_floor is None else f"{timing.share_of_floor:6.0%} of the floor"
+    return (
+        f"{timing.name:44}{timing.milliseconds:8.2f} ms{timing.member_images_a_second:10,.0f} member-images/s"
+        f"{share}{timing.peak_gigabytes:7.2f} GB"
+    )

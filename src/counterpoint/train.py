@@ -1,6 +1,7 @@
 """Train an experiment into a run folder, from the start or from its last checkpoint."""
 
 import dataclasses
+import itertools
 import math
 import os
 import time
@@ -9,17 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.environment import describe_environment, now
 from counterpoint.errors import InputError
 from counterpoint.models import build_model
-from counterpoint.nn import Ensemble
 from counterpoint.optim import learning_rate, make_optimiser
+from counterpoint.paths import Learner, PathName, choose_path, make_learner
 from counterpoint.runs import Checkpoint, Run, locked, open_run
-from counterpoint.steps import Forward, Part, TrainState, epoch_steps, split_training_images, steps_an_epoch, update
+from counterpoint.steps import (
+    Part,
+    TrainState,
+    epoch_steps,
+    split_training_images,
+    steps_an_epoch,
+    total_steps,
+    update,
+)
 from counterpoint.tensorboard import open_tensorboard
 
 _WATCH_SECONDS = 1.0  # reading the loss empties the GPU's queue, so a watcher is told no more often than this
@@ -48,8 +56,8 @@ class Options:
     """How to run, as opposed to what: nothing here changes the distribution of the result."""
 
     device: str = "auto"
-    compile: bool | None = None
-    """torch.compile; None means on a GPU only."""
+    path: PathName = "auto"
+    """How a step is computed (see `paths`)."""
     deterministic: bool = False
     """Bit-identical results on a GPU too, also after a resume, for some speed. A CPU always gives them."""
     max_minutes: float | None = None
@@ -92,9 +100,13 @@ def train(
         run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
         part = split_training_images(data, experiment)[0].to(device)
         state = _start(run, part, device, clock)
-        run.append_log(event="started", step=state.step, environment=environment)
+        path = choose_path(options.path, state.model, device)
+        run.append_log(event="started", step=state.step, path=path, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
-        return _train_epochs(run, state, part, options, clock, watcher, lambda: should_stop() or clock.here > limit)
+        learn = make_learner(state, experiment, path)
+        return _train_epochs(
+            run, state, part, learn, options, clock, watcher, lambda: should_stop() or clock.here > limit
+        )
 
 
 def choose_device(name: str) -> torch.device:
@@ -110,21 +122,6 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} GPUs")
     return device
-
-
-def make_forward(model: Ensemble, batch_size: int, device: torch.device, compiled: bool | None = None) -> Forward:
-    """(views, keep) to fp32 logits: in bf16 mixed precision and compiled on a GPU, as it is on a CPU."""
-    on_gpu = device.type == "cuda"
-    fast = torch.compile(model, dynamic=False) if (on_gpu if compiled is None else compiled) else model
-
-    def forward(views_MBCHW: Tensor, keep: Tensor | None) -> Tensor:
-        # The smaller last batch of an epoch runs as it is: a second compile costs more than it saves.
-        module = fast if views_MBCHW.shape[1] == batch_size else model
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
-            logits_MBK: Tensor = module(views_MBCHW, keep)
-        return logits_MBK.float() if on_gpu else logits_MBK
-
-    return forward
 
 
 def _set_up_backends(device: torch.device, deterministic: bool) -> None:
@@ -153,6 +150,7 @@ def _train_epochs(
     run: Run,
     state: TrainState,
     part: Part,
+    learn: Learner,
     options: Options,
     clock: _Clock,
     watcher: Watcher | None,
@@ -160,8 +158,7 @@ def _train_epochs(
 ) -> bool:
     experiment, device = run.experiment, part.numbers_N.device
     an_epoch = steps_an_epoch(experiment, len(part))
-    total = an_epoch * experiment.epochs
-    forward = make_forward(state.model, experiment.batch_size, device, options.compile)
+    total = total_steps(experiment, len(part))
     board = open_tensorboard(run.folder, state.step, options.tensorboard)
     watch = _throttled(watcher, state, total, an_epoch, experiment, clock)
     saved = clock.here
@@ -169,7 +166,7 @@ def _train_epochs(
         epoch, first = divmod(state.step, an_epoch)
         if first == 0:
             state.sums.zero_()
-        for step in epoch_steps(
+        steps = epoch_steps(
             part,
             experiment,
             seed=run.seed,
@@ -177,10 +174,11 @@ def _train_epochs(
             first=first,
             at_once=_STEPS_AT_ONCE[device.type],
             num_blocks=state.model.num_blocks,
-        ):
-            update(state, step, experiment, total, forward)
+        )
+        for step in itertools.islice(steps, total - state.step):
+            update(state, step, experiment, total, learn)
             watch()
-            if state.step % an_epoch and should_stop():
+            if state.step % an_epoch and state.step < total and should_stop():
                 _require_finite(state, experiment, epoch)
                 _save(run, state, clock)
                 return False

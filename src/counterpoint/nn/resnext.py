@@ -12,7 +12,9 @@ _BLOCKS_A_STAGE = 3
 _EXPANSION = 4
 
 
-class _Bottleneck(nn.Module):
+class Bottleneck(nn.Module):
+    """1×1, grouped 3×3, 1×1, each with BatchNorm, and the shortcut."""
+
     def __init__(self, in_channels: int, inner: int, out_channels: int, stride: int, groups: int) -> None:
         super().__init__()
         self.reduce = conv_norm(in_channels, inner, 1)
@@ -36,7 +38,7 @@ class ResNeXt29(ResidualNetwork):
             inner = planes * base_width // 64 * cardinality
             for i in range(_BLOCKS_A_STAGE):
                 out = planes * _EXPANSION
-                blocks.append(_Bottleneck(channels, inner, out, first_stride if i == 0 else 1, cardinality))
+                blocks.append(Bottleneck(channels, inner, out, first_stride if i == 0 else 1, cardinality))
                 channels = out
         super().__init__(conv_norm(in_channels, 64, 3), blocks, channels, num_classes)
 

@@ -1,0 +1,215 @@
+"""How fast a training step is, path by path, in one run: numbers that can be compared because they share a machine,
+its state, and the inputs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import ImageSet
+from counterpoint.errors import InputError
+from counterpoint.models import build_model
+from counterpoint.nn import Ensemble
+from counterpoint.optim import make_optimiser
+from counterpoint.paths import Learner, make_forward, make_learner
+from counterpoint.steps import Forward, Part, Step, TrainState, epoch_steps, learn_from, update
+
+_INPUT_SETS = 8
+_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One way to compute a step."""
+
+    name: str
+    milliseconds: float
+    member_images_a_second: float
+    share_of_floor: float | None
+    """The floor's time over this one; None where the floor is not of this network."""
+    peak_gigabytes: float
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one path's logits and gradients are from fp32's: ‖difference‖ / ‖fp32‖, all gradients as one vector."""
+
+    name: str
+    logits: float
+    gradients: float
+
+
+def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:
+    """Time the ways to compute a step of `experiment` on this machine's GPU, slowest first; `slow` includes eager."""
+    _require_gpu()
+    floor = floor_milliseconds(experiment)
+    rows = experiment.members * experiment.batch_size
+    plain = replace(experiment, num_members=None, batch_size=rows, policy=replace(experiment.policy, augmix=None))
+    variants: list[tuple[str, Experiment, Callable[[TrainState, Experiment], Learner]]] = [
+        ("torch.compile", experiment, _compiled_without_graph),
+        ("torch.compile, CUDA graph", experiment, partial(make_learner, path="compiled")),
+        ("fast", experiment, partial(make_learner, path="fast")),
+    ]
+    if experiment.members > 1 and experiment.policy.adversarial is None:
+        variants.insert(0, (f"no members, {rows} images, torch.compile", plain, _compiled_without_graph))
+    if slow:
+        variants[:0] = [
+            ("fp32 eager", experiment, _fp32_eager),
+            ("bf16 eager", experiment, partial(make_learner, path="eager")),
+        ]
+    for name, of, learner in variants:
+        milliseconds, gigabytes = _time(of, learner, repeats)
+        yield Timing(name, milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
+
+
+def differences(experiment: Experiment) -> Iterator[Difference]:
+    """How far bf16 eager and the fast path are from fp32, from the same weights and views."""
+    _require_gpu()
+    state, steps = _start(experiment)
+    paths: dict[str, Forward] = {
+        "fp32 eager": lambda views, keep: state.model(views, keep),
+        "bf16 eager": make_forward(state.model, experiment.batch_size, "eager", torch.device("cuda")),
+        "fast": make_forward(state.model, experiment.batch_size, "fast", torch.device("cuda")),
+    }
+    found = {name: _logits_and_gradients(state.model, steps[0], forward) for name, forward in paths.items()}
+    exact = found.pop("fp32 eager")
+    for name, (logits, gradients) in found.items():
+        yield Difference(name, _relative(logits, exact[0]), _relative(gradients, exact[1]))
+
+
+def floor_milliseconds(experiment: Experiment) -> float:
+    """What a step must take with convolutions as kernels of their own, at this GPU's measured rates.
+
+    Each convolution's three products take the larger of their bytes over the bandwidth and their operations over the
+    matrix rate; its output is passed over seven times more by BatchNorm's training (statistics 1, normalise 2, backward
+    2 + 3). The adversarial gradient is a forward pass and the input half of a backward pass more.
+    """
+    bandwidth, operations = copy_bandwidth(), matrix_rate()
+    convolutions = norm_passes = 0.0
+    for conv, read, written in _convolutions(experiment):
+        product = 2 * written * conv.in_channels // conv.groups * conv.kernel_size[0] * conv.kernel_size[1]
+        convolutions += max(product / operations, 2 * (read + written) / bandwidth)
+        norm_passes += 2 * written / bandwidth
+    times = 3 * convolutions + 7 * norm_passes
+    if experiment.policy.adversarial:
+        times += 2 * convolutions + 7 * norm_passes
+    return 1000 * times
+
+
+def copy_bandwidth() -> float:
+    """Bytes a second of a large copy on the device, read and written."""
+    source = torch.empty(2**30, dtype=torch.uint8, device="cuda").random_()
+    target = torch.empty_like(source)
+    return 2 * source.numel() / (_median_milliseconds(lambda: target.copy_(source), 20) / 1000)
+
+
+def matrix_rate() -> float:
+    """Operations a second of a large bf16 matrix product of random numbers."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return 2 * 8192**3 / (_median_milliseconds(lambda: a @ b, 20) / 1000)
+
+
+def _require_gpu() -> None:
+    if not torch.cuda.is_available():
+        raise InputError("bench step compares the ways to compute a step on an NVIDIA GPU, and torch sees none here")
+
+
+def _start(experiment: Experiment) -> tuple[TrainState, list[Step]]:
+    device = torch.device("cuda")
+    torch.backends.cudnn.benchmark = True
+    model = build_model(experiment, _CLASSES, 3, seed=0)
+    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
+    images = _random_images(_INPUT_SETS * experiment.batch_size).to(device)
+    steps = epoch_steps(images, experiment, seed=0, epoch=0, at_once=_INPUT_SETS, num_blocks=model.num_blocks)
+    return state, list(steps)
+
+
+def _random_images(count: int) -> Part:
+    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    return Part(ImageSet(pixels, torch.arange(count) % _CLASSES, tuple("abcdefghij")), torch.arange(count))
+
+
+def _time(
+    experiment: Experiment, learner: Callable[[TrainState, Experiment], Learner], repeats: int
+) -> tuple[float, float]:
+    """Median milliseconds of a step, and the most memory it used."""
+    torch._dynamo.reset()
+    torch.cuda.empty_cache()
+    state, steps = _start(experiment)
+    learn = learner(state, experiment)
+    turns = iter(steps * (repeats + 10))
+    torch.cuda.reset_peak_memory_stats()
+
+    def step() -> None:
+        update(state, next(turns), experiment, 10_000, learn)
+
+    for _ in range(2 * _INPUT_SETS):
+        step()
+    return _median_milliseconds(step, repeats), torch.cuda.max_memory_allocated() / 1e9
+
+
+def _median_milliseconds(work: Callable[[], object], repeats: int) -> float:
+    work()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]
+    events[0].record()
+    for event in events[1:]:
+        work()
+        event.record()
+    torch.cuda.synchronize()
+    return median(before.elapsed_time(after) for before, after in pairwise(events))
+
+
+def _fp32_eager(state: TrainState, experiment: Experiment) -> Learner:
+    return lambda step: learn_from(state, step, experiment, state.model)
+
+
+def _compiled_without_graph(state: TrainState, experiment: Experiment) -> Learner:
+    forward = make_forward(state.model, experiment.batch_size, "compiled", torch.device("cuda"))
+    return lambda step: learn_from(state, step, experiment, forward)
+
+
+def _logits_and_gradients(model: Ensemble, step: Step, forward: Forward) -> tuple[Tensor, Tensor]:
+    model.zero_grad(set_to_none=True)
+    logits_MBK = forward(step.views.views_MBCHW, step.views.keep)
+    cross_entropy(logits_MBK.flatten(0, 1), step.labels_B.repeat(len(logits_MBK))).backward()
+    gradients = [parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None]
+    return logits_MBK.detach(), torch.cat(gradients)
+
+
+def _relative(found: Tensor, exact: Tensor) -> float:
+    return float((found.double() - exact.double()).norm() / exact.double().norm())
+
+
+def _convolutions(experiment: Experiment) -> list[tuple[nn.Conv2d, int, int]]:
+    """The network's convolutions with the values that each reads and writes in a step."""
+    model = build_model(experiment, _CLASSES, 3, seed=0).eval()
+    rows = experiment.members * experiment.batch_size
+    found: list[tuple[nn.Conv2d, int, int]] = []
+    with _watched(model, lambda conv, read, written: found.append((conv, rows * read, rows * written))):
+        model(torch.zeros(experiment.members, 1, 3, 32, 32))
+    return found
+
+
+@contextmanager
+def _watched(model: nn.Module, tell: Callable[[nn.Conv2d, int, int], None]) -> Iterator[None]:
+    """Calls `tell` with each convolution and the values an image that it reads and writes."""
+
+    def hook(conv: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        strided = conv.stride[0] * conv.stride[1] if conv.kernel_size == (1, 1) else 1
+        tell(conv, inputs[0][0].numel() // strided, output[0].numel())
+
+    handles = [m.register_forward_hook(hook) for m in model.modules() if isinstance(m, nn.Conv2d)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,482 @@
+"""Triton kernels of the fast path: one pass over the activations each, and small ones between the passes.
+
+Activations are channels-last, seen as (R, C) with R = M·B·H·W rows; the rows of a member lie together. A pass is cut
+into programs of one member, one chunk of its rows and some channels. Sums are written once a program and added up by
+the next small kernel: without atomics, so that the same input gives the same bits.
+
+A layer is y → z = a·y + b → relu(z)·s, where a and b (M, C) hold BatchNorm and the factor r of the convolution that
+made y, and s (M, C) is the factor of the convolution that reads the result.
+"""
+
+import triton
+import triton.language as tl
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+
+
+@triton.jit
+def _program(chunks, channels, STEPS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
+    """The member, its first row and the channels that this program works on."""
+    member = tl.program_id(0) // chunks
+    first = (tl.program_id(0) % chunks) * STEPS * BLOCK_R
+    c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    return member, first, c, c < channels
+
+
+@triton.jit
+def _tile(member, first, step, rows, c, inside, channels, BLOCK_R: tl.constexpr):
+    """Offsets of a tile's values, which of them exist, and the same for its rows in the whole batch."""
+    r = first + step * BLOCK_R + tl.arange(0, BLOCK_R)
+    row = member.to(tl.int64) * rows + r
+    return row[:, None] * channels + c[None, :], (r < rows)[:, None] & inside[None, :], row, r < rows
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def sums_kernel(
+    y,
+    sums,
+    rows,
+    chunks,
+    channels,
+    STEPS: tl.constexpr,
+    STAGES: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+    BLOCK_C: tl.constexpr,
+):
+    """Each program's sum of y and of y² a channel, to sums (2, M·chunks, C)."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    total = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    squares = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    for step in tl.range(0, STEPS, num_stages=STAGES):
+        at, mask, _, _ = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        value = tl.load(y + at, mask, other=0.0).to(tl.float32)
+        total += value
+        squares += value * value
+    place = tl.program_id(0) * channels + c
+    tl.store(sums + place, tl.sum(total, 0), inside)
+    tl.store(sums + tl.num_programs(0) * channels + place, tl.sum(squares, 0), inside)
+
+
+@triton.jit
+def _sum_of_chunks(sums, which, member, members, chunks, c, inside, channels, BLOCK_P: tl.constexpr):
+    """The sum over a member's chunks of sums[which], (C,)."""
+    p = tl.arange(0, BLOCK_P)
+    row = (which * members + member) * chunks + p
+    mask = (p < chunks)[:, None] & inside[None, :]
+    return tl.sum(tl.load(sums + row[:, None] * channels + c[None, :], mask, other=0.0), 0)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def coefficients_kernel(
+    sums, r, weight, bias, running_mean, running_var, seen,
+    a, b, mean, inverse, member_sums,
+    rows, chunks, channels, eps, momentum,
+    MEMBERS: tl.constexpr, SHARED: tl.constexpr, HAS_R: tl.constexpr, TRACK: tl.constexpr,
+    BLOCK_P: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """BatchNorm from the programs' sums: a = γ·r/σ and b = β − γ·μ/σ (M, C), and the running statistics.
+
+    Shared statistics are of all members' rows. mean and inverse (1/σ) are (M, C) too, equal rows if shared;
+    member_sums (2, M, C) keeps Σy and Σy² for the gradient of r.
+    """
+    c = tl.program_id(0) * BLOCK_C + tl.arange(0, BLOCK_C)
+    inside = c < channels
+    all_sum = tl.zeros((BLOCK_C,), tl.float32)
+    all_squares = tl.zeros((BLOCK_C,), tl.float32)
+    # Where neither statistics nor r tell the members apart, their sums are taken together.
+    groups: tl.constexpr = 1 if SHARED and not HAS_R else MEMBERS
+    for member in tl.static_range(groups):
+        total = _sum_of_chunks(sums, 0, member, groups, chunks * (MEMBERS // groups), c, inside, channels, BLOCK_P)
+        squares = _sum_of_chunks(sums, 1, member, groups, chunks * (MEMBERS // groups), c, inside, channels, BLOCK_P)
+        if HAS_R:
+            tl.store(member_sums + member * channels + c, total, inside)
+            tl.store(member_sums + (MEMBERS + member) * channels + c, squares, inside)
+            factor = tl.load(r + member * channels + c, inside, other=0.0)
+            total *= factor
+            squares *= factor * factor
+        all_sum += total
+        all_squares += squares
+        if not SHARED:
+            _normalise_member(
+                total, squares, rows, member, r, weight + member * channels, bias + member * channels,
+                running_mean + member * channels, running_var + member * channels, a, b, mean, inverse,
+                c, inside, channels, eps, momentum, HAS_R, TRACK, True,
+            )  # fmt: skip
+    if SHARED:
+        for member in tl.static_range(MEMBERS):
+            _normalise_member(
+                all_sum, all_squares, rows * MEMBERS, member, r, weight, bias, running_mean, running_var,
+                a, b, mean, inverse, c, inside, channels, eps, momentum, HAS_R, TRACK, member == 0,
+            )  # fmt: skip
+    if TRACK and tl.program_id(0) == 0:
+        tl.store(seen, tl.load(seen) + 1)
+
+
+@triton.jit
+def _normalise_member(
+    total, squares, count, member, r, weight, bias, running_mean, running_var, a, b, mean, inverse,
+    c, inside, channels, eps, momentum, HAS_R: tl.constexpr, TRACK: tl.constexpr, OWN: tl.constexpr,
+):  # fmt: skip
+    mu = total / count
+    variance = tl.maximum(squares / count - mu * mu, 0.0)
+    scale = 1 / tl.sqrt(variance + eps)
+    gamma = tl.load(weight + c, inside, other=0.0)
+    slope = gamma * scale
+    if HAS_R:
+        tl.store(a + member * channels + c, slope * tl.load(r + member * channels + c, inside, other=0.0), inside)
+    else:
+        tl.store(a + member * channels + c, slope, inside)
+    tl.store(b + member * channels + c, tl.load(bias + c, inside, other=0.0) - slope * mu, inside)
+    tl.store(mean + member * channels + c, mu, inside)
+    tl.store(inverse + member * channels + c, scale, inside)
+    if TRACK and OWN:
+        unbiased = variance * (count / (count - 1))
+        old_mean, old_var = tl.load(running_mean + c, inside), tl.load(running_var + c, inside)
+        tl.store(running_mean + c, old_mean + momentum * (mu - old_mean), inside)
+        tl.store(running_var + c, old_var + momentum * (unbiased - old_var), inside)
+
+
+@triton.jit
+def _member_vector(values, member, c, inside, channels):
+    return tl.load(values + member * channels + c, inside, other=0.0)[None, :]
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def apply_kernel(
+    y, a, b, s, x, rows, chunks, channels,
+    HAS_S: tl.constexpr, STEPS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """x = relu(a·y + b)·s."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
+    for step in range(STEPS):
+        at, mask, _, _ = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        value = tl.maximum(slope * tl.load(y + at, mask, other=0.0).to(tl.float32) + offset, 0.0)
+        if HAS_S:
+            value *= _member_vector(s, member, c, inside, channels)
+        tl.store(x + at, value.to(x.dtype.element_ty), mask)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def gradient_sums_kernel(
+    g, y, a, b, s, sums, rows, chunks, channels,
+    HAS_S: tl.constexpr, STEPS: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """With dz = g·s where z > 0: each program's Σ dz, Σ dz·y and, for the gradient of s, Σ g·relu(z)."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
+    of_z = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    of_zy = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    of_s = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    for step in tl.range(0, STEPS, num_stages=STAGES):
+        at, mask, _, _ = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        value = tl.load(y + at, mask, other=0.0).to(tl.float32)
+        gradient = tl.load(g + at, mask, other=0.0).to(tl.float32)
+        z = slope * value + offset
+        gradient = tl.where(z > 0, gradient, 0.0)
+        of_z += gradient
+        of_zy += gradient * value
+        if HAS_S:
+            of_s += gradient * z
+    place = tl.program_id(0) * channels + c
+    size = tl.num_programs(0) * channels
+    if HAS_S:
+        # s is the same for all rows of a member, so it can wait until after the sum.
+        factor = tl.load(s + member * channels + c, inside, other=0.0)
+        tl.store(sums + place, tl.sum(of_z, 0) * factor, inside)
+        tl.store(sums + size + place, tl.sum(of_zy, 0) * factor, inside)
+        tl.store(sums + 2 * size + place, tl.sum(of_s, 0), inside)
+    else:
+        tl.store(sums + place, tl.sum(of_z, 0), inside)
+        tl.store(sums + size + place, tl.sum(of_zy, 0), inside)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def gradient_coefficients_kernel(
+    sums, r, weight, a, mean, inverse, member_sums,
+    q, t, grad_r, grad_weight, grad_bias, grad_s,
+    rows, chunks, channels,
+    MEMBERS: tl.constexpr, SHARED: tl.constexpr, HAS_R: tl.constexpr, HAS_S: tl.constexpr,
+    BLOCK_P: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """BatchNorm's backward pass from the programs' sums: dy = a·dz + q·y + t, and the gradients of r, γ, β and s."""
+    c = tl.program_id(0) * BLOCK_C + tl.arange(0, BLOCK_C)
+    inside = c < channels
+    grad_gamma = tl.zeros((BLOCK_C,), tl.float32)
+    grad_beta = tl.zeros((BLOCK_C,), tl.float32)
+    groups: tl.constexpr = 1 if SHARED and not HAS_R else MEMBERS
+    if SHARED:
+        for member in tl.static_range(groups):
+            gamma_part, beta_part = _gamma_and_beta(
+                sums,
+                r,
+                mean,
+                inverse,
+                member,
+                groups,
+                chunks * (MEMBERS // groups),
+                c,
+                inside,
+                channels,
+                HAS_R,
+                BLOCK_P,
+            )
+            grad_gamma += gamma_part
+            grad_beta += beta_part
+        tl.store(grad_weight + c, grad_gamma, inside)
+        tl.store(grad_bias + c, grad_beta, inside)
+    for member in tl.static_range(MEMBERS):
+        if not SHARED:
+            grad_gamma, grad_beta = _gamma_and_beta(
+                sums, r, mean, inverse, member, MEMBERS, chunks, c, inside, channels, HAS_R, BLOCK_P
+            )
+            tl.store(grad_weight + member * channels + c, grad_gamma, inside)
+            tl.store(grad_bias + member * channels + c, grad_beta, inside)
+        count = rows * MEMBERS if SHARED else rows
+        own = member * channels + c
+        mu, scale = tl.load(mean + own, inside, other=0.0), tl.load(inverse + own, inside, other=0.0)
+        slope = tl.load(a + own, inside, other=0.0)
+        mean_dz, mean_dz_normalised = grad_beta / count, grad_gamma / count
+        along = scale * mean_dz_normalised
+        if HAS_R:
+            factor = tl.load(r + own, inside, other=0.0)
+            tl.store(q + own, -slope * factor * along, inside)
+            gamma = tl.load(weight + c if SHARED else weight + own, inside, other=0.0)
+            of_zy = _sum_of_chunks(sums, 1, member, MEMBERS, chunks, c, inside, channels, BLOCK_P)
+            total = tl.load(member_sums + own, inside, other=0.0)
+            squares = tl.load(member_sums + MEMBERS * channels + own, inside, other=0.0)
+            inner = of_zy - mean_dz * total - along * (factor * squares - mu * total)
+            tl.store(grad_r + own, gamma * scale * inner, inside)
+        else:
+            tl.store(q + own, -slope * along, inside)
+        tl.store(t + own, slope * (mu * along - mean_dz), inside)
+        if HAS_S:
+            of_s = _sum_of_chunks(sums, 2, member, MEMBERS, chunks, c, inside, channels, BLOCK_P)
+            tl.store(grad_s + own, of_s, inside)
+
+
+@triton.jit
+def _gamma_and_beta(
+    sums, r, mean, inverse, member, members, chunks, c, inside, channels, HAS_R: tl.constexpr, BLOCK_P: tl.constexpr
+):
+    """A member's share of the gradients of γ and β."""
+    of_z = _sum_of_chunks(sums, 0, member, members, chunks, c, inside, channels, BLOCK_P)
+    of_zy = _sum_of_chunks(sums, 1, member, members, chunks, c, inside, channels, BLOCK_P)
+    own = member * channels + c
+    if HAS_R:
+        of_zy *= tl.load(r + own, inside, other=0.0)
+    mu, scale = tl.load(mean + own, inside, other=0.0), tl.load(inverse + own, inside, other=0.0)
+    return scale * (of_zy - mu * of_z), of_z
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def gradient_apply_kernel(
+    g, y, a, b, s, q, t, dy, rows, chunks, channels,
+    HAS_S: tl.constexpr, STEPS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """dy = a·dz + q·y + t with dz = g·s where z > 0."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
+    of_y, constant = _member_vector(q, member, c, inside, channels), _member_vector(t, member, c, inside, channels)
+    of_dz = slope
+    if HAS_S:
+        of_dz = slope * _member_vector(s, member, c, inside, channels)
+    for step in range(STEPS):
+        at, mask, _, _ = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        value = tl.load(y + at, mask, other=0.0).to(tl.float32)
+        gradient = tl.load(g + at, mask, other=0.0).to(tl.float32)
+        result = tl.where(slope * value + offset > 0, of_dz * gradient, 0.0) + of_y * value + constant
+        tl.store(dy + at, result.to(dy.dtype.element_ty), mask)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks", "pixels"])
+def residual_kernel(
+    y, a, b, other, other_a, other_b, keep, out, rows, pixels, chunks, channels,
+    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr, STEPS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """out = relu(keep·(a·y + b) + shortcut), where the shortcut is `other`, or other_a·other + other_b if NORMED."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
+    for step in range(STEPS):
+        at, mask, row, exists = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        branch = slope * tl.load(y + at, mask, other=0.0).to(tl.float32) + offset
+        if HAS_KEEP:
+            branch *= tl.load(keep + row // pixels, exists, other=0.0)[:, None]
+        shortcut = tl.load(other + at, mask, other=0.0).to(tl.float32)
+        if NORMED:
+            shortcut = shortcut * _member_vector(other_a, member, c, inside, channels)
+            shortcut += _member_vector(other_b, member, c, inside, channels)
+        tl.store(out + at, tl.maximum(branch + shortcut, 0.0).to(out.dtype.element_ty), mask)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks", "pixels"])
+def residual_gradient_sums_kernel(
+    g, out, y, other, keep, dz, sums, other_sums, rows, pixels, chunks, channels,
+    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr,
+    STEPS: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """dz = g where out > 0; each program's Σ keep·dz and Σ keep·dz·y and, if NORMED, Σ dz and Σ dz·other."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    of_z = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    of_zy = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    of_other = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    of_other_y = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
+    for step in tl.range(0, STEPS, num_stages=STAGES):
+        at, mask, row, exists = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        gradient = tl.load(g + at, mask, other=0.0)
+        gradient = tl.where(tl.load(out + at, mask, other=0.0) > 0, gradient, 0.0)
+        tl.store(dz + at, gradient, mask)
+        gradient = gradient.to(tl.float32)
+        branch = gradient
+        if HAS_KEEP:
+            branch = gradient * tl.load(keep + row // pixels, exists, other=0.0)[:, None]
+        of_z += branch
+        of_zy += branch * tl.load(y + at, mask, other=0.0).to(tl.float32)
+        if NORMED:
+            of_other += gradient
+            of_other_y += gradient * tl.load(other + at, mask, other=0.0).to(tl.float32)
+    place = tl.program_id(0) * channels + c
+    size = tl.num_programs(0) * channels
+    tl.store(sums + place, tl.sum(of_z, 0), inside)
+    tl.store(sums + size + place, tl.sum(of_zy, 0), inside)
+    if NORMED:
+        tl.store(other_sums + place, tl.sum(of_other, 0), inside)
+        tl.store(other_sums + size + place, tl.sum(of_other_y, 0), inside)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks", "pixels"])
+def residual_gradient_kernel(
+    dz, y, a, q, t, other, other_a, other_q, other_t, keep, dy, d_other, rows, pixels, chunks, channels,
+    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr, STEPS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """dy = a·keep·dz + q·y + t, and the same for a shortcut with BatchNorm (which nothing drops)."""
+    member, first, c, inside = _program(chunks, channels, STEPS, BLOCK_R, BLOCK_C)
+    slope, of_y = _member_vector(a, member, c, inside, channels), _member_vector(q, member, c, inside, channels)
+    constant = _member_vector(t, member, c, inside, channels)
+    for step in range(STEPS):
+        at, mask, row, exists = _tile(member, first, step, rows, c, inside, channels, BLOCK_R)
+        gradient = tl.load(dz + at, mask, other=0.0).to(tl.float32)
+        branch = slope * gradient
+        if HAS_KEEP:
+            branch *= tl.load(keep + row // pixels, exists, other=0.0)[:, None]
+        result = branch + of_y * tl.load(y + at, mask, other=0.0).to(tl.float32) + constant
+        tl.store(dy + at, result.to(dy.dtype.element_ty), mask)
+        if NORMED:
+            value = tl.load(other + at, mask, other=0.0).to(tl.float32)
+            result = _member_vector(other_a, member, c, inside, channels) * gradient
+            result += _member_vector(other_q, member, c, inside, channels) * value
+            result += _member_vector(other_t, member, c, inside, channels)
+            tl.store(d_other + at, result.to(d_other.dtype.element_ty), mask)
+
+
+@triton.jit(do_not_specialize=["rows", "chunks"])
+def product_kernel(
+    x, weight, y, sums, rows, chunks, INS: tl.constexpr, OUTS: tl.constexpr,
+    STEPS: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_O: tl.constexpr,
+):  # fmt: skip
+    """y = x times its member's transposed weight (M, O, I), and each program's sum of y and of y² a channel.
+
+    A program keeps the weights of BLOCK_O outputs and passes over the rows of its chunk once.
+    """
+    member = tl.program_id(1) // chunks
+    o, i = tl.program_id(0) * BLOCK_O + tl.arange(0, BLOCK_O), tl.arange(0, INS)
+    weight_IO = tl.trans(tl.load(weight + (member * OUTS + o)[:, None] * INS + i[None, :]))
+    total = tl.zeros((BLOCK_R, BLOCK_O), tl.float32)
+    squares = tl.zeros((BLOCK_R, BLOCK_O), tl.float32)
+    for step in tl.range(0, STEPS, num_stages=STAGES):
+        r = (tl.program_id(1) % chunks * STEPS + step) * BLOCK_R + tl.arange(0, BLOCK_R)
+        row, exists = (member.to(tl.int64) * rows + r)[:, None], (r < rows)[:, None]
+        product = tl.dot(tl.load(x + row * INS + i[None, :], exists, other=0.0), weight_IO, input_precision="ieee")
+        rounded = product.to(y.dtype.element_ty)
+        tl.store(y + row * OUTS + o[None, :], rounded, exists)
+        value = rounded.to(tl.float32)
+        total += value
+        squares += value * value
+    place = tl.program_id(1) * OUTS + o
+    tl.store(sums + place, tl.sum(total, 0))
+    tl.store(sums + tl.num_programs(1) * OUTS + place, tl.sum(squares, 0))
+
+
+@triton.jit
+def fold_kernel(weight, r, s, folded, outs, ins, BLOCK_O: tl.constexpr, BLOCK_I: tl.constexpr):
+    """folded[m] = W ∘ r_m s_mᵀ for a 1×1 convolution."""
+    member = tl.program_id(2)
+    o = tl.program_id(0) * BLOCK_O + tl.arange(0, BLOCK_O)
+    i = tl.program_id(1) * BLOCK_I + tl.arange(0, BLOCK_I)
+    mask = (o < outs)[:, None] & (i < ins)[None, :]
+    at = o[:, None] * ins + i[None, :]
+    rows = tl.load(r + member * outs + o, o < outs, other=0.0)[:, None]
+    columns = tl.load(s + member * ins + i, i < ins, other=0.0)[None, :]
+    value = tl.load(weight + at, mask, other=0.0) * rows * columns
+    tl.store(folded + member.to(tl.int64) * outs * ins + at, value.to(folded.dtype.element_ty), mask)
+
+
+@triton.jit
+def unfold_kernel(
+    partial, weight, r, s, grad_weight, grad_r, grad_s, outs, ins,
+    MEMBERS: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_O: tl.constexpr, BLOCK_I: tl.constexpr,
+):  # fmt: skip
+    """The gradients of W, r and s from those of the folded weights, which come in parts.
+
+    partial is (M, CHUNKS, O, I). The caller sums grad_r (programs, M, O) and grad_s (programs, M, I) over programs.
+    """
+    o = tl.program_id(0) * BLOCK_O + tl.arange(0, BLOCK_O)
+    i = tl.program_id(1) * BLOCK_I + tl.arange(0, BLOCK_I)
+    mask = (o < outs)[:, None] & (i < ins)[None, :]
+    at = o[:, None] * ins + i[None, :]
+    shared = tl.load(weight + at, mask, other=0.0)
+    of_weight = tl.zeros((BLOCK_O, BLOCK_I), tl.float32)
+    for member in tl.static_range(MEMBERS):
+        gradient = tl.zeros((BLOCK_O, BLOCK_I), tl.float32)
+        for chunk in range(CHUNKS):
+            part = (member * CHUNKS + chunk) * outs * ins
+            gradient += tl.load(partial + part + at, mask, other=0.0).to(tl.float32)
+        rows = tl.load(r + member * outs + o, o < outs, other=0.0)[:, None]
+        columns = tl.load(s + member * ins + i, i < ins, other=0.0)[None, :]
+        of_weight += gradient * rows * columns
+        place = tl.program_id(1) * MEMBERS + member
+        tl.store(grad_r + place * outs + o, tl.sum(gradient * shared * columns, 1), o < outs)
+        place = tl.program_id(0) * MEMBERS + member
+        tl.store(grad_s + place * ins + i, tl.sum(gradient * shared * rows, 0), i < ins)
+    tl.store(grad_weight + at, of_weight, mask)
+
+
+@triton.jit
+def grouped_kernel(
+    x, weight, y, x_height, x_width, y_height, y_width, rows,
+    X_GROUP: tl.constexpr, Y_GROUP: tl.constexpr, GROUPS: tl.constexpr,
+    BACKWARD: tl.constexpr, STRIDE: tl.constexpr, TOP: tl.constexpr, LEFT: tl.constexpr,
+    DOWNS: tl.constexpr, RIGHTS: tl.constexpr, BLOCK_R: tl.constexpr,
+):  # fmt: skip
+    """A grouped 3×3 convolution with padding 1 from x to y or, BACKWARD, from its output's gradient x to its input's y.
+
+    A program has some pixels of y and one group; weight is (outputs, 3, 3, inputs of a group). With a stride the
+    input's pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, … and
+    columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps. `rows` counts its pixels, y_height by y_width an
+    image.
+    """
+    group = tl.program_id(1)
+    r = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
+    image, row, column = r // (y_width * y_height), (r // y_width) % y_height, r % y_width
+    k, n = tl.arange(0, X_GROUP), tl.arange(0, Y_GROUP)
+    total = tl.zeros((BLOCK_R, Y_GROUP), tl.float32)
+    for tap in range(DOWNS * RIGHTS):
+        down, right = tap // RIGHTS, tap % RIGHTS
+        if BACKWARD:
+            if STRIDE == 2:
+                down, right = 2 * down + 1 - TOP, 2 * right + 1 - LEFT
+            at_row, at_column = row + (TOP + 1 - down) // STRIDE, column + (LEFT + 1 - right) // STRIDE
+            w_KN = ((group * X_GROUP + k)[:, None] * 9 + 3 * down + right) * Y_GROUP + n[None, :]
+            factor = tl.load(weight + w_KN)
+        else:
+            at_row, at_column = row * STRIDE + down - 1, column * STRIDE + right - 1
+            w_NK = ((group * Y_GROUP + n)[:, None] * 9 + 3 * down + right) * X_GROUP + k[None, :]
+            factor = tl.trans(tl.load(weight + w_NK))
+        seen = (r < rows) & (at_row >= 0) & (at_row < x_height) & (at_column >= 0) & (at_column < x_width)
+        pixel = (image * x_height + at_row) * x_width + at_column
+        at = pixel[:, None] * (GROUPS * X_GROUP) + group * X_GROUP + k[None, :]
+        total = tl.dot(tl.load(x + at, seen[:, None], other=0.0), factor, total, input_precision="ieee")
+    step: tl.constexpr = STRIDE if BACKWARD else 1
+    pixel = (image * (y_height * step) + row * step + TOP) * (y_width * step) + column * step + LEFT
+    at = pixel[:, None] * (GROUPS * Y_GROUP) + group * Y_GROUP + n[None, :]
+    tl.store(y + at, total.to(y.dtype.element_ty), (r < rows)[:, None])
