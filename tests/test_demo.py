@@ -22,7 +22,7 @@ def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("counterpoint.demo.load", small_digits)
     monkeypatch.setattr("counterpoint.evaluate.load", small_digits)
-    tiny = [replace(e, epochs=1, width=2, batch_size=256) for e in QUICKSTART]
+    tiny = [replace(e, epochs=2, width=4, batch_size=64) for e in QUICKSTART]
     monkeypatch.setattr("counterpoint.demo.QUICKSTART", tiny)
     report = run_demo(tmp_path / "demo", device="cpu")
     assert "digits/quickstart" in report.read_text()
@@ -32,5 +32,5 @@ def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     assert ensemble["against"][0]["experiment"] == "digits/single"
     assert ensemble["collapse"]["verdict"]
-    assert single["recalibrated"]["fitted_on"]["images"] == 134, "held out from the twin's training images"
+    assert single["recalibrated"]["fitted_on"]["images"] == 449, "held out from the twin's training images"
     assert single["evaluated_on"]["part"] == "test"

@@ -227,7 +227,7 @@ def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
     data = load_digits()
     on_split = Run(Path(), replace(EXPERIMENT, train_on="split"), {"seed": 0})
     part, images = evaluation_images(on_split, data)
-    assert (part, len(images)) == ("validation", 134)
+    assert (part, len(images)) == ("validation", 449)
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:

@@ -143,10 +143,16 @@ def test_the_loss_is_the_mean_over_all_views() -> None:
     assert state.step == 1
 
 
-def test_a_tenth_is_held_out_on_the_split() -> None:
+@pytest.mark.parametrize(("images", "few"), [(50, 16), (1797, 500), (6000, 600)])
+def test_a_tenth_is_held_out_on_the_split_and_of_few_images_up_to_a_third(images: int, few: int) -> None:
+    data = tiny_data(images=images)
+    trained, held_out = split_training_images(data, replace(PLAIN, train_on="split"))
+    assert (len(trained), len(held_out)) == (images - few, few)
+
+
+def test_the_two_parts_of_the_split_are_everything() -> None:
     data = tiny_data(images=50)
     trained, held_out = split_training_images(data, replace(PLAIN, train_on="split"))
-    assert (len(trained), len(held_out)) == (45, 5)
     assert sorted([*trained.numbers_N.tolist(), *held_out.numbers_N.tolist()]) == list(range(50))
     assert torch.equal(held_out.images.images_NCHW, data.train.images_NCHW[held_out.numbers_N])
     everything, nothing = split_training_images(data, PLAIN)

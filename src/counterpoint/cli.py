@@ -210,8 +210,8 @@ def evaluate(
     precision: Annotated[
         str,
         typer.Option(
-            help="Of the network on a GPU: headline (fp32, convolutions in TF32), bf16 (fastest) or strict (fp32 "
-            "throughout). A CPU always computes in fp32."
+            help="Of the network: headline (fp32, convolutions in TF32 where the GPU has it), bf16 (fastest on a GPU, "
+            "slow on a CPU) or strict (fp32 throughout)."
         ),
     ] = "headline",
     root: DataOption = None,
