@@ -65,8 +65,8 @@ def page(folders: Folders) -> str:
     """docs/reproduction.md: every table at each schedule of which something was run, and where it comes from."""
     parts = [
         "# The paper's tables, and ours",
-        "`counterpoint reproduce all --page docs/reproduction.md` writes this page from the files in results/ and runs "
-        "nothing; `--run` runs what is missing. A result counts for a row only if the hash of its configuration is the "
+        "`counterpoint reproduce all --page docs/reproduction.md` writes this page from the files in results/ and, for "
+        "rows under way, from the folder of runs (`--out`). It runs nothing; `--run` runs what is missing. A result counts for a row only if the hash of its configuration is the "
         "row's. Differences from the paper are in [differences.md](differences.md).",
     ]
     for schedule in SCHEDULES.values():
