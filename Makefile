@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-gpu check format clean
 
 demo: $(INSTALLED)
 	$(BIN)/counterpoint demo
@@ -12,6 +12,12 @@ demo: $(INSTALLED)
 # One thread a worker: torch's own threads would fight over the cores.
 test: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
+# Without the virtual environment: on a machine with a GPU, Python's own torch is the one that was built for it. Its
+# libraries are not the pinned ones, so that their warnings are no errors.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider \
+		tests/nn/fast tests/test_cuda.py tests/augment
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

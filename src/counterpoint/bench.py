@@ -20,6 +20,7 @@ from counterpoint.models import build_model
 from counterpoint.nn import Ensemble
 from counterpoint.optim import make_optimiser
 from counterpoint.paths import Learner, make_forward, make_learner
+from counterpoint.policy import MemberPolicy
 from counterpoint.steps import Forward, Part, Step, TrainState, epoch_steps, learn_from, update
 
 _INPUT_SETS = 8
@@ -33,8 +34,8 @@ class Timing:
     name: str
     milliseconds: float
     member_images_a_second: float
-    share_of_floor: float | None
-    """The floor's time over this one; None where the floor is not of this network."""
+    share_of_floor: float
+    """The floor's time over this one."""
     peak_gigabytes: float
 
 
@@ -52,13 +53,13 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
     _require_gpu()
     floor = floor_milliseconds(experiment)
     rows = experiment.members * experiment.batch_size
-    plain = replace(experiment, num_members=None, batch_size=rows, policy=replace(experiment.policy, augmix=None))
     variants: list[tuple[str, Experiment, Callable[[TrainState, Experiment], Learner]]] = [
         ("torch.compile", experiment, _compiled_without_graph),
         ("torch.compile, CUDA graph", experiment, partial(make_learner, path="compiled")),
         ("fast", experiment, partial(make_learner, path="fast")),
     ]
     if experiment.members > 1 and experiment.policy.adversarial is None:
+        plain = replace(experiment, num_members=None, batch_size=rows, policy=MemberPolicy())
         variants.insert(0, (f"no members, {rows} images, torch.compile", plain, _compiled_without_graph))
     if slow:
         variants[:0] = [

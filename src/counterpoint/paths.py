@@ -46,6 +46,8 @@ def choose_path(name: PathName, model: Ensemble, device: torch.device) -> PathNa
             f"the fast path has ResNeXt-29 on a GPU only, not {type(model.network).__name__} on {device}; "
             "use --path auto, compiled or eager"
         )
+    if name == "fast" and not _has_triton():
+        raise InputError("the fast path needs Triton, which comes with PyTorch's CUDA builds; use --path compiled")
     return name
 
 

@@ -66,8 +66,9 @@ def page(folders: Folders) -> str:
     parts = [
         "# The paper's tables, and ours",
         "`counterpoint reproduce all --page docs/reproduction.md` writes this page from the files in results/ and, for "
-        "rows under way, from the folder of runs (`--out`). It runs nothing; `--run` runs what is missing. A result counts for a row only if the hash of its configuration is the "
-        "row's. Differences from the paper are in [differences.md](differences.md).",
+        "rows under way, from the folder of runs (`--out`). It runs nothing; `--run` runs what is missing. A result "
+        "counts for a row only if the hash of its configuration is the row's. Differences from the paper are in "
+        "[differences.md](differences.md).",
     ]
     for schedule in SCHEDULES.values():
         sections = _sections(schedule, folders)

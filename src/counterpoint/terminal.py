@@ -156,8 +156,7 @@ def difference_line(difference: "Difference") -> str:
 
 
 def timing_line(timing: "Timing") -> str:
-    share = "" if timing.share_of_floor is None else f"{timing.share_of_floor:6.0%} of the floor"
     return (
         f"{timing.name:44}{timing.milliseconds:8.2f} ms{timing.member_images_a_second:10,.0f} member-images/s"
-        f"{share}{timing.peak_gigabytes:7.2f} GB"
+        f"{timing.share_of_floor:6.0%} of the floor{timing.peak_gigabytes:7.2f} GB"
     )

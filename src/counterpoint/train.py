@@ -126,6 +126,7 @@ def choose_device(name: str) -> torch.device:
 
 def _set_up_backends(device: torch.device, deterministic: bool) -> None:
     if device.type == "cuda":
+        torch.cuda.set_device(device)  # whose streams and kernels are meant where nobody says so
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS when deterministic
         torch.use_deterministic_algorithms(deterministic)
         torch.backends.cudnn.benchmark = not deterministic

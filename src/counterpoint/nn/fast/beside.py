@@ -14,7 +14,8 @@ _AT_ONCE = 2  # pieces of work whose inputs are kept in memory
 
 
 def run_beside(work: Callable[[], Result], *inputs: Tensor) -> Result:
-    """What `work` returns, which must be parameters' gradients: they may be read once the backward pass is over.
+    """What `work` returns, which must be gradients of parameters that have none yet, in the parameters' own memory
+    format: autograd then takes them as they are, and nothing reads them before the backward pass is over.
 
     `inputs` are the tensors that it reads. On a CPU it simply runs.
     """

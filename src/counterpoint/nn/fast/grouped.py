@@ -1,5 +1,6 @@
 """Grouped 3×3 convolutions: cuDNN's, and a kernel of our own where cuDNN's input gradient is slow."""
 
+import itertools
 from typing import Any
 
 import torch
@@ -14,38 +15,23 @@ _BLOCK_R = 128
 _STAGES = 3
 
 
-def _launch(
-    x_NHWC: Tensor, weight: Tensor, y_NHWC: Tensor, groups: int, *, backward: bool, stride: int, top: int, left: int
-) -> None:
-    step = stride if backward else 1
-    # Of three taps an input pixel is seen by all, or with stride 2 by the middle one or the two others.
-    downs, rights = (3, 3) if step == 1 else (1 + top, 1 + left)
-    width_of_group = max(x_NHWC.shape[3], y_NHWC.shape[3]) // groups
-    height, width = y_NHWC.shape[1] // step, y_NHWC.shape[2] // step
-    rows = len(y_NHWC) * height * width
-    kernels.grouped_kernel[triton.cdiv(rows, _BLOCK_R), groups](
-        x_NHWC, weight, y_NHWC, x_NHWC.shape[1], x_NHWC.shape[2], height, width, rows,
-        X_GROUP=x_NHWC.shape[3] // groups, Y_GROUP=y_NHWC.shape[3] // groups, GROUPS=groups,
-        BACKWARD=backward, STRIDE=stride, TOP=top, LEFT=left,
-        DOWNS=downs, RIGHTS=rights, BLOCK_R=_BLOCK_R, num_warps=8 if width_of_group > 64 else 4, num_stages=_STAGES,
-    )  # fmt: skip
-
-
-def convolve(x_NHWC: Tensor, weight: Tensor, stride: int, groups: int) -> Tensor:
-    """The convolution by our kernel; the weight is (outputs, inputs of a group, 3, 3) in channels-last order."""
-    height, width = (triton.cdiv(size, stride) for size in x_NHWC.shape[1:3])
-    y_NHWC = x_NHWC.new_empty(len(x_NHWC), height, width, len(weight))
-    _launch(x_NHWC, weight, y_NHWC, groups, backward=False, stride=stride, top=0, left=0)
-    return y_NHWC
-
-
 def input_gradient(g_NHWC: Tensor, weight: Tensor, stride: int, groups: int) -> Tensor:
-    """The gradient of the convolution's input by our kernel, for sizes that the stride divides."""
-    images, height, width, _ = g_NHWC.shape
-    dx_NHWC = g_NHWC.new_empty(images, height * stride, width * stride, weight.shape[1] * groups)
-    for top in range(stride):
-        for left in range(stride):
-            _launch(g_NHWC, weight, dx_NHWC, groups, backward=True, stride=stride, top=top, left=left)
+    """The gradient of the convolution's input by our kernel, for a size that the stride, 1 or 2, divides.
+
+    The weight is (outputs, inputs of a group, 3, 3) in channels-last order.
+    """
+    (images, height, width, outs), ins = g_NHWC.shape, weight.shape[1] * groups
+    dx_NHWC = g_NHWC.new_empty(images, height * stride, width * stride, ins)
+    rows = images * height * width
+    for top, left in itertools.product(range(stride), repeat=2):
+        # Of three taps a pixel is seen by all, or with stride 2 by the middle one or by the two others.
+        downs, rights = (3, 3) if stride == 1 else (1 + top, 1 + left)
+        kernels.grouped_gradient_kernel[triton.cdiv(rows, _BLOCK_R), groups](
+            g_NHWC, weight, dx_NHWC, height, width, height, width, rows,
+            OUTS=outs // groups, INS=ins // groups, GROUPS=groups,
+            STRIDE=stride, TOP=top, LEFT=left, DOWNS=downs, RIGHTS=rights, BLOCK_R=_BLOCK_R,
+            num_warps=8 if max(outs, ins) // groups > 64 else 4, num_stages=_STAGES,
+        )  # fmt: skip
     return dx_NHWC
 
 
@@ -56,10 +42,12 @@ def _is_slow_in_cudnn(weight: Tensor, stride: int, groups: int) -> bool:
 
 
 def _kernel_fits(x_NHWC: Tensor, weight: Tensor, stride: int, groups: int) -> bool:
-    """Whether our kernel can do it: the groups' widths are powers of two that fill a matrix unit."""
+    """Whether our kernel can do it: the groups' widths are powers of two that fill a matrix unit, and 32 bits are
+    enough to count the values."""
     widths = (weight.shape[1], len(weight) // groups)
     divides = stride <= 2 and x_NHWC.shape[1] % stride == 0 and x_NHWC.shape[2] % stride == 0
-    return divides and all(16 <= width <= 128 and width & (width - 1) == 0 for width in widths)
+    fills = all(16 <= width <= 128 and width & (width - 1) == 0 for width in widths)
+    return divides and fills and x_NHWC[..., 0].numel() * groups * max(widths) < 2**31
 
 
 class _Grouped(torch.autograd.Function):
@@ -74,7 +62,7 @@ class _Grouped(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g_NHWC: Tensor) -> tuple[Tensor | None, ...]:
-        x_NHWC, weight = ctx.saved_tensors
+        (x_NHWC, weight), g_NHWC = ctx.saved_tensors, g_NHWC.contiguous()
         options = weight, ctx.stride, ctx.groups
         own = _is_slow_in_cudnn(*options) and _kernel_fits(x_NHWC, *options)
         dx_NHWC = input_gradient(g_NHWC, *options) if own else _by_cudnn(g_NHWC, x_NHWC, *options, wanted=0)

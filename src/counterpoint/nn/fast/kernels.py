@@ -442,41 +442,33 @@ def unfold_kernel(
 
 
 @triton.jit
-def grouped_kernel(
-    x, weight, y, x_height, x_width, y_height, y_width, rows,
-    X_GROUP: tl.constexpr, Y_GROUP: tl.constexpr, GROUPS: tl.constexpr,
-    BACKWARD: tl.constexpr, STRIDE: tl.constexpr, TOP: tl.constexpr, LEFT: tl.constexpr,
+def grouped_gradient_kernel(
+    g, weight, dx, g_height, g_width, height, width, rows,
+    OUTS: tl.constexpr, INS: tl.constexpr, GROUPS: tl.constexpr,
+    STRIDE: tl.constexpr, TOP: tl.constexpr, LEFT: tl.constexpr,
     DOWNS: tl.constexpr, RIGHTS: tl.constexpr, BLOCK_R: tl.constexpr,
 ):  # fmt: skip
-    """A grouped 3×3 convolution with padding 1 from x to y or, BACKWARD, from its output's gradient x to its input's y.
+    """The input's gradient dx of a grouped 3×3 convolution with padding 1 from its output's g.
 
-    A program has some pixels of y and one group; weight is (outputs, 3, 3, inputs of a group). With a stride the
-    input's pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, … and
-    columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps. `rows` counts its pixels, y_height by y_width an
-    image.
+    A program has some pixels of dx and one group of INS inputs and OUTS outputs; weight is (outputs, 3, 3, INS). With a
+    stride the pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, … and
+    columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps, `rows` pixels in all, height by width an image.
     """
     group = tl.program_id(1)
     r = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
-    image, row, column = r // (y_width * y_height), (r // y_width) % y_height, r % y_width
-    k, n = tl.arange(0, X_GROUP), tl.arange(0, Y_GROUP)
-    total = tl.zeros((BLOCK_R, Y_GROUP), tl.float32)
+    image, row, column = r // (width * height), (r // width) % height, r % width
+    o, i = tl.arange(0, OUTS), tl.arange(0, INS)
+    total = tl.zeros((BLOCK_R, INS), tl.float32)
     for tap in range(DOWNS * RIGHTS):
         down, right = tap // RIGHTS, tap % RIGHTS
-        if BACKWARD:
-            if STRIDE == 2:
-                down, right = 2 * down + 1 - TOP, 2 * right + 1 - LEFT
-            at_row, at_column = row + (TOP + 1 - down) // STRIDE, column + (LEFT + 1 - right) // STRIDE
-            w_KN = ((group * X_GROUP + k)[:, None] * 9 + 3 * down + right) * Y_GROUP + n[None, :]
-            factor = tl.load(weight + w_KN)
-        else:
-            at_row, at_column = row * STRIDE + down - 1, column * STRIDE + right - 1
-            w_NK = ((group * Y_GROUP + n)[:, None] * 9 + 3 * down + right) * X_GROUP + k[None, :]
-            factor = tl.trans(tl.load(weight + w_NK))
-        seen = (r < rows) & (at_row >= 0) & (at_row < x_height) & (at_column >= 0) & (at_column < x_width)
-        pixel = (image * x_height + at_row) * x_width + at_column
-        at = pixel[:, None] * (GROUPS * X_GROUP) + group * X_GROUP + k[None, :]
-        total = tl.dot(tl.load(x + at, seen[:, None], other=0.0), factor, total, input_precision="ieee")
-    step: tl.constexpr = STRIDE if BACKWARD else 1
-    pixel = (image * (y_height * step) + row * step + TOP) * (y_width * step) + column * step + LEFT
-    at = pixel[:, None] * (GROUPS * Y_GROUP) + group * Y_GROUP + n[None, :]
-    tl.store(y + at, total.to(y.dtype.element_ty), (r < rows)[:, None])
+        if STRIDE == 2:
+            down, right = 2 * down + 1 - TOP, 2 * right + 1 - LEFT
+        at_row, at_column = row + (TOP + 1 - down) // STRIDE, column + (LEFT + 1 - right) // STRIDE
+        seen = (r < rows) & (at_row >= 0) & (at_row < g_height) & (at_column >= 0) & (at_column < g_width)
+        pixel = (image * g_height + at_row) * g_width + at_column
+        g_RO = tl.load(g + pixel[:, None] * (GROUPS * OUTS) + group * OUTS + o[None, :], seen[:, None], other=0.0)
+        weight_OI = tl.load(weight + ((group * OUTS + o)[:, None] * 9 + 3 * down + right) * INS + i[None, :])
+        total = tl.dot(g_RO, weight_OI, total, input_precision="ieee")
+    pixel = (image * height * STRIDE + row * STRIDE + TOP) * (width * STRIDE) + column * STRIDE + LEFT
+    at = pixel[:, None] * (GROUPS * INS) + group * INS + i[None, :]
+    tl.store(dx + at, total.to(dx.dtype.element_ty), (r < rows)[:, None])

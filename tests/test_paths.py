@@ -1,0 +1,159 @@
+"""Which path is chosen, and what can be seen of the paths without a GPU; tests/test_cuda.py has the rest."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+import torch
+
+from counterpoint import paths
+from counterpoint.augment.views import Views
+from counterpoint.config import Experiment
+from counterpoint.data.sets import ImageSet
+from counterpoint.errors import InputError
+from counterpoint.models import build_model
+from counterpoint.nn import Ensemble, resnet
+from counterpoint.nn.resnext import ResNeXt29
+from counterpoint.optim import make_optimiser
+from counterpoint.paths import PathName, check_path, choose_path, make_forward, make_learner
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+from counterpoint.seeding import Stream
+from counterpoint.steps import Part, Step, TrainState, epoch_steps, learn_from
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+EXPERIMENT = Experiment(
+    "tiny",
+    "digits",
+    train_on="all",
+    model="resnet",
+    width=2,
+    num_members=2,
+    batch_size=4,
+    policy=MemberPolicy(
+        augmix=AugMix((1.0, 3.0)),
+        adversarial=Adversarial((0.05, 0.1)),
+        stochastic_depth=StochasticDepth((0.1, 0.2)),
+    ),
+)
+
+
+def tiny_resnext() -> Ensemble:
+    return Ensemble(ResNeXt29(3, cardinality=1, base_width=1))
+
+
+def tiny_resnet() -> Ensemble:
+    return Ensemble(resnet(3, depth=8, width=2))
+
+
+def tiny_steps(experiment: Experiment = EXPERIMENT) -> list[Step]:
+    """Two steps: of four images, and of the two that are left."""
+    numbers = torch.arange(6)
+    pixels = Stream(0, "tiny").integers(numbers, 3 * 8 * 8, 256).view(6, 3, 8, 8).to(torch.uint8)
+    part = Part(ImageSet(pixels, numbers % 3, ("a", "b", "c")), numbers)
+    return list(epoch_steps(part, experiment, seed=0, epoch=0, num_blocks=3))
+
+
+@pytest.mark.parametrize("name", ["auto", "fast", "compiled", "eager"])
+def test_a_paths_name_is_itself(name: str) -> None:
+    assert check_path(name) == name
+
+
+def test_an_unknown_path_is_refused() -> None:
+    with pytest.raises(InputError, match=r"unknown path 'quick' \(known: auto, fast, compiled, eager\)"):
+        check_path("quick")
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "triton", "chosen"),
+    [
+        (tiny_resnext, CUDA, True, "fast"),
+        (tiny_resnext, CUDA, False, "compiled"),
+        (tiny_resnet, CUDA, True, "compiled"),
+        (tiny_resnext, CPU, True, "eager"),
+        (tiny_resnet, CPU, False, "eager"),
+    ],
+)
+def test_auto_is_the_fastest_that_can_be_had(
+    monkeypatch: pytest.MonkeyPatch, model: Callable[[], Ensemble], device: torch.device, triton: bool, chosen: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "triton", ModuleType("triton") if triton else None)
+    assert choose_path("auto", model(), device) == chosen
+
+
+@pytest.mark.parametrize("name", ["eager", "compiled"])
+@pytest.mark.parametrize("device", [CPU, CUDA], ids=str)
+def test_a_path_that_any_network_has_is_taken_as_named(name: PathName, device: torch.device) -> None:
+    assert choose_path(name, tiny_resnet(), device) == name
+
+
+def test_the_fast_path_is_taken_as_named_where_it_can_be_had() -> None:
+    assert choose_path("fast", tiny_resnext(), CUDA) == "fast"
+
+
+@pytest.mark.parametrize(("model", "device"), [(tiny_resnet, CUDA), (tiny_resnext, CPU)])
+def test_the_fast_path_is_refused_where_it_cannot(model: Callable[[], Ensemble], device: torch.device) -> None:
+    name = type(model().network).__name__
+    with pytest.raises(InputError, match=f"ResNeXt-29 on a GPU only, not {name} on {device}; use --path auto"):
+        choose_path("fast", model(), device)
+
+
+def start() -> TrainState:
+    model = build_model(EXPERIMENT, 3, 3, seed=0).train()
+    return TrainState(model, make_optimiser(model, EXPERIMENT), torch.zeros(3, dtype=torch.float64))
+
+
+def test_a_learner_on_a_cpu_is_learn_from() -> None:
+    by_learner, directly = start(), start()
+    learn = make_learner(by_learner, EXPERIMENT, "eager")
+    for step in tiny_steps():
+        learn(step)
+        learn_from(directly, step, EXPERIMENT, directly.model)
+    expected = directly.tensors()
+    assert by_learner.tensors().keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in by_learner.tensors().items())
+    assert not torch.equal(expected["model.network.stem.0.weight"], start().tensors()["model.network.stem.0.weight"])
+
+
+def test_forward_on_a_cpu_is_the_network_in_its_own_precision() -> None:
+    model, step = start().model.double(), tiny_steps()[0]
+    views_MBCHW = step.views.views_MBCHW.double()
+    logits_MBK = make_forward(model, EXPERIMENT.batch_size, "eager", CPU)(views_MBCHW, step.views.keep)
+    assert logits_MBK.dtype == torch.float64
+    assert torch.equal(logits_MBK, model(views_MBCHW, step.views.keep))
+
+
+class _Graph:
+    """Stands for a CUDA graph, and counts its replays."""
+
+    replays = 0
+
+    def replay(self) -> None:
+        self.replays += 1
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [EXPERIMENT.policy, MemberPolicy(), MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))],
+    ids=["adversarial", "plain", "consistency"],
+)
+def test_a_recording_gets_all_of_a_steps_inputs(policy: MemberPolicy) -> None:
+    experiment = replace(EXPERIMENT, policy=policy, batch_size=3)
+    first, second = tiny_steps(experiment)
+    own, graph = paths._own_copy(first), _Graph()
+    assert_equal(own, first)
+    paths._Recording(graph, own).replay(second)  # type: ignore[arg-type]
+    assert graph.replays == 1
+    assert_equal(own, second)
+    addresses = [{tensor.data_ptr() for tensor in paths._tensors(step)} for step in (own, second)]
+    assert addresses[0].isdisjoint(addresses[1]), "a recording reads from memory of its own"
+
+
+def assert_equal(step: Step, expected: Step) -> None:
+    """Field by field, so that a new one cannot be forgotten."""
+    assert torch.equal(step.numbers_B, expected.numbers_B)
+    assert torch.equal(step.labels_B, expected.labels_B)
+    for name in Views.__dataclass_fields__:
+        own, other = getattr(step.views, name), getattr(expected.views, name)
+        assert own is other is None or torch.equal(own, other), name
