@@ -18,14 +18,15 @@ from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
 
 Kind = Literal["before", "after", "per-member"]
 
-# Images that are all predicted right have no best temperature (0), and useless logits neither (infinity).
+# Images that are all predicted right have no best temperature, and for useless logits the best is infinite: 20, at
+# which hardly anything is left of them.
 _LOWEST, _HIGHEST = 0.05, 20.0
 
 
 def fit_temperature(logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind) -> tuple[float, ...]:
     """The temperature of least NLL between 0.05 and 20; M of them if `kind` is "per-member".
 
-    Raises where the least is at one of these ends: then the images do not determine a temperature.
+    Raises where the NLL falls all the way to 0.05: a network that gets every image right cannot be too sure of them.
     """
     scaled_MNK = _what_is_scaled(logits_MNK, kind)
     labels = class_labels(labels_N, "labels_N", *scaled_MNK.shape[1:])
@@ -81,16 +82,10 @@ def _best_temperature(scaled_MNK: Floats, labels_N: Integers) -> float:
     # The NLL of a mean of members can have more than one valley: a coarse look first, then the lowest valley.
     grid = np.linspace(np.log(_LOWEST), np.log(_HIGHEST), 15)
     lowest = int(np.argmin([nll(point) for point in grid]))
-    if lowest in (0, len(grid) - 1):
+    if lowest == 0:
         raise InputError(
-            f"these {len(labels_N):,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(grid[lowest]):g}. "
-            + (
-                "Is every one of them predicted right? "
-                if lowest == 0
-                else "Are the predictions no better than chance? "
-            )
-            + "Use more held-out images"
+            f"these {len(labels_N):,} images do not determine a temperature: the NLL falls all the way to {_LOWEST}. "
+            "Is every one of them predicted right? Use more held-out images"
         )
     around = grid[max(lowest - 1, 0)], grid[min(lowest + 1, len(grid) - 1)]
     found = minimize_scalar(nll, bounds=around, method="bounded", options={"xatol": 1e-6})

@@ -451,8 +451,8 @@ def grouped_gradient_kernel(
     """The input's gradient dx of a grouped 3×3 convolution with padding 1 from its output's g.
 
     A program has some pixels of dx and one group of INS inputs and OUTS outputs; weight is (outputs, 3, 3, INS). With a
-    stride the pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, … and
-    columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps, `rows` pixels in all, height by width an image.
+    stride the pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, …
+    and columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps, `rows` pixels in all, height by width an image.
     """
     group = tl.program_id(1)
     r = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
