@@ -72,9 +72,15 @@ def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble,
 
 
 def fold_members(
-    model: Ensemble, device: torch.device, precision: Precision = "headline", *, compiled: bool | None = None
+    model: Ensemble,
+    device: torch.device,
+    precision: Precision = "headline",
+    *,
+    compiled: bool | None = None,
+    most_images: int | None = None,
 ) -> Members:
-    """The model's members ready for `member_logits`; `compiled` None means on a GPU only."""
+    """The model's members ready for `member_logits`; `compiled` None means on a GPU only. Where no set of images is
+    larger than `most_images`, batches need not be either."""
     check_precision(precision)
     on_gpu = device.type == "cuda"
     compiled = on_gpu if compiled is None else compiled
@@ -86,7 +92,7 @@ def fold_members(
         torch.compile(_logits, dynamic=False) if compiled else _logits,
         device,
         precision,
-        _IMAGES_AT_ONCE[device.type],
+        min(_IMAGES_AT_ONCE[device.type], most_images or _IMAGES_AT_ONCE[device.type]),
         fixed_size=compiled or on_gpu,
     )
 

@@ -41,14 +41,14 @@ def collect_logits(
     outside: DataSet | None = None,
     watcher: Watcher = lambda *_: None,
 ) -> None:
-    """Run the network on the first `clean_images` of the clean set (saved as float32), on the test images of the data
-    set `outside` (float16) and on the first `cell_images` of each cell (float16). The cells come last: where all are
-    there, everything is."""
+    """Run the network on the first `clean_images` of the clean set (saved as float32), on as many test images of the
+    data set `outside` (float16) and on the first `cell_images` of each cell (float16). The cells come last: where all
+    are there, everything is."""
     part, clean = evaluation_images(run, data)
     clean = clean.select(torch.arange(min(clean_images or len(clean), len(clean))))
     used = min(cell_images or shifted.images, shifted.images)
     model, step = load_model(run, data, device)
-    members = fold_members(model, device, precision)
+    members = fold_members(model, device, precision, most_images=max(len(clean), used))
     about = {
         "step": step,
         "weights": _fingerprint(model),
@@ -63,7 +63,9 @@ def collect_logits(
     if not (folder / "clean.npy").exists():
         write_array(folder / "clean.npy", member_logits(members, clean.images_NCHW))
     if outside is not None and not (folder / "ood.npy").exists():
-        write_array(folder / "ood.npy", member_logits(members, outside.test.images_NCHW).astype(np.float16))
+        write_array(
+            folder / "ood.npy", member_logits(members, outside.test.images_NCHW[:clean_images]).astype(np.float16)
+        )
     paths = {folder / f"{name}-{severity}.npy": (name, severity) for name, severity in CELLS}
     missing = {path: cell for path, cell in paths.items() if not path.exists()}
     images = read_ahead(lambda path: _read_cell(shifted, *missing[path], used), missing)
