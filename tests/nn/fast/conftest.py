@@ -1,7 +1,5 @@
 """Where and on what the kernels run: on a GPU in bf16, or on a CPU under Triton's interpreter in fp32."""
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -13,13 +11,6 @@ from torch import Tensor
 # There is no Triton for macOS and Windows.
 collect_ignore_glob = [] if find_spec("triton") else ["test_*.py"]
 ON_GPU = torch.cuda.is_available()
-if not ON_GPU and os.environ.get("TRITON_INTERPRET") != "1":
-    if "triton" in sys.modules:
-        raise pytest.UsageError(
-            "Triton was imported before its interpreter could be chosen; name tests/nn/fast before the other tests, "
-            "or set TRITON_INTERPRET=1"
-        )
-    os.environ["TRITON_INTERPRET"] = "1"
 
 # Of the largest exact value, or of 1, the size of the inputs: where BatchNorm undoes r, the gradient of r is what is
 # left of terms that cancel. fp32: some hundred values are summed in another order, and variances are Σy²/n − μ².
