@@ -1,4 +1,4 @@
-"""Chosen before any test: Triton decides at its import whether it compiles kernels or, without a GPU, interprets them."""
+"""Chosen before any test: Triton decides at its import to compile its kernels or, without a GPU, to interpret them."""
 
 import os
 

@@ -77,6 +77,10 @@ def test_each_convolution_has_the_limit_that_binds_it(rates: dict[str, float]) -
     assert max(alone) < floor_milliseconds(EXPERIMENT) < sum(alone)
 
 
+def test_a_difference_is_relative_to_what_is_exact() -> None:
+    assert bench._relative(torch.tensor([3.0, 4.0]), torch.tensor([6.0, 8.0])) == pytest.approx(0.5)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("measure", [time_steps, differences])
 def test_without_a_gpu_it_says_so(measure: type) -> None:

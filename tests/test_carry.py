@@ -7,6 +7,7 @@ import pytest
 
 from counterpoint.carry import export_run, export_runs, import_run, import_runs
 from counterpoint.errors import InputError
+from counterpoint.files import write_atomically
 
 MIB = 1 << 20
 CONTENT = bytes(range(256)) * (5 * MIB // 512)  # two and a half MiB
@@ -63,6 +64,26 @@ def test_an_older_run_is_taken_over_and_a_further_one_kept(run: Path, tmp_path: 
     assert files(further) == before
 
 
+def test_a_run_carried_by_half_is_no_run_and_is_carried_again(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_run(run, tmp_path / "parts", 1)
+    there = tmp_path / "there"
+
+    def crash_at_the_log(path: Path, content: bytes) -> None:
+        if path.name == "log.jsonl":
+            raise KeyboardInterrupt
+        write_atomically(path, content)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("counterpoint.carry.write_atomically", crash_at_the_log)
+        with pytest.raises(KeyboardInterrupt):
+            import_run(tmp_path / "parts", there)
+    assert list(files(there)) == ["checkpoints/step-000000020.safetensors"], "run.json comes last"
+    import_run(tmp_path / "parts", there)
+    assert (there / "run.json").exists()
+
+
 @pytest.mark.parametrize(("damage", "message"), [("missing", "lacks .*001.part"), ("altered", "are damaged")])
 def test_parts_that_are_not_whole_leave_nothing(run: Path, tmp_path: Path, damage: str, message: str) -> None:
     export_run(run, tmp_path / "parts", 1)
@@ -74,10 +95,11 @@ def test_parts_that_are_not_whole_leave_nothing(run: Path, tmp_path: Path, damag
 
 
 @pytest.mark.parametrize("name", ["../run.json", "/tmp/run.json"])
-def test_a_manifest_cannot_name_files_elsewhere(run: Path, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("key", ["path", "parts"])
+def test_a_manifest_cannot_name_files_elsewhere(run: Path, tmp_path: Path, key: str, name: str) -> None:
     export_run(run, tmp_path / "parts", 1)
     manifest = json.loads((tmp_path / "parts" / "manifest.json").read_text())
-    manifest["files"][-1]["path"] = name
+    manifest["files"][-1][key] = name if key == "path" else [name]
     (tmp_path / "parts" / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="outside the run's folder"):
         import_run(tmp_path / "parts", tmp_path / "there")

@@ -3,14 +3,17 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from counterpoint.data.digits import load_digits
 from counterpoint.data.sets import DataSet
-from counterpoint.demo import run_demo
+from counterpoint.demo import _evaluate_with_temperatures, run_demo
+from counterpoint.errors import InputError
 from counterpoint.experiments.quickstart import QUICKSTART
+from counterpoint.runs import Run
 
 
 def small_digits(*_: object) -> DataSet:
@@ -34,3 +37,20 @@ def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ensemble["collapse"]["verdict"]
     assert single["recalibrated"]["fitted_on"]["images"] == 449, "held out from the twin's training images"
     assert single["evaluated_on"]["part"] == "test"
+
+
+def test_without_a_temperature_the_single_network_is_still_evaluated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluated: list[Run] = []
+
+    def evaluate(run: Run, *, twin: Run | None = None, **_: Any) -> None:
+        if twin is not None:
+            raise InputError("every image is predicted right")
+        evaluated.append(run)
+
+    monkeypatch.setattr("counterpoint.demo.evaluate_run", evaluate)
+    run, twin = Run(Path("single"), QUICKSTART[1], {}), Run(Path("twin"), QUICKSTART[1], {})
+    _evaluate_with_temperatures(run, twin, "cpu")
+    assert evaluated == [run]
+    assert "not recalibrated: every image is predicted right" in capsys.readouterr().out

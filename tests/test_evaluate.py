@@ -12,6 +12,7 @@ import torch
 
 from counterpoint.config import Experiment, to_dict
 from counterpoint.corrupt import CORRUPTIONS, frost_source, read_cell
+from counterpoint.data.cifar import CIFAR10
 from counterpoint.data.digits import load_digits
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
@@ -20,8 +21,12 @@ from counterpoint.experiments import find_experiment
 from counterpoint.inference import load_model, member_logits
 from counterpoint.logits import collect_logits, evaluation_images, read_factors, read_logits
 from counterpoint.metrics import brier, ece, ece_rms, error, nll
-from counterpoint.runs import Checkpoint, Run, load_run
+from counterpoint.models import build_model
+from counterpoint.ood import OUTSIDE
+from counterpoint.policy import MemberPolicy
+from counterpoint.runs import Checkpoint, Run, load_run, open_run
 from counterpoint.shifted import ShiftedSet, make_shifted_set, shifted_set
+from counterpoint.steps import split_training_images, total_steps
 from counterpoint.train import Options, train
 
 EXPERIMENT: Experiment = replace(find_experiment("digits/quickstart"), epochs=1, batch_size=128, width=4)
@@ -154,6 +159,21 @@ def test_logits_of_another_setting_are_thrown_away(run: Run, root: Path) -> None
     assert read_logits(run, "clean").dtype == np.float32
 
 
+@pytest.mark.parametrize("change", ["clean images", "corrupted set"])
+def test_logits_of_other_images_are_thrown_away(run: Run, root: Path, change: str) -> None:
+    data = small_digits()
+    shifted = shifted_set(data, root)
+    collect_logits(run, data, shifted, device=CPU, clean_images=30, cell_images=10)
+    for path in (run.folder / "logits").glob("*.npy"):
+        path.write_bytes(b"stale")
+    if change == "corrupted set":
+        shifted = replace(shifted, source={"kind": "official"})
+    clean_images = 20 if change == "clean images" else 30
+    collect_logits(run, data, shifted, device=CPU, clean_images=clean_images, cell_images=10)
+    assert read_logits(run, "clean").shape == (4, clean_images, 10)
+    assert read_logits(run, "fog-1").shape == (4, 10, 10)
+
+
 def test_logits_of_another_checkpoint_are_thrown_away(run: Run, root: Path) -> None:
     data = small_digits()
     shifted = shifted_set(data, root)
@@ -179,6 +199,16 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, root: Path) 
         assert len(expected) > 5
         for found, layer in zip(layers, expected, strict=True):
             np.testing.assert_array_equal(found, layer)
+
+
+def test_all_that_was_asked_for_reaches_the_network(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("counterpoint.evaluate.load_outside", lambda *_: small_digits())
+    monkeypatch.setitem(OUTSIDE, "digits", CIFAR10)
+    results = evaluate(run, root, clean_images=15, cell_images=10, precision="bf16")
+    assert results["evaluation"]["precision"] == "bf16 activations and convolutions, fp32 linear layers"
+    assert (results["evaluated_on"]["images"], results["corrupted"]["images"]) == (15, 10)
+    assert results["ood"]["images"] == 15
+    assert results["ood"]["auroc"]["ensemble"] == pytest.approx(0.5, abs=0.02), "they are the same images"
 
 
 def test_what_can_be_refused_is_refused_first(run: Run, root: Path, tmp_path: Path) -> None:
@@ -228,6 +258,20 @@ def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
     on_split = Run(Path(), replace(EXPERIMENT, train_on="split"), {"seed": 0})
     part, images = evaluation_images(on_split, data)
     assert (part, len(images)) == ("validation", 449)
+
+
+def test_the_labels_on_the_split_are_those_of_the_held_out_images(root: Path, tmp_path: Path) -> None:
+    data, experiment = small_digits(), replace(EXPERIMENT, train_on="split", num_members=None, policy=MemberPolicy())
+    model = build_model(experiment, 10, 1, seed=0).eval()
+    run = open_run(tmp_path / "run", experiment, seed=0, options={}, environment={})
+    steps = total_steps(experiment, len(split_training_images(data, experiment)[0]))
+    run.save(Checkpoint({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, steps, 0.0))
+    collect_logits(run, data, shifted_set(data, root), device=CPU, clean_images=30, cell_images=10)
+    held_out = split_training_images(data, experiment)[1].images.select(torch.arange(30))
+    assert np.array_equal(read_logits(run, "labels"), held_out.labels_N.numpy())
+    with torch.no_grad():
+        expected_MNK = model(((held_out.images_NCHW / 255 - 0.5) / 0.5)[None]).numpy()
+    assert read_logits(run, "clean") == pytest.approx(expected_MNK, rel=1e-4, abs=1e-5)
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:

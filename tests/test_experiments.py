@@ -1,7 +1,8 @@
 """The experiments are the rows of SPEC, each with the recipe that the paper prints."""
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -149,35 +150,41 @@ def test_a_hash_is_of_what_differs_from_the_defaults(experiment: Experiment, can
     assert config_hash(experiment) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    "assignment",
-    [
-        "train_on=all",
-        "cardinality=32",
-        "base_width=4",
-        "num_members=none",
-        "batchnorm=per-member",
-        "init_std=0.1",
-        "epochs=50",
-        "steps=64",
-        "batch_size=64",
-        "learning_rate=0.05",
-        "momentum=0.8",
-        "weight_decay=0",
-        "decay_rs=false",
-        "policy.flip=false",
-        "policy.crop_per_view=true",
-        "policy.augmix=none",
-        "policy.augmix.p=1",
-        "policy.augmix.jsd=12",
-        "policy.augmix.severity=1,2,3,3",
-        "policy.adversarial.clip=true",
-        "policy.stochastic_depth.drop_rate=0,0,0,0",
-    ],
-)
+CHANGES = """train_on=all model=resnet cardinality=32 base_width=4 depth=14 width=8 num_members=none
+batchnorm=per-member init_std=0.1 epochs=50 steps=64 batch_size=64 learning_rate=0.05 final_learning_rate=0
+momentum=0.8 weight_decay=0 decay_rs=false policy.flip=false policy.crop_padding=2 policy.crop_per_view=true
+policy.augmix=none policy.augmix.severity=1,2,3,3 policy.augmix.assignment=shuffled policy.augmix.mixing=beta
+policy.augmix.p=1 policy.augmix.beta=2 policy.augmix.jsd=12 policy.adversarial=none
+policy.adversarial.severity=0,0,0,0.1 policy.adversarial.assignment=shuffled policy.adversarial.p=1
+policy.adversarial.space=pixel policy.adversarial.clip=true policy.stochastic_depth=none
+policy.stochastic_depth.drop_rate=0,0,0,0 policy.stochastic_depth.assignment=shuffled""".split()
+NESTED = {"policy": MemberPolicy, "augmix": AugMix, "adversarial": Adversarial, "stochastic_depth": StochasticDepth}
+
+
+def row_with(setting: str) -> Experiment:
+    """One that has the augmentation of a setting already, so that the setting alone changes."""
+    for part, name in (("num_members", "batch-ensemble"), ("adversarial", "be+adv"), ("stochastic_depth", "be+sd")):
+        if part in setting:
+            return find_experiment(f"cifar10/{name}")
+    return find_experiment("cifar10/am-bern-0.875")
+
+
+@pytest.mark.parametrize("assignment", CHANGES)
 def test_whatever_changes_the_result_changes_the_hash(assignment: str) -> None:
-    row = find_experiment("cifar10/batch-ensemble" if assignment == "num_members=none" else "cifar10/am-bern-0.875")
+    row = row_with(assignment.split("=")[0])
     assert config_hash(override(row, [assignment])) != config_hash(row)
+
+
+def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
+    for own in fields(kind):
+        yield prefix + own.name
+        if own.name in NESTED:
+            yield from settings(NESTED[own.name], f"{prefix}{own.name}.")
+
+
+def test_no_setting_is_left_out_of_the_changes() -> None:
+    changed = {assignment.split("=")[0] for assignment in CHANGES}
+    assert set(settings(Experiment)) - changed == {"name", "dataset", "policy"}
 
 
 def test_the_name_and_how_a_number_is_written_change_no_hash() -> None:

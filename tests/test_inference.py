@@ -132,9 +132,11 @@ def test_a_precision_allows_what_it_says_and_leaves_no_trace(
     precision: Precision, allowed: tuple[bool, bool, bool], before: bool, allow_tf32: Callable[[bool], None]
 ) -> None:
     allow_tf32(before)
+    tuned = torch.backends.cudnn.benchmark
     seen: list[tuple[bool, bool, bool]] = []
     member_logits(fold_members(Ensemble(Probe(seen)), CPU, precision), random_images(2))
     assert seen == [allowed]
+    assert torch.backends.cudnn.benchmark == tuned
     assert torch.backends.cudnn.allow_tf32 == before
     assert torch.backends.cuda.matmul.allow_tf32 == before
 
@@ -145,6 +147,11 @@ def test_the_model_is_left_as_it_is() -> None:
     member_logits(fold_members(model, CPU, "bf16"), random_images(3))
     assert [type(module) for module in model.modules()] == kinds
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("most_images", "largest"), [(None, 256), (7, 7), (10_000, 256)])
+def test_a_batch_is_no_larger_than_memory_and_the_images_need(most_images: int | None, largest: int) -> None:
+    assert fold_members(random_model(), CPU, most_images=most_images).images_at_once == largest
 
 
 def test_precisions_are_described() -> None:

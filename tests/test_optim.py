@@ -1,11 +1,12 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, resnet
-from counterpoint.optim import learning_rate, make_optimiser
+from counterpoint.optim import learning_rate, make_optimiser, set_learning_rate
 
 EXPERIMENT = Experiment("test", "digits")
 
@@ -31,3 +32,20 @@ def test_one_step_equals_nesterov_by_hand() -> None:
         decayed = gradients[name] + 5e-4 * before[name]
         velocity = decayed  # the momentum buffer starts as the first gradient
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
+
+
+def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
+    """A recorded step goes on reading it there."""
+    optimiser = make_optimiser(resnet(3, 2, width=2), EXPERIMENT)
+    rates = [torch.tensor(0.1) for _ in optimiser.param_groups]
+    for group, rate in zip(optimiser.param_groups, rates, strict=True):
+        group["lr"] = rate
+    set_learning_rate(optimiser, 0.025)
+    assert [float(rate) for rate in rates] == pytest.approx([0.025] * 3)
+
+
+@pytest.mark.parametrize("decay_rs", [True, False])
+def test_r_and_s_are_decayed_as_the_experiment_says(decay_rs: bool) -> None:
+    optimiser = make_optimiser(resnet(3, 2, width=2), replace(EXPERIMENT, decay_rs=decay_rs))
+    decay = {group["name"]: group["weight_decay"] for group in optimiser.param_groups}
+    assert decay == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4 if decay_rs else 0.0}

@@ -99,6 +99,12 @@ def test_the_fast_path_is_refused_where_it_cannot(model: Callable[[], Ensemble],
         choose_path("fast", model(), device)
 
 
+def test_the_fast_path_is_refused_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(InputError, match=r"the fast path needs Triton, .* use --path compiled"):
+        choose_path("fast", tiny_resnext(), CUDA)
+
+
 def start() -> TrainState:
     model = build_model(EXPERIMENT, 3, 3, seed=0).train()
     return TrainState(model, make_optimiser(model, EXPERIMENT), torch.zeros(3, dtype=torch.float64))
@@ -122,6 +128,29 @@ def test_forward_on_a_cpu_is_the_network_in_its_own_precision() -> None:
     logits_MBK = make_forward(model, EXPERIMENT.batch_size, "eager", CPU)(views_MBCHW, step.views.keep)
     assert logits_MBK.dtype == torch.float64
     assert torch.equal(logits_MBK, model(views_MBCHW, step.views.keep))
+
+
+@pytest.mark.parametrize(
+    "policy", [MemberPolicy(), MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))], ids=["plain", "consistency"]
+)
+def test_whole_batches_are_compiled_and_the_last_of_an_epoch_is_not(
+    monkeypatch: pytest.MonkeyPatch, policy: MemberPolicy
+) -> None:
+    state, experiment = start(), replace(EXPERIMENT, policy=policy)
+    compiled: list[int] = []
+
+    def compile(model: Ensemble, **_: object) -> Callable[..., torch.Tensor]:
+        def run(views_MBCHW: torch.Tensor, keep: torch.Tensor | None) -> torch.Tensor:
+            compiled.append(views_MBCHW.shape[1])
+            return model(views_MBCHW, keep)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", compile)
+    learn = make_learner(state, experiment, "compiled")
+    for step in tiny_steps(experiment):
+        learn(step)
+    assert compiled == [4 * policy.views_a_step]
 
 
 class _Graph:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import torch
 import counterpoint.data
 import counterpoint.reproduce
 from counterpoint.cli import main
+from counterpoint.config import Experiment
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.experiments import EXPERIMENTS, config_hash, schedules
@@ -138,6 +140,30 @@ def test_the_last_step_may_lie_within_an_epoch(root: Path, tmp_path: Path, steps
     checkpoint = run.latest()
     assert checkpoint is not None
     assert checkpoint.step == steps
+
+
+def test_a_row_is_trained_as_it_says_in_the_time_that_is_left(
+    root: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    minutes = 0.0
+
+    def train_for_a_minute(experiment: Experiment, folder: Path, *_: object, **how: Any) -> bool:
+        nonlocal minutes
+        minutes += 1
+        asked.append((experiment, folder, how["seed"], how["options"]))
+        return True
+
+    monkeypatch.setattr(counterpoint.reproduce, "time", SimpleNamespace(monotonic=lambda: 60 * minutes))
+    monkeypatch.setattr(counterpoint.reproduce, "train", train_for_a_minute)
+    monkeypatch.setattr(counterpoint.reproduce, "_evaluate", lambda *_: None)
+    wanted = [RowRun(ROWS[1], schedule, seed) for schedule in (FEW, find_schedule("short")) for seed in (0, 3)]
+    assert not run_missing(wanted, folders, root=root, device="cpu", max_minutes=3)
+    assert asked == [
+        (wanted[0].experiment, folders.runs / ROWS[1] / "smoke-0", 0, Options("cpu", "eager", max_minutes=3)),
+        (wanted[1].experiment, folders.runs / ROWS[1] / "smoke-3", 3, Options("cpu", "eager", max_minutes=2)),
+        (wanted[2].experiment, folders.runs / ROWS[1] / "short-0", 0, Options("cpu", "auto", max_minutes=1)),
+    ]
 
 
 def test_no_row_is_begun_when_the_time_is_over(root: Path, folders: Folders) -> None:

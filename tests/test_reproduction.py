@@ -158,6 +158,18 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
     assert "4.21 / 4.18" in short_section
 
 
+def test_only_a_results_own_file_is_one(folders: Folders) -> None:
+    path = write_result(folders.results, SINGLE, results(SINGLE))
+    for name in ("paper-0.json.bak", "paper-0 (copy).json", "paper-.json"):
+        path.with_name(name).write_text(path.read_text())
+    assert table_lines([SINGLE.row], PAPER, folders)[0].status == "n = 1, 10.0 min"
+
+
+def test_the_page_shows_what_is_under_way_before_any_result(folders: Folders) -> None:
+    begin(folders, SINGLE, 5)
+    assert "| `cifar10/single` | seed 0: epoch 5 of 200 |" in page(folders)
+
+
 def test_a_run_with_other_settings_is_not_under_way(folders: Folders) -> None:
     assert epochs_done(folders.runs, SINGLE) is None
     begin(folders, SINGLE, 5)

@@ -24,6 +24,7 @@ from counterpoint.steps import (
     TrainState,
     epoch_steps,
     learn_from,
+    perturbed_views,
     split_training_images,
     steps_an_epoch,
     update,
@@ -141,6 +142,16 @@ def test_the_loss_is_the_mean_over_all_views() -> None:
     update(state, step, PLAIN, 20, lambda step: learn_from(state, step, PLAIN, state.model))
     assert state.sums.tolist() == pytest.approx([10 * float(sum(losses) / 2), int(wrong), 10])
     assert state.step == 1
+
+
+def test_the_adversarial_pass_leaves_the_network_as_it_was() -> None:
+    """Its BatchNorm statistics too, which a training step does not read and only an evaluation would miss (SPEC D8)."""
+    state, part = start(EVERYTHING)
+    step = next(epoch_steps(part, EVERYTHING, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
+    before = {name: tensor.clone() for name, tensor in state.model.state_dict().items()}
+    views_MBCHW = perturbed_views(state.model, step, EVERYTHING, state.model)
+    assert not torch.equal(views_MBCHW, step.views.views_MBCHW)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in state.model.state_dict().items())
 
 
 @pytest.mark.parametrize(("images", "few"), [(50, 16), (1797, 500), (6000, 600)])

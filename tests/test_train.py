@@ -12,10 +12,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import counterpoint.train
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
-from counterpoint.runs import load_run
+from counterpoint.runs import Checkpoint, load_run
 from counterpoint.seeding import Stream
 from counterpoint.train import Options, Progress, choose_device, train
 
@@ -136,6 +137,15 @@ def test_training_learns_and_the_watcher_sees_it(tmp_path: Path) -> None:
     assert seen[-1].error == pytest.approx(log[-1]["error"])
 
 
+def test_the_speed_is_that_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = iter([False, True])
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    monkeypatch.setattr(counterpoint.train._Clock, "here", property(lambda _: 2.0))
+    seen: list[Progress] = []
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=seen.append)
+    assert (seen[-1].step, seen[-1].images_a_second) == (15, 13 * 8 / 2)
+
+
 def test_seeds_differ(tmp_path: Path) -> None:
     for seed in (0, 1):
         train(EXPERIMENT, tmp_path / str(seed), small_data(), seed=seed, options=ON_CPU)
@@ -170,6 +180,29 @@ def test_divergence_is_said_and_keeps_the_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
         train(experiment, tmp_path / "run", small_data(), options=ON_CPU)
     assert load_run(tmp_path / "run").latest() is None
+
+
+def test_divergence_within_an_epoch_is_not_saved_at_a_stop(tmp_path: Path) -> None:
+    asked = iter([False, False])
+    with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
+        train(
+            replace(EXPERIMENT, learning_rate=1e30),
+            tmp_path / "run",
+            small_data(),
+            options=ON_CPU,
+            should_stop=lambda: next(asked, True),
+        )
+    assert load_run(tmp_path / "run").latest() is None
+
+
+def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    run = load_run(tmp_path / "run")
+    checkpoint = run.latest()
+    assert checkpoint is not None
+    run.save(Checkpoint(checkpoint.tensors, checkpoint.step, seconds=5000.0))
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    assert run.read_log()[-1]["seconds"] > 5000
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:

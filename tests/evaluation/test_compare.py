@@ -89,6 +89,22 @@ def test_an_evaluated_run_is_only_compared(pair: tuple[Path, Path], make_run: Ma
     assert json.loads((run.folder / "results.json").read_text()) == again
 
 
+@pytest.mark.parametrize("asked", [(5, None), (None, 5)], ids=["clean", "cells"])
+def test_an_evaluated_run_is_not_only_compared_where_other_images_are_asked_for(
+    pair: tuple[Path, Path],
+    make_run: MakeRun,
+    evaluated: Evaluate,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: tuple[int | None, int | None],
+) -> None:
+    run = make_run(seed=3)
+    evaluated(run)
+    collected: list[Any] = []
+    monkeypatch.setattr("counterpoint.evaluate._collect", lambda *arguments: collected.append(arguments[3:5]))
+    evaluate_run(run, device="cpu", against=pair, clean_images=asked[0], cell_images=asked[1])
+    assert collected == [asked]
+
+
 def test_figures_and_comparisons_in_one_go(pair: tuple[Path, Path], make_run: MakeRun) -> None:
     run = make_run(seed=3, train_on="split")
     results = evaluate_run(run, device="cpu", recompute=True, recalibrate=True, against=pair[:1])
@@ -164,6 +180,9 @@ def test_damaged_and_foreign_files_are_refused(pair: tuple[Path, Path], tmp_path
     refused(r"scores\.npz and results\.json come from two evaluations; `counterpoint evaluate .* --recompute`")
     write_arrays(fresh() / "scores.npz", {"clean/confidence": np.ones(3)})
     refused(r"is not a whole scores file \('gaussian_noise-1/confidence'\); `counterpoint evaluate")
+    whole = dict(np.load(fresh() / "scores.npz"))
+    write_arrays(broken / "scores.npz", whole | {"fog-3/nll": np.array("a word")})
+    refused(r"is not a whole scores file \(could not convert .*\); `counterpoint evaluate")
     with (fresh() / "scores.npz").open("wb") as file:
         np.save(file, np.ones(3))
     refused(r"scores\.npz is missing or damaged")

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
 from counterpoint.metrics import (
+    ImageScores,
     aggregate,
     apply_temperature,
     cross_fitted_probabilities,
@@ -20,6 +22,7 @@ from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.recalibration import recalibrated_results, validation_run
 from counterpoint.runs import Run
+from counterpoint.shifted import CELLS
 
 MakeRun = Callable[..., Run]
 KINDS: tuple[Kind, ...] = ("before", "after", "per-member")
@@ -86,6 +89,22 @@ def test_members_are_scaled_before_averaging_only(make_run: MakeRun) -> None:
                 probs = exponentials / exponentials.sum(axis=1, keepdims=True)
                 halves.append(image_scores(probs, labels[applied]))
             assert ways[kind]["clean"]["members"][i] == pytest.approx(figures(join_scores(halves)))
+
+
+@pytest.mark.parametrize("kind", ["before", "per-member"])
+def test_members_are_scaled_in_the_cells_too(make_run: MakeRun, kind: Kind) -> None:
+    run = make_run(train_on="split")
+    found = recalibrate(run, run)["ways"][kind]["corrupted"]["members"]
+    temperatures = fit_temperature(saved(run, "clean"), saved(run, "labels"), kind)
+    for i, own in enumerate(temperatures * (2 // len(temperatures))):
+        grid: dict[str, list[ImageScores]] = {name: [] for name in CORRUPTIONS}
+        for name, severity in CELLS:
+            logits_1NK = saved(run, f"{name}-{severity}")[i : i + 1]
+            probs_NK = apply_temperature(logits_1NK, (own,), "before")
+            grid[name].append(image_scores(probs_NK, saved(run, "cell-labels")))
+        for way, expected in aggregate(grid).items():
+            assert found[i][way] == pytest.approx(expected)
+    assert len(found) == 2
 
 
 def test_a_run_on_everything_takes_the_temperatures_of_its_twin(make_run: MakeRun) -> None:

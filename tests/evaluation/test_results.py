@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
-from counterpoint.metrics import disagreement, ece, image_scores, mean_pairwise_kl, noise_floor
+from counterpoint.metrics import (
+    disagreement,
+    ece,
+    image_scores,
+    independent_disagreement,
+    mean_pairwise_kl,
+    noise_floor,
+)
 from counterpoint.report.results import load_results
 from counterpoint.runs import Run
 from counterpoint.shifted import CELLS
@@ -78,6 +85,27 @@ def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: di
         half = curve["coverage"].index(0.5)
         assert curve["risk"][half] == pytest.approx(sure_first[: len(wrong) // 2].mean(), abs=0.01)
         assert curve["risk"][-1] == pytest.approx(wrong.mean())
+
+
+def test_chance_is_counted_with_the_classes(make_run: MakeRun, evaluated: Evaluate) -> None:
+    results = evaluated(make_run(members=2))
+    error = np.mean([member["error"] for member in results["clean"]["members"]])
+    assert results["collapse"]["clean"]["independent_disagreement"] == pytest.approx(independent_disagreement(error, 3))
+
+
+def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Evaluate) -> None:
+    run = make_run()
+    records: list[dict[str, Any]] = [
+        {"event": "started", "path": "fast"},
+        {"event": "epoch", "time": "Monday", "seconds": 10.0},
+        {"event": "started", "path": "eager"},
+        {"event": "started", "path": "fast"},
+        {"event": "epoch", "time": "Tuesday", "seconds": 25.0},
+    ]
+    (run.folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    described = evaluated(run)["run"]
+    assert (described["train_seconds"], described["finished"]) == (25.0, "Tuesday")
+    assert described["paths"] == ["fast", "eager"]
 
 
 def test_a_single_network_has_nothing_to_differ(make_run: MakeRun, evaluated: Evaluate) -> None:
