@@ -39,7 +39,7 @@ def losses(part: Part, experiment: Experiment, path: str, seed: int, steps: int,
     model = build_model(experiment, len(part.images.classes), part.images.images_NCHW.shape[1], seed).train()
     model = model.to(device, memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format)  # type: ignore[call-overload]
     state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
-    learn = make_learner(state, experiment, choose_path(check_path(path), model, device))
+    learn = make_learner(state, experiment, choose_path(check_path(path), experiment, device))
     means = []
     for step in itertools.islice(all_steps(part, experiment, seed, model.num_blocks), steps):
         update(state, step, experiment, total_steps(experiment, len(part)), learn)

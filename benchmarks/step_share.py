@@ -72,7 +72,7 @@ def time_step(experiment: Experiment, part: Part, repeats: int) -> float:
     if device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
-    learn = make_learner(state, experiment, choose_path("auto", model, device))
+    learn = make_learner(state, experiment, choose_path("auto", experiment, device))
     steps: list[Step] = list(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
     for step in steps:
         update(state, step, experiment, 1000, learn)

@@ -111,3 +111,21 @@ def test_nothing_to_carry(tmp_path: Path) -> None:
         export_run(tmp_path, tmp_path / "parts", 1)
     with pytest.raises(InputError, match=r"holds no exported run \(no manifest.json\)"):
         import_runs(tmp_path, tmp_path / "runs")
+
+
+def test_runs_without_a_checkpoint_are_left_out_and_none_at_all_is_an_error(tmp_path: Path) -> None:
+    begun = tmp_path / "runs" / "begun"
+    begun.mkdir(parents=True)
+    (begun / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="none of these rows has a checkpoint in .*runs yet"):
+        export_runs(tmp_path / "runs", [Path("begun")], tmp_path / "parts", 1)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [("[]", "is not the manifest of an exported run"), ('{"files": []}', "names no checkpoint")],
+)
+def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: str, message: str) -> None:
+    (tmp_path / "manifest.json").write_text(manifest)
+    with pytest.raises(InputError, match=message):
+        import_run(tmp_path, tmp_path / "run")

@@ -42,7 +42,8 @@ def test_train_evaluate_report(finished: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert str(finished / "report.html") in done.stdout
     assert "digits/quickstart" in (finished / "report.html").read_text()
-    assert run("report", finished / "run", "--out", finished / "report.csv", "--format", "csv").returncode == 0
+    assert run("report", finished / "run", "--out", finished / "report.csv").returncode == 0
+    assert (finished / "report.csv").read_text().startswith("run,experiment,seed")
     assert "digits/quickstart" in (finished / "report.csv").read_text()
 
 
@@ -91,6 +92,10 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
         (["corrupt"], "name a data set to corrupt"),
         (["experiments", "imagenet"], "no experiment has imagenet"),
         (["trian"], "No such command 'trian'"),
+        (["experiments", "[/b]"], "no experiment has [/b] in its name"),
+        (["train", "digits/single", "--out", "file/x"], "file/x: Not a directory"),
+        (["train", "digits/single", "--out", "x", "--path", "fast"], "the fast path needs a GPU and a resnext29"),
+        (["train", "digits/single", "--out", "x", "--path", "quick"], "unknown path 'quick'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -102,6 +107,7 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
     monkeypatch.setattr(sys, "argv", ["counterpoint", *arguments])
     for name, value in {"COUNTERPOINT_DATA": str(tmp_path / "data"), "COLUMNS": "200", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)

@@ -144,8 +144,10 @@ def test_an_interrupted_evaluation_goes_on(run: Run, root: Path, monkeypatch: py
         evaluate(run, root, recompute=True)
     assert not (run.folder / "results.json").exists(), "a half-finished evaluation is not taken for a whole one"
     calls = 100
-    collect_logits(run, data, shifted, device=CPU, cell_images=10)
+    told: list[int] = []
+    collect_logits(run, data, shifted, device=CPU, cell_images=10, watcher=lambda done, _: told.append(done))
     assert calls == 100 + 76 - 5, "the clean set and four cells are not computed again"
+    assert told == list(range(4, 76))
     assert evaluate(run, root, recompute=True)["corrupted"]["images"] == 10
 
 

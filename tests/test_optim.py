@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from counterpoint.config import Experiment
+from counterpoint.models import build_model
 from counterpoint.nn import Ensemble, resnet
 from counterpoint.optim import learning_rate, make_optimiser, set_learning_rate
 
@@ -34,9 +35,13 @@ def test_one_step_equals_nesterov_by_hand() -> None:
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
 
 
+def ensemble() -> Ensemble:
+    return build_model(replace(EXPERIMENT, model="resnet", width=2, num_members=2), 3, 3, seed=0)
+
+
 def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
     """A recorded step goes on reading it there."""
-    optimiser = make_optimiser(resnet(3, 2, width=2), EXPERIMENT)
+    optimiser = make_optimiser(ensemble(), EXPERIMENT)
     rates = [torch.tensor(0.1) for _ in optimiser.param_groups]
     for group, rate in zip(optimiser.param_groups, rates, strict=True):
         group["lr"] = rate
@@ -46,6 +51,6 @@ def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
 
 @pytest.mark.parametrize("decay_rs", [True, False])
 def test_r_and_s_are_decayed_as_the_experiment_says(decay_rs: bool) -> None:
-    optimiser = make_optimiser(resnet(3, 2, width=2), replace(EXPERIMENT, decay_rs=decay_rs))
+    optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, decay_rs=decay_rs))
     decay = {group["name"]: group["weight_decay"] for group in optimiser.param_groups}
     assert decay == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4 if decay_rs else 0.0}

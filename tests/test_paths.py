@@ -14,8 +14,7 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
 from counterpoint.errors import InputError
 from counterpoint.models import build_model
-from counterpoint.nn import Ensemble, resnet
-from counterpoint.nn.resnext import ResNeXt29
+from counterpoint.nn import Ensemble
 from counterpoint.optim import make_optimiser
 from counterpoint.paths import PathName, check_path, choose_path, make_forward, make_learner
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
@@ -37,14 +36,8 @@ EXPERIMENT = Experiment(
         stochastic_depth=StochasticDepth((0.1, 0.2)),
     ),
 )
-
-
-def tiny_resnext() -> Ensemble:
-    return Ensemble(ResNeXt29(3, cardinality=1, base_width=1))
-
-
-def tiny_resnet() -> Ensemble:
-    return Ensemble(resnet(3, depth=8, width=2))
+RESNEXT = Experiment("a", "cifar10")
+RESNET = replace(RESNEXT, model="resnet")
 
 
 def tiny_steps(experiment: Experiment = EXPERIMENT) -> list[Step]:
@@ -66,43 +59,43 @@ def test_an_unknown_path_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "device", "triton", "chosen"),
+    ("experiment", "device", "triton", "chosen"),
     [
-        (tiny_resnext, CUDA, True, "fast"),
-        (tiny_resnext, CUDA, False, "compiled"),
-        (tiny_resnet, CUDA, True, "compiled"),
-        (tiny_resnext, CPU, True, "eager"),
-        (tiny_resnet, CPU, False, "eager"),
+        (RESNEXT, CUDA, True, "fast"),
+        (RESNEXT, CUDA, False, "compiled"),
+        (RESNET, CUDA, True, "compiled"),
+        (RESNEXT, CPU, True, "eager"),
+        (RESNET, CPU, False, "eager"),
     ],
 )
 def test_auto_is_the_fastest_that_can_be_had(
-    monkeypatch: pytest.MonkeyPatch, model: Callable[[], Ensemble], device: torch.device, triton: bool, chosen: str
+    monkeypatch: pytest.MonkeyPatch, experiment: Experiment, device: torch.device, triton: bool, chosen: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "triton", ModuleType("triton") if triton else None)
-    assert choose_path("auto", model(), device) == chosen
+    assert choose_path("auto", experiment, device) == chosen
 
 
 @pytest.mark.parametrize("name", ["eager", "compiled"])
 @pytest.mark.parametrize("device", [CPU, CUDA], ids=str)
 def test_a_path_that_any_network_has_is_taken_as_named(name: PathName, device: torch.device) -> None:
-    assert choose_path(name, tiny_resnet(), device) == name
+    assert choose_path(name, RESNET, device) == name
 
 
 def test_the_fast_path_is_taken_as_named_where_it_can_be_had() -> None:
-    assert choose_path("fast", tiny_resnext(), CUDA) == "fast"
+    assert choose_path("fast", RESNEXT, CUDA) == "fast"
 
 
-@pytest.mark.parametrize(("model", "device"), [(tiny_resnet, CUDA), (tiny_resnext, CPU)])
-def test_the_fast_path_is_refused_where_it_cannot(model: Callable[[], Ensemble], device: torch.device) -> None:
-    name = type(model().network).__name__
-    with pytest.raises(InputError, match=f"ResNeXt-29 on a GPU only, not {name} on {device}; use --path auto"):
-        choose_path("fast", model(), device)
+@pytest.mark.parametrize(("experiment", "device"), [(RESNET, CUDA), (RESNEXT, CPU)])
+def test_the_fast_path_is_refused_where_it_cannot(experiment: Experiment, device: torch.device) -> None:
+    here = f"this is a {experiment.model} on {device}; use --path auto"
+    with pytest.raises(InputError, match=f"needs a GPU and a resnext29, and {here}"):
+        choose_path("fast", experiment, device)
 
 
 def test_the_fast_path_is_refused_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
     with pytest.raises(InputError, match=r"the fast path needs Triton, .* use --path compiled"):
-        choose_path("fast", tiny_resnext(), CUDA)
+        choose_path("fast", RESNEXT, CUDA)
 
 
 def start() -> TrainState:

@@ -39,10 +39,12 @@ def results(members: int) -> dict[str, Any]:
             "honest": {"ensemble": honest(0.005), "members": [honest(0.006)] * members},
         },
         "corrupted": {
+            "source": {"kind": "regenerated"},
+            "images": 1450,
             "aggregates": {
                 "ensemble": aggregates(0.2, ece_width15_floor=0.01),
                 "members": [aggregates(0.4)] * members,
-            }
+            },
         },
     }
 
@@ -76,7 +78,7 @@ def scaled(temperature: float | list[float], nll: float) -> dict[str, Any]:
 
 
 def test_what_was_asked_for_is_printed_too() -> None:
-    assert len(evaluation_parts(results(members=2))) == 1
+    assert evaluation_parts(results(members=2))[1:] == ["-C: regenerated, 1,450 images a cell."]
     difference = {"difference": -0.01, "low": -0.02, "high": 0.005}
     means = dict.fromkeys(("error", "nll", "brier"), difference)
     asked = {
@@ -97,7 +99,7 @@ def test_what_was_asked_for_is_printed_too() -> None:
             {"experiment": "digits/other", "seed": 0, "run": "b", "clean": None, "corrupted": None},
         ],
     }
-    _, verdict, recalibrated, first, second = (lines(part) for part in evaluation_parts(results(members=2) | asked))
+    _, _, verdict, recalibrated, first, second = (lines(part) for part in evaluation_parts(results(members=2) | asked))
     assert verdict == [["The", "members", "differ", "clearly."]]
     assert (
         " ".join(recalibrated[0] + recalibrated[1]) == "with temperatures; clean: cross-fitted; -C: temperature of all"
@@ -105,7 +107,7 @@ def test_what_was_asked_for_is_printed_too() -> None:
     assert recalibrated[3] == ["before", "1.250", "0.5000", "1.00", "1.0000", "3.00"]
     assert recalibrated[4] == ["per-member", "1.500", "0.750", "0.2500", "1.00", "0.5000", "3.00"]
     assert [" ".join(line) for line in first] == [
-        "less digits/single, seed 3 (folder), with 95 % intervals over images",
+        "this run − digits/single, seed 3 (folder), with 95 % intervals over images",
         "clean -C",
         "error % -1.00 (-2.00 to +0.50) -1.00 (-2.00 to +0.50)",
         "NLL -0.0100 (-0.0200 to +0.0050) -0.0100 (-0.0200 to +0.0050)",

@@ -16,10 +16,12 @@ _MANIFEST = "manifest.json"
 
 
 def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> None:
-    """Write those of the runs `places` in the folder `runs` that have begun, each to its place in `out`."""
-    for place in places:
-        if (runs / place / "run.json").exists():
-            export_run(runs / place, out / place, part_mib)
+    """Write those of the runs `places` in the folder `runs` that have a checkpoint, each to its place in `out`."""
+    begun = [place for place in places if list((runs / place).glob("checkpoints/step-*.safetensors"))]
+    if not begun:
+        raise InputError(f"none of these rows has a checkpoint in {runs} yet; there is nothing to export")
+    for place in begun:
+        export_run(runs / place, out / place, part_mib)
 
 
 def import_runs(parts: Path, runs: Path) -> None:
@@ -47,7 +49,9 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
 def import_run(parts: Path, run: Path) -> None:
     """Join what `export_run` wrote to `parts` into the run folder `run`, unless that is further already."""
     joined = {file["path"]: _join(parts, file) for file in _read_manifest(parts)}
-    carried = next(name for name in joined if name.startswith("checkpoints/"))
+    carried = next((name for name in joined if name.startswith("checkpoints/")), None)
+    if carried is None:
+        raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
     newest = max((path.name for path in run.glob("checkpoints/step-*.safetensors")), default="")
     if newest > Path(carried).name:
         raise InputError(f"{run} is already at {newest}, further than the parts in {parts} ({Path(carried).name})")
@@ -66,7 +70,10 @@ def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
 
 
 def _read_manifest(parts: Path) -> list[dict[str, Any]]:
-    files: list[dict[str, Any]] = read_json(parts / _MANIFEST)["files"]
+    manifest = read_json(parts / _MANIFEST)
+    if not isinstance(manifest, dict) or "files" not in manifest:
+        raise InputError(f"{parts / _MANIFEST} is not the manifest of an exported run; export the run again")
+    files: list[dict[str, Any]] = manifest["files"]
     for file in files:
         # The names come from another machine: they stay inside the folders that the user named.
         for name in (file["path"], *file["parts"]):

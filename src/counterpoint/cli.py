@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import counterpoint
 from counterpoint.errors import InputError
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console()
+console = Console(markup=False)  # names and paths may hold brackets
 
 DataOption = Annotated[
     Path | None,
@@ -40,12 +41,18 @@ RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --o
 
 
 def main() -> None:
-    """Run a command; a wrong input ends with its message and status 2."""
+    """Run a command; a wrong input, or a file that cannot be read or written, ends with its message and status 2."""
     try:
         app(prog_name="counterpoint")
     except InputError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        sys.exit(2)
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+
+
+def _fail(message: str) -> None:
+    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    sys.exit(2)
 
 
 def _show_version(wanted: bool) -> None:
@@ -75,7 +82,7 @@ def demo(
     from counterpoint.demo import run_demo
 
     report = run_demo(out, device)
-    console.print(f"[bold]report:[/] {report}", soft_wrap=True)
+    console.print(f"report: {report}; open it in a browser", soft_wrap=True)
 
 
 @app.command()
@@ -295,14 +302,18 @@ def corrupt(
 def report(
     runs: RunsArgument,
     out: Annotated[Path | None, typer.Option(help="The file to write.", show_default="report.FORMAT")] = None,
-    format_: Annotated[str, typer.Option("--format", help="html, csv, md or json.")] = "html",
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="html, csv, md or json.", show_default="as the file's name ends, or html"),
+    ] = None,
 ) -> None:
     """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
-    from counterpoint.report import write_report
+    from counterpoint.report import FORMATS, write_report
 
-    path = out or Path(f"report.{format_}")
-    write_report(runs, path, format_)
-    console.print(f"[bold]report:[/] {path}", soft_wrap=True)
+    kind = format_ or (out.suffix[1:] if out and out.suffix[1:] in FORMATS else "html")
+    path = out or Path(f"report.{kind}")
+    write_report(runs, path, kind)
+    console.print(f"report: {path}", soft_wrap=True)
 
 
 @app.command()

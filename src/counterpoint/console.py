@@ -14,7 +14,7 @@ from rich.progress import TransferSpeedColumn as SpeedColumn
 from counterpoint.train import Progress as TrainingProgress
 from counterpoint.train import Watcher
 
-console = Console()
+console = Console(markup=False)  # names and paths may hold brackets
 
 
 @contextmanager

@@ -4,13 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from counterpoint.config import Experiment
-from counterpoint.console import console, stop_on_signal, training_bar
-from counterpoint.data import load
+from counterpoint.console import console, count_bar, stop_on_signal, training_bar
+from counterpoint.data import data_root, load
 from counterpoint.errors import InputError
 from counterpoint.evaluate import evaluate_run
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.report import write_report
 from counterpoint.runs import Run, load_run
+from counterpoint.shifted import shifted_set
 from counterpoint.train import Options, train
 
 _CELL_IMAGES = 150
@@ -18,6 +19,8 @@ _CELL_IMAGES = 150
 
 def run_demo(out: Path, device: str = "auto") -> Path:
     """Train and evaluate both, going on with what an earlier demo left in `out`; the report's path."""
+    with count_bar("making the corrupted test set") as count:  # first: a set that cannot be used is found out now
+        shifted_set(load("digits"), data_root(), progress=lambda _, done, total: count(done, total))
     ensemble, single = (_train(experiment, out, device) for experiment in QUICKSTART)
     # Temperatures need held-out images. A second single network costs seconds, a second ensemble more than a minute.
     twin = _train(replace(single.experiment, name=f"{single.experiment.name}-split", train_on="split"), out, device)

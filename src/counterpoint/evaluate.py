@@ -11,7 +11,8 @@ from counterpoint.compare import add_comparisons, read_evaluated
 from counterpoint.console import count_bar
 from counterpoint.data import data_root, load
 from counterpoint.environment import describe_environment
-from counterpoint.inference import Precision
+from counterpoint.errors import InputError
+from counterpoint.inference import Precision, finished_checkpoint
 from counterpoint.logits import collect_logits
 from counterpoint.ood import load_outside
 from counterpoint.recalibration import validation_run
@@ -41,9 +42,14 @@ def evaluate_run(
     """
     started = time.monotonic()
     # Whatever can be refused is refused before the long work.
+    if recompute and (clean_images or cell_images or precision != "headline"):
+        raise InputError("--recompute takes the saved logits as they are; leave --cell-images and --precision out")
+    if any(folder.resolve() == run.folder.resolve() for folder in against):
+        raise InputError(f"{run.folder} cannot be compared with itself; give --against another run")
     others = [read_evaluated(folder) for folder in against]
     temperatures_from = validation_run(run, twin) if recalibrate or twin is not None else None
-    only_compare = others and not (recompute or temperatures_from or clean_images or cell_images)
+    asked = recompute or temperatures_from or clean_images or cell_images or precision != "headline"
+    only_compare = others and not asked
     if only_compare and (run.folder / "results.json").exists():
         return add_comparisons(run.folder, others)
     where = choose_device(device)
@@ -67,6 +73,7 @@ def _collect(
     precision: Precision,
 ) -> None:
     data = load(run.experiment.dataset, root)
+    finished_checkpoint(run, data)
     outside = load_outside(run.experiment.dataset, root)
     with count_bar("making the corrupted test set") as count:
         shifted = shifted_set(data, root, progress=lambda _, done, total: count(done, total))

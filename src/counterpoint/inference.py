@@ -21,7 +21,7 @@ from counterpoint.errors import InputError, unknown
 from counterpoint.models import build_model
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
-from counterpoint.runs import Run
+from counterpoint.runs import Checkpoint, Run
 from counterpoint.steps import split_training_images, total_steps
 
 Precision = Literal["headline", "bf16", "strict"]
@@ -55,8 +55,8 @@ def check_precision(name: str) -> Precision:
     return name  # type: ignore[return-value]
 
 
-def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
-    """The model of a finished run in evaluation mode, and the steps it was trained for."""
+def finished_checkpoint(run: Run, data: DataSet) -> Checkpoint:
+    """The last checkpoint of a run, which must be finished."""
     trained, _ = split_training_images(data, run.experiment)
     total = total_steps(run.experiment, len(trained))
     checkpoint = run.latest()
@@ -65,10 +65,16 @@ def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble,
         raise InputError(
             f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
         )
+    return checkpoint
+
+
+def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for."""
+    checkpoint = finished_checkpoint(run, data)
     model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
     prefix = "model."
     model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
-    return model.to(device).eval(), total
+    return model.to(device).eval(), checkpoint.step
 
 
 def fold_members(

@@ -20,7 +20,6 @@ from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn import Ensemble
-from counterpoint.nn.resnext import ResNeXt29
 from counterpoint.steps import Forward, Step, TrainState, learn_from
 
 PathName = Literal["auto", "fast", "compiled", "eager"]
@@ -36,14 +35,14 @@ def check_path(name: str) -> PathName:
     return name  # type: ignore[return-value]
 
 
-def choose_path(name: PathName, model: Ensemble, device: torch.device) -> PathName:
+def choose_path(name: PathName, experiment: Experiment, device: torch.device) -> PathName:
     """The path called `name` if it can be had; "auto" is the fastest that can."""
-    on_gpu, known = device.type == "cuda", isinstance(model.network, ResNeXt29)
+    on_gpu, known = device.type == "cuda", experiment.model == "resnext29"
     if name == "auto":
         return "eager" if not on_gpu else "fast" if known and _has_triton() else "compiled"
     if name == "fast" and not (on_gpu and known):
         raise InputError(
-            f"the fast path has ResNeXt-29 on a GPU only, not {type(model.network).__name__} on {device}; "
+            f"the fast path needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "
             "use --path auto, compiled or eager"
         )
     if name == "fast" and not _has_triton():

@@ -92,11 +92,8 @@ def read_result(folder: Path, run: RowRun) -> dict[str, Any] | None:
     result = read_json(path)
     if not isinstance(result, dict) or result.get("schema") != SCHEMA:
         raise InputError(f"{path} is not a result that `counterpoint reproduce` wrote (schema {SCHEMA}); move it away")
-    try:
-        hashed = config_hash(config.from_dict(result["config"]))
-    except InputError:
-        return None
-    return result if hashed == config_hash(run.experiment) and result["run"]["seed"] == run.seed else None
+    own = _hash_of(result["config"]) == config_hash(run.experiment) and result["run"]["seed"] == run.seed
+    return result if own else None
 
 
 def minutes(result: Mapping[str, Any]) -> float:
@@ -116,10 +113,17 @@ def epochs_done(runs: Path, run: RowRun) -> int | None:
     folder = runs / run.place
     if not (folder / "run.json").exists():
         return None
-    begun = config.from_dict(read_json(folder / "run.json")["experiment"])
-    if config_hash(begun) != config_hash(run.experiment):
+    if _hash_of(read_json(folder / "run.json")["experiment"]) != config_hash(run.experiment):
         return None
     return max((record["epoch"] for record in _log(folder) if record["event"] == "epoch"), default=0)
+
+
+def _hash_of(values: Mapping[str, Any]) -> str | None:
+    """The hash of saved settings; None where they are not settings of this version."""
+    try:
+        return config_hash(config.from_dict(values))
+    except InputError:
+        return None
 
 
 def _log(folder: Path) -> Iterator[dict[str, Any]]:

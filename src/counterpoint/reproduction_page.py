@@ -18,7 +18,7 @@ HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C E
 _CLEAN_CALIBRATION = slice(1, 3)
 _TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 _NOTES = (
-    "In percent, ours / the paper's. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
+    "In percent, ours/the paper's. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
     "corruption: the five severities pooled, then the mean of the 15 corruptions."
 )
 _SHORTER = (
@@ -119,7 +119,7 @@ def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
     ]
     theirs = (*astuple(PAPER[row].clean), *astuple(PAPER[row].corrupted))
     ours = _ours([result for _, result in results], schedule)
-    cells = tuple(f"{our} / {100 * their:#.3g}" for our, their in zip(ours, theirs, strict=True))
+    cells = tuple(f"{our}/{100 * their:#.3g}" for our, their in zip(ours, theirs, strict=True))
     return Line(row, "; ".join(parts) or "not run", cells)
 
 

@@ -42,7 +42,9 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
 
 def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
     """What `evaluate` prints: the headline figures, whether the members differ, recalibration and comparisons."""
-    parts: list[Table | str] = [results_table(results)]
+    corrupted = results["corrupted"]
+    about_cells = f"-C: {corrupted['source']['kind']}, {corrupted['images']:,} images a cell."
+    parts: list[Table | str] = [results_table(results), about_cells]
     if collapse := results.get("collapse"):
         parts.append(collapse["verdict"])
     if recalibrated := results.get("recalibrated"):
@@ -82,7 +84,7 @@ def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
 def comparison_table(other: dict[str, Any]) -> Table:
     """The differences from another run, with their intervals."""
     clean, shifted = other["clean"], other["corrupted"] and other["corrupted"]["mean"]
-    title = f"less {other['experiment']}, seed {other['seed']} ({other['run']}), with 95 % intervals over images"
+    title = f"this run − {other['experiment']}, seed {other['seed']} ({other['run']}), with 95 % intervals over images"
     headings = (
         f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", shifted))
     )

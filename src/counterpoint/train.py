@@ -94,13 +94,13 @@ def train(
     `max_minutes` or `should_stop` ended it early, with a checkpoint."""
     options, clock = options or Options(), _Clock()
     device = choose_device(options.device)
+    path = choose_path(options.path, experiment, device)
     _set_up_backends(device, options.deterministic)
     with locked(folder):
         environment = describe_environment(device)
         run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
         part = split_training_images(data, experiment)[0].to(device)
         state = _start(run, part, device, clock)
-        path = choose_path(options.path, state.model, device)
         run.append_log(event="started", step=state.step, path=path, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         learn = make_learner(state, experiment, path)

@@ -29,7 +29,33 @@ def test_evaluate_prints_all_that_was_asked_for(
     printed = evaluate(run.folder, "--temperatures-from", twin.folder, "--against", twin.folder)
     assert "The members differ" in printed
     assert "temperature of the twin run digits/quickstart, seed 2" in printed
-    assert "less digits/quickstart, seed 2 (twin)" in printed
+    assert "this run − digits/quickstart, seed 2 (twin)" in printed
     results = json.loads((run.folder / "results.json").read_text())
     assert f"--against {twin.folder} --recompute" in results["evaluation"]["command"]
     assert results["recalibrated"]["fitted_on"]["run"] == "digits/quickstart, seed 2"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--recompute", "--cell-images", "5"], "--recompute takes the saved logits as they are"),
+        (["--recompute", "--precision", "bf16"], "--recompute takes the saved logits as they are"),
+        (["--precision", "bf61"], "unknown precision 'bf61'"),
+        (["--against", "{run}"], "cannot be compared with itself"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_contradicts_itself_is_refused(
+    make_run: MakeRun,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    folder = str(make_run(seed=1).folder)
+    given = [argument.format(run=folder) for argument in arguments]
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", folder, *given])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())

@@ -76,7 +76,9 @@ def claim(folder: Path, about: About) -> About:
     wanted, present = (asdict(replace(side, finished={})) for side in (about, found))
     different = [f"{key} {present[key]!r}, not {wanted[key]!r}" for key in wanted if wanted[key] != present[key]]
     if different:
-        raise InputError(f"{folder} holds a set with {'; '.join(different)}; name another folder, or remove this one")
+        raise InputError(
+            f"{folder} holds a set with {'; '.join(different)}; remove it (it can be made again), or use another folder"
+        )
     return found
 
 
