@@ -117,7 +117,7 @@ def test_runs_without_a_checkpoint_are_left_out_and_none_at_all_is_an_error(tmp_
     begun = tmp_path / "runs" / "begun"
     begun.mkdir(parents=True)
     (begun / "run.json").write_text("{}")
-    with pytest.raises(InputError, match="none of these rows has a checkpoint in .*runs yet"):
+    with pytest.raises(InputError, match=r"none of these rows has a checkpoint in .*runs yet"):
         export_runs(tmp_path / "runs", [Path("begun")], tmp_path / "parts", 1)
 
 
