@@ -133,15 +133,15 @@ def test_ours_stand_beside_the_papers(folders: Folders) -> None:
     begin(folders, RowRun("cifar10/be+sd", PAPER, 0), 3)
     single, plain, depth = table_lines(["cifar10/single", "cifar10/batch-ensemble", "cifar10/be+sd"], PAPER, folders)
     assert single.status == "n = 2, 20.0 min; seed 2: epoch 86 of 200"
-    assert single.cells[:2] == ("4.50 ± 0.71 / 4.18", "2.25 ± 0.35 / 1.25")
-    assert single.cells[3] == "22.50 ± 3.54 / 26.5"
-    assert (plain.status, plain.cells[:2]) == ("not run", ("– / 3.96", "– / 1.57"))
+    assert single.cells[:2] == ("4.50 ± 0.71/4.18", "2.25 ± 0.35/1.25")
+    assert single.cells[3] == "22.50 ± 3.54/26.5"
+    assert (plain.status, plain.cells[:2]) == ("not run", ("–/3.96", "–/1.57"))
     assert depth.status == "seed 0: epoch 3 of 250"
 
 
 def test_one_seed_has_no_spread(folders: Folders) -> None:
     write_result(folders.results, SINGLE, results(SINGLE))
-    assert table_lines([SINGLE.row], PAPER, folders)[0].cells[0] == "4.21 / 4.18"
+    assert table_lines([SINGLE.row], PAPER, folders)[0].cells[0] == "4.21/4.18"
 
 
 def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Folders) -> None:
@@ -149,13 +149,13 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
     write_result(folders.results, run, results(run))
     assert table_lines([run.row], PAPER, folders)[0].status == "not run"
     cells = table_lines([run.row], SHORT, folders)[0].cells
-    assert cells == ("4.21 / 4.18", "– / 1.25", "– / 3.20", "21.05 / 26.5", "10.53 / 13.5", "5.26 / 15.4")
+    assert cells == ("4.21/4.18", "–/1.25", "–/3.20", "21.05/26.5", "10.53/13.5", "5.26/15.4")
     text = page(folders)
     assert "## Schedule short: a fifth of the paper's epochs" in text
     assert "its figures do not stand for the paper's. Clean calibration is left out" in text
     paper_section, short_section = text.split("## Schedule short")
     assert "4.21" not in paper_section
-    assert "4.21 / 4.18" in short_section
+    assert "4.21/4.18" in short_section
 
 
 def test_only_a_results_own_file_is_one(folders: Folders) -> None:
@@ -204,5 +204,5 @@ def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
         "Table 2, CIFAR-100, schedule paper (the paper's epochs)",
     ]
     assert " ".join(next(line for line in shown if line.startswith("single")).split()).startswith(
-        "single n = 1, 10.0 min 4.21 / 4.18 2.10 / 1.25"
+        "single n = 1, 10.0 min 4.21/4.18 2.10/1.25"
     )

@@ -114,8 +114,8 @@ def test_what_was_asked_for_is_printed_too() -> None:
         "Brier -0.0100 (-0.0200 to +0.0050) -0.0100 (-0.0200 to +0.0050)",
         "debiased ECE % -1.00 (-2.00 to +0.50) –",
     ]
-    assert " ".join(second[1]) == "clean: not the same images -C: not the same images"
-    assert second[2] == ["error", "%", "–", "–"]
+    assert " ".join(second[2]) == "clean: not the same images -C: not the same images"
+    assert second[3] == ["error", "%", "–", "–"]
 
 
 def test_a_plain_network_has_one_line() -> None:
