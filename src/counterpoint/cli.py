@@ -234,17 +234,21 @@ def evaluate(
     from counterpoint.inference import check_precision
     from counterpoint.runs import load_run
 
-    results = evaluate_run(
-        load_run(run),
-        root,
-        device=device,
-        precision=check_precision(precision),
-        cell_images=cell_images,
-        recompute=recompute,
-        recalibrate=recalibrate,
-        twin=load_run(temperatures_from) if temperatures_from else None,
-        against=against or (),
-    )
+    try:
+        results = evaluate_run(
+            load_run(run),
+            root,
+            device=device,
+            precision=check_precision(precision),
+            cell_images=cell_images,
+            recompute=recompute,
+            recalibrate=recalibrate,
+            twin=load_run(temperatures_from) if temperatures_from else None,
+            against=against or (),
+        )
+    except KeyboardInterrupt:
+        console.print("stopped; the same command goes on from there")
+        raise typer.Exit(130) from None
     for part in evaluation_parts(results):
         console.print(part, highlight=False)
     console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)

@@ -95,3 +95,9 @@ def test_wrong_values_are_named() -> None:
         make_views(images(), DIVERSE, num_members=4)
     with pytest.raises(InputError, match=r"images are torch.float32"):
         make_views(images().float(), replace(DIVERSE), num_members=3)
+
+
+@pytest.mark.parametrize("shape", [(8, 32, 32, 3), (3, 32, 32)])
+def test_images_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"images have shape .*; they must be \(B, C, H, W\) with C 1 or 3"):
+        make_views(torch.zeros(shape, dtype=torch.uint8), MemberPolicy(), num_members=2)

@@ -59,3 +59,17 @@ def test_what_contradicts_itself_is_refused(
         main()
     assert ended.value.code == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_stop_says_how_to_go_on(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("counterpoint.evaluate.evaluate_run", interrupted)
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", str(make_run(seed=1).folder)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert "stopped; the same command goes on from there" in capsys.readouterr().out

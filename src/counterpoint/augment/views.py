@@ -12,6 +12,7 @@ from torch import Tensor
 from counterpoint.augment.adversarial import sample_amounts
 from counterpoint.augment.augmix import apply_augmix, concatenate, sample_augmix
 from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.errors import InputError
 from counterpoint.nn.stochastic_depth import branch_factors
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.seeding import Stream
@@ -98,6 +99,8 @@ def make_views(
     network: see `perturb`.
     """
     policy.check_members(num_members)
+    if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):
+        raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
     if indices_B is None:
         indices_B = torch.arange(len(images_BCHW), device=images_BCHW.device)
     views = sample_views(
