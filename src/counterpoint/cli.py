@@ -398,7 +398,9 @@ def _bench() -> None:
 
 @bench.command()
 def step(
-    experiment: ExperimentArgument = "cifar10/batch-ensemble",
+    experiment: Annotated[
+        str, typer.Argument(help="A name that `counterpoint experiments` lists.")
+    ] = "cifar10/batch-ensemble",
     set_: SetOption = None,
     repeats: Annotated[int, typer.Option(min=3, help="Steps timed of each way.")] = 40,
     slow: Annotated[bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32 and bf16.")] = True,
@@ -406,8 +408,9 @@ def step(
 ) -> None:
     """Time a training step on the GPU: eager, torch.compile and the fast path, with the same inputs in one run.
 
-    First the paths' logits and gradients are compared with fp32's. The floor is computed from the network and from this
-    GPU's bandwidth and matrix rate, measured in the same run.
+    First the paths' logits and gradients are compared with fp32's.
+
+    The floor is computed from the network and from this GPU's rates, measured in the same run.
     """
     from dataclasses import asdict
 

@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.files import write_json
 from counterpoint.logits import read_about, read_logits
 from counterpoint.metrics import ImageScores, aggregate, apply_temperature, fit_temperature, image_scores
-from counterpoint.metrics.recalibrate import Kind
+from counterpoint.metrics.recalibrate import Kind, crossed_halves
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.runs import Run
@@ -123,9 +123,8 @@ def _scaled_scores(
 
 def _cross_fitted_scores(logits_MNK: np.ndarray, labels_N: np.ndarray, kind: Kind) -> list[ImageScores]:
     """Like `_scaled_scores`, each random half of the images scaled with the temperatures of the other."""
-    halves = np.array_split(np.random.default_rng(_HALVES_SEED).permutation(len(labels_N)), 2)
     parts = []
-    for fitted, applied in (halves, halves[::-1]):
+    for fitted, applied in crossed_halves(len(labels_N), _HALVES_SEED):
         temperatures = fit_temperature(logits_MNK[:, fitted], labels_N[fitted], kind)
         parts.append(_scaled_scores(logits_MNK[:, applied], labels_N[applied], temperatures, kind))
     return [join_scores(both) for both in zip(*parts, strict=True)]

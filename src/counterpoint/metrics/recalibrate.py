@@ -54,12 +54,17 @@ def cross_fitted_probabilities(logits_MNK: ArrayLike, labels_N: ArrayLike, kind:
     labels = class_labels(labels_N, "labels_N", images, classes)
     if images < 2:
         raise InputError("logits_MNK has one image; cross-fitting needs at least two")
-    halves = np.array_split(np.random.default_rng(seed).permutation(images), 2)
     probs_NK = np.empty((images, classes))
-    for fitted, applied in (halves, halves[::-1]):
+    for fitted, applied in crossed_halves(images, seed):
         temperatures = fit_temperature(logits[:, fitted], labels[fitted], kind)
         probs_NK[applied] = apply_temperature(logits[:, applied], temperatures, kind)
     return probs_NK
+
+
+def crossed_halves(images: int, seed: int) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
+    """Two random halves of the images' numbers, each once to fit on and once to apply to."""
+    one, other = np.array_split(np.random.default_rng(seed).permutation(images), 2)
+    return (one, other), (other, one)
 
 
 def _what_is_scaled(logits_MNK: ArrayLike, kind: Kind) -> Floats:

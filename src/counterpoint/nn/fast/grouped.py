@@ -8,7 +8,7 @@ import triton
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from counterpoint.nn.fast import kernels
+from counterpoint.nn.fast import product_kernels as kernels
 from counterpoint.nn.fast.beside import run_beside
 
 _BLOCK_R = 128

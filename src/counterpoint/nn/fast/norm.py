@@ -13,7 +13,7 @@ import triton
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from counterpoint.nn.fast import kernels
+from counterpoint.nn.fast import norm_kernels as kernels
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 
 # What measured best on an H200 (docs/performance.md): values and warps of a program at a time, ...

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d
-from counterpoint.nn.fast import kernels
+from counterpoint.nn.fast import product_kernels as kernels
 from counterpoint.nn.fast.beside import run_beside
 from counterpoint.nn.fast.norm import Summed, sums_of
 
