@@ -284,6 +284,7 @@ def residual_relu(
     """relu(keep·BatchNorm(y·r) + shortcut); the shortcut is `other`, or BatchNorm(other·r) with `other_norm`."""
     other_NHWC, other_sums = (other, None) if isinstance(other, Tensor) else (other.values_NHWC, other.sums)
     others = other_norm.tensors if other_norm else ()
+    keep_N = None if keep_N is None else keep_N.contiguous()  # a row of a mask that was drawn row by row is not
     return _ResidualReLU.apply(
         y.values_NHWC, other_NHWC, y.sums, other_sums, keep_N, norm, other_norm, *norm.tensors, *others
     )
