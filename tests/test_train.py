@@ -242,6 +242,16 @@ def test_a_device_that_is_not_there_is_named(name: str, message: str) -> None:
         choose_device(name)
 
 
+def test_a_gpu_without_a_number_is_the_one_torch_stands_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch.cuda.set_device refuses a device without a number."""
+    chosen: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+    for name in ("cuda", "cuda:1"):
+        counterpoint.train._set_up_backends(torch.device(name), deterministic=False)
+    assert chosen == [torch.device("cuda:1")]
+
+
 def test_the_run_records_what_it_was_made_with(tmp_path: Path) -> None:
     train(EXPERIMENT, tmp_path / "run", small_data(), seed=5, options=ON_CPU)
     record = json.loads((tmp_path / "run" / "run.json").read_text())

@@ -31,7 +31,7 @@ from counterpoint.steps import (
 from counterpoint.tensorboard import open_tensorboard
 
 _WATCH_SECONDS = 1.0  # reading the loss empties the GPU's queue, so a watcher is told no more often than this
-_STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # whose views are made together
+STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # whose views are made together
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
 _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
@@ -126,7 +126,8 @@ def choose_device(name: str) -> torch.device:
 
 def _set_up_backends(device: torch.device, deterministic: bool) -> None:
     if device.type == "cuda":
-        torch.cuda.set_device(device)  # whose streams and kernels are meant where nobody says so
+        if device.index is not None:
+            torch.cuda.set_device(device)  # whose streams and kernels are meant where nobody says so
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS when deterministic
         torch.use_deterministic_algorithms(deterministic)
         torch.backends.cudnn.benchmark = not deterministic
@@ -173,7 +174,7 @@ def _train_epochs(
             seed=run.seed,
             epoch=epoch,
             first=first,
-            at_once=_STEPS_AT_ONCE[device.type],
+            at_once=STEPS_AT_ONCE[device.type],
             num_blocks=state.model.num_blocks,
         )
         for step in itertools.islice(steps, total - state.step):
