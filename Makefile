@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+GPU_PYTEST = PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider
 
-.PHONY: demo test test-gpu check format clean
+.PHONY: demo test test-gpu test-gpu-pieces test-gpu-training check format clean
 
 demo: $(INSTALLED)
 	$(BIN)/counterpoint demo
@@ -15,9 +16,15 @@ test: $(INSTALLED)
 
 # Without the virtual environment: on a machine with a GPU, Python's own torch is the one that was built for it. Its
 # libraries are not the pinned ones, so that their warnings are no errors.
+# In two processes, since most of the time goes into compiling kernels.
 test-gpu:
-	PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider \
-		tests/nn/fast tests/test_cuda.py tests/augment
+	$(MAKE) --jobs 2 --output-sync=target --no-print-directory test-gpu-pieces test-gpu-training
+
+test-gpu-pieces:
+	$(GPU_PYTEST) tests/nn/fast tests/augment
+
+test-gpu-training:
+	$(GPU_PYTEST) tests/test_cuda.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

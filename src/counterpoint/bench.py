@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import cycle, pairwise
 from statistics import median
 from typing import Any
 
@@ -22,6 +22,7 @@ from counterpoint.optim import make_optimiser
 from counterpoint.paths import Learner, make_forward, make_learner
 from counterpoint.policy import MemberPolicy
 from counterpoint.steps import Forward, Part, Step, TrainState, epoch_steps, learn_from, update
+from counterpoint.train import STEPS_AT_ONCE
 
 _INPUT_SETS = 8
 _CLASSES = 10
@@ -69,12 +70,14 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
     for name, of, learner in variants:
         milliseconds, gigabytes = _time(of, learner, repeats)
         yield Timing(name, milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
+    milliseconds, gigabytes = _time_with_views(experiment)
+    yield Timing("fast, views included", milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
 
 
 def differences(experiment: Experiment) -> Iterator[Difference]:
     """How far bf16 eager and the fast path are from fp32, from the same weights and views."""
     _require_gpu()
-    state, steps = _start(experiment)
+    state, steps = _start(experiment), list(_steps(experiment, _INPUT_SETS))
     paths: dict[str, Forward] = {
         "fp32 eager": lambda views, keep: state.model(views, keep),
         "bf16 eager": make_forward(state.model, experiment.batch_size, "eager", torch.device("cuda")),
@@ -123,20 +126,23 @@ def _require_gpu() -> None:
         raise InputError("bench step compares the ways to compute a step on an NVIDIA GPU, and torch sees none here")
 
 
-def _start(experiment: Experiment) -> tuple[TrainState, list[Step]]:
+def _start(experiment: Experiment) -> TrainState:
     device = torch.device("cuda")
     torch.backends.cudnn.benchmark = True
     model = build_model(experiment, _CLASSES, 3, seed=0)
     model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
-    state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
-    images = _random_images(_INPUT_SETS * experiment.batch_size).to(device)
-    steps = epoch_steps(images, experiment, seed=0, epoch=0, at_once=_INPUT_SETS, num_blocks=model.num_blocks)
-    return state, list(steps)
+    return TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
 
 
-def _random_images(count: int) -> Part:
-    pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    return Part(ImageSet(pixels, torch.arange(count) % _CLASSES, tuple("abcdefghij")), torch.arange(count))
+def _steps(experiment: Experiment, count: int, at_once: int = _INPUT_SETS) -> Iterator[Step]:
+    """Steps on random images."""
+    images = count * experiment.batch_size
+    pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    part = Part(ImageSet(pixels, torch.arange(images) % _CLASSES, tuple("abcdefghij")), torch.arange(images))
+    num_blocks = build_model(experiment, _CLASSES, 3, seed=0).num_blocks
+    return epoch_steps(
+        part.to(torch.device("cuda")), experiment, seed=0, epoch=0, at_once=at_once, num_blocks=num_blocks
+    )
 
 
 def _time(
@@ -145,9 +151,9 @@ def _time(
     """Median milliseconds of a step, and the most memory it used."""
     torch._dynamo.reset()
     torch.cuda.empty_cache()
-    state, steps = _start(experiment)
+    state = _start(experiment)
     learn = learner(state, experiment)
-    turns = iter(steps * (repeats + 10))
+    turns = cycle(list(_steps(experiment, _INPUT_SETS)))
     torch.cuda.reset_peak_memory_stats()
 
     def step() -> None:
@@ -156,6 +162,23 @@ def _time(
     for _ in range(2 * _INPUT_SETS):
         step()
     return _median_milliseconds(step, repeats), torch.cuda.max_memory_allocated() / 1e9
+
+
+def _time_with_views(experiment: Experiment) -> tuple[float, float]:
+    """Milliseconds of a step of the fast path when views are made as they are in training, for many steps together: a
+    mean, since a few steps pay for all."""
+    torch.cuda.empty_cache()
+    state, at_once, rounds = _start(experiment), STEPS_AT_ONCE["cuda"], 3
+    learn = make_learner(state, experiment, "fast")
+    torch.cuda.reset_peak_memory_stats()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for number, step in enumerate(_steps(experiment, (rounds + 1) * at_once, at_once)):
+        if number == at_once - 1:  # the next round's views are made after it
+            begin.record()
+        update(state, step, experiment, 10_000, learn)
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) / (rounds * at_once + 1), torch.cuda.max_memory_allocated() / 1e9
 
 
 def _median_milliseconds(work: Callable[[], object], repeats: int) -> float:
