@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-GPU_PYTEST = PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider
+GPU_PYTEST = OMP_NUM_THREADS=4 PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider
 
 .PHONY: demo test test-gpu test-gpu-pieces test-gpu-training check format clean
 

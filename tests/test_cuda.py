@@ -182,18 +182,16 @@ def test_the_fast_path_is_as_exact_as_bf16_eager(experiment: Experiment) -> None
 
 
 @pytest.mark.usefixtures("deterministic")
-@pytest.mark.parametrize("batchnorm", ["shared", "per-member"])
-def test_a_recorded_step_is_the_step(batchnorm: str) -> None:
+def test_a_recorded_step_is_the_step() -> None:
     """Ten steps of 32 images and five of 16, each size recorded after three, with all augmentations."""
-    experiment = replace(RESNEXT, batchnorm=batchnorm)  # type: ignore[arg-type]
     learners: list[Any] = []
 
     def learner(state: TrainState) -> Learner:
-        learners.append(make_learner(state, experiment, "fast"))
+        learners.append(make_learner(state, RESNEXT, "fast"))
         return learners[0]
 
-    assert_same_bits(trained(experiment, learner), trained(experiment, unrecorded(experiment, "fast")))
-    assert learners[0]._recordings.keys() == {32, 16}
+    assert_same_bits(trained(RESNEXT, learner), trained(RESNEXT, unrecorded(RESNEXT, "fast")))
+    assert {size for size, place in learners[0]._places.items() if place.graph} == {32, 16}
 
 
 @pytest.mark.usefixtures("deterministic")
@@ -208,9 +206,7 @@ def test_a_second_stream_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("deterministic")
 def test_a_training_gives_the_same_bits_again() -> None:
-    consistency = replace(PLAIN, policy=MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0)))
-    for experiment in (RESNEXT, consistency):
-        assert_same_bits(trained(experiment, recorded(experiment)), trained(experiment, recorded(experiment)))
+    assert_same_bits(trained(RESNEXT, recorded(RESNEXT)), trained(RESNEXT, recorded(RESNEXT)))
 
 
 def test_thirty_steps_lead_to_the_same_place() -> None:
@@ -228,11 +224,11 @@ def test_thirty_steps_lead_to_the_same_place() -> None:
 
 @pytest.mark.parametrize(
     ("path", "experiment"),
-    [("eager", RESNEXT), ("compiled", RESNET), ("fast", RESNEXT)],
+    [("eager", RESNEXT), ("compiled", replace(RESNET, policy=MemberPolicy())), ("fast", RESNEXT)],
     ids=["eager", "compiled", "fast"],
 )
 def test_resume_gives_the_same_bits_when_deterministic(tmp_path: Path, path: PathName, experiment: Experiment) -> None:
-    """The compiled network is the smaller one: compiling takes most of the time."""
+    """Compiling takes most of the time: the compiled network is the smaller one, without adversarial views."""
     options = Options(device="cuda", deterministic=True, path=path)
     assert train(experiment, tmp_path / "whole", tiny_data(), options=options)
     calls = 0

@@ -416,7 +416,7 @@ def step(
 
     from counterpoint.bench import differences, time_steps
     from counterpoint.config import override
-    from counterpoint.environment import describe_environment
+    from counterpoint.environment import command_line, describe_environment
     from counterpoint.experiments import find_experiment
     from counterpoint.files import write_json
     from counterpoint.terminal import difference_line, timing_line
@@ -425,13 +425,14 @@ def step(
     chosen = override(find_experiment(experiment), set_ or [])
     found = []
     for difference in differences(chosen):
-        console.print(difference_line(difference))
+        console.print(difference_line(difference), soft_wrap=True)
         found.append(asdict(difference))
     for timing in time_steps(chosen, repeats=repeats, slow=slow):
-        console.print(timing_line(timing))
+        console.print(timing_line(timing), soft_wrap=True)
         found.append(asdict(timing))
     if out:
         record = {
+            "command": command_line(),
             "experiment": experiment,
             "set": set_ or [],
             "environment": describe_environment(choose_device("cuda")),

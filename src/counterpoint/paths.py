@@ -8,7 +8,6 @@ On a GPU all three use bf16 activations. Compiled and fast steps are recorded on
 that the GPU never waits for Python.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -88,17 +87,21 @@ def make_forward(model: Ensemble, batch_size: int, path: PathName, device: torch
     return forward
 
 
-@dataclass(frozen=True)
-class _Recording:
-    """A CUDA graph of one step, and the step in whose memory it looks for its inputs."""
+@dataclass
+class _Place:
+    """The memory in which steps of one size are computed, and, once it is recorded, the CUDA graph of such a step.
 
-    graph: torch.cuda.CUDAGraph
+    Also the first steps, which are not recorded, have their inputs here: torch.compile makes code for the strides that
+    it sees, and cannot make other code in the middle of a recording.
+    """
+
     step: Step
+    runs: int = 0
+    graph: torch.cuda.CUDAGraph | None = None
 
-    def replay(self, step: Step) -> None:
+    def take(self, step: Step) -> None:
         for own, new in zip(_tensors(self.step), _tensors(step), strict=True):
             own.copy_(new)
-        self.graph.replay()
 
 
 class _Recorded:
@@ -111,18 +114,22 @@ class _Recorded:
     def __init__(self, learn: Learner) -> None:
         self._learn = learn
         self._stream = torch.cuda.Stream()
-        self._seen: Counter[int] = Counter()
-        self._recordings: dict[int, _Recording] = {}
+        self._places: dict[int, _Place] = {}
 
     def __call__(self, step: Step) -> None:
         size = len(step.labels_B)
-        self._seen[size] += 1
-        if self._seen[size] <= _EAGER_STEPS:
-            self._run(step)
+        if size in self._places:
+            self._places[size].take(step)
+        else:
+            self._places[size] = _Place(_own_copy(step))
+        place = self._places[size]
+        if place.runs < _EAGER_STEPS:
+            self._run(place.step)
+            place.runs += 1
             return
-        if size not in self._recordings:
-            self._recordings[size] = self._record(step)
-        self._recordings[size].replay(step)
+        if place.graph is None:
+            place.graph = self._record(place.step)
+        place.graph.replay()
 
     def _run(self, step: Step) -> None:
         self._stream.wait_stream(torch.cuda.current_stream())
@@ -130,14 +137,13 @@ class _Recorded:
             self._learn(step)
         torch.cuda.current_stream().wait_stream(self._stream)
 
-    def _record(self, step: Step) -> _Recording:
-        own = _own_copy(step)
+    def _record(self, step: Step) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         # One pool for all sizes: no two steps are under way at once.
-        pool = next((recording.graph.pool() for recording in self._recordings.values()), None)
+        pool = next((place.graph.pool() for place in self._places.values() if place.graph), None)
         with torch.cuda.graph(graph, pool=pool, stream=self._stream, capture_error_mode="thread_local"):
-            self._learn(own)
-        return _Recording(graph, own)
+            self._learn(step)
+        return graph
 
 
 def _tensors(step: Step) -> list[Tensor]:
