@@ -1,24 +1,28 @@
 """Do the paths learn the same? The first steps of an experiment from the same start, path beside path, on real data.
 
-    python benchmarks/side_by_side.py --paths eager compiled fast --seeds 0 1 2 --out side-by-side.json
+    python benchmarks/side_by_side.py --paths compiled fast --seeds 0 1 2 3 --out side-by-side.json
+    python benchmarks/side_by_side.py --set learning_rate=0.01 --seeds 0 1 2 3 4 5 6 7
 
-Prints the mean training loss of each block of steps. Training is chaotic: runs that differ in rounding alone drift
-apart, so a path is wrong only if it is off for every seed, or from the first block on. The learning rate follows the
-experiment's own schedule over --epochs epochs.
+Prints the mean training loss of each block of steps, and each path's difference to the first one: its mean over seeds
+and the standard error of that. Training at the paper's learning rate is chaotic at first: runs that differ in rounding
+alone drift apart, and the difference is mostly chance. A smaller learning rate keeps them together, and shows a
+difference that rounding makes on average. The learning rate follows the experiment's own schedule over --epochs epochs.
 """
 
 import argparse
 import itertools
 import json
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 
 import torch
 
-from counterpoint.config import Experiment
+from counterpoint.config import Experiment, override
 from counterpoint.data import load
-from counterpoint.environment import describe_environment
+from counterpoint.environment import command_line, describe_environment
 from counterpoint.experiments import find_experiment
 from counterpoint.models import build_model
 from counterpoint.optim import make_optimiser
@@ -50,6 +54,18 @@ def losses(part: Part, experiment: Experiment, path: str, seed: int, steps: int,
     return means
 
 
+def difference(found: list[list[float]], base: list[list[float]]) -> list[tuple[float, float]]:
+    """Each block's mean difference over seeds, and its standard error."""
+    by_block = zip(
+        *([a - b for a, b in zip(*pair, strict=True)] for pair in zip(found, base, strict=True)), strict=True
+    )
+    return [(mean(values), stdev(values) / math.sqrt(len(values))) for values in by_block]
+
+
+def line(name: str, figures: Sequence[float]) -> str:
+    return f"{name:24}" + " ".join(f"{figure:8.4f}" for figure in figures)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--experiment", default="cifar10/batch-ensemble")
@@ -58,22 +74,26 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--block", type=int, default=25)
     parser.add_argument("--epochs", type=int, default=20, help="of the schedule")
+    parser.add_argument("--set", nargs="+", default=[], metavar="FIELD=VALUE", help="of the experiment")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device = choose_device(options.device)
     torch.backends.cudnn.benchmark = True
-    experiment = replace(find_experiment(options.experiment), epochs=options.epochs)
+    experiment = override(replace(find_experiment(options.experiment), epochs=options.epochs), options.set)
     part = split_training_images(load(experiment.dataset), experiment)[0].to(device)
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[list[float]]] = {path: [] for path in options.paths}
     for path, seed in itertools.product(options.paths, options.seeds):
-        found[f"{path}, seed {seed}"] = losses(part, experiment, path, seed, options.steps, options.block)
-        print(
-            f"{path:9} seed {seed}: " + " ".join(f"{loss:6.3f}" for loss in found[f"{path}, seed {seed}"]), flush=True
-        )
+        found[path].append(losses(part, experiment, path, seed, options.steps, options.block))
+        print(line(f"{path}, seed {seed}", found[path][-1]), flush=True)
+    first, *others = options.paths
+    for path in others if len(options.seeds) > 1 else []:
+        means, errors = zip(*difference(found[path], found[first]), strict=True)
+        print(line(f"{path} − {first}", means))
+        print(line("± standard error", errors))
     if options.out:
-        record = {"environment": describe_environment(device), "experiment": options.experiment, "block": options.block}
-        options.out.write_text(json.dumps(record | {"losses": found}, indent=1) + "\n")
+        record = {"command": command_line(), "environment": describe_environment(device), "block": options.block}
+        options.out.write_text(json.dumps(record | {"seeds": options.seeds, "losses": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

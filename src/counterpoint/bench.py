@@ -16,10 +16,11 @@ from torch.nn.functional import cross_entropy
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
 from counterpoint.errors import InputError
+from counterpoint.inference import arithmetic
 from counterpoint.models import build_model
 from counterpoint.nn import Ensemble
 from counterpoint.optim import make_optimiser
-from counterpoint.paths import Learner, make_forward, make_learner
+from counterpoint.paths import Learner, PathName, make_forward, make_learner
 from counterpoint.policy import MemberPolicy
 from counterpoint.steps import Forward, Part, Step, TrainState, epoch_steps, learn_from, update
 from counterpoint.train import STEPS_AT_ONCE
@@ -50,7 +51,7 @@ class Difference:
 
 
 def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:
-    """Time the ways to compute a step of `experiment` on this machine's GPU, slowest first; `slow` includes eager."""
+    """Time the ways to compute a step of `experiment` on this machine's GPU; `slow` includes eager PyTorch."""
     _require_gpu()
     floor = floor_milliseconds(experiment)
     rows = experiment.members * experiment.batch_size
@@ -65,7 +66,7 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
     if slow:
         variants[:0] = [
             ("fp32 eager", experiment, _fp32_eager),
-            ("fp32 eager, channels-last", experiment, _fp32_eager_channels_last),
+            ("TF32 eager, channels-last", experiment, _tf32_eager),
             ("bf16 eager", experiment, partial(make_learner, path="eager")),
         ]
     for name, of, learner in variants:
@@ -78,15 +79,14 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
 def differences(experiment: Experiment) -> Iterator[Difference]:
     """How far bf16 eager and the fast path are from fp32, from the same weights and views."""
     _require_gpu()
-    state, steps = _start(experiment), list(_steps(experiment, _INPUT_SETS))
-    paths: dict[str, Forward] = {
-        "fp32 eager": lambda views, keep: state.model(views, keep),
-        "bf16 eager": make_forward(state.model, experiment.batch_size, "eager", torch.device("cuda")),
-        "fast": make_forward(state.model, experiment.batch_size, "fast", torch.device("cuda")),
-    }
-    found = {name: _logits_and_gradients(state.model, steps[0], forward) for name, forward in paths.items()}
-    exact = found.pop("fp32 eager")
-    for name, (logits, gradients) in found.items():
+    state, step = _start(experiment), next(_steps(experiment, 1))
+    device = torch.device("cuda")
+    with arithmetic("strict", device):
+        exact = _logits_and_gradients(state.model, step, state.model)
+    names: dict[str, PathName] = {"bf16 eager": "eager", "fast": "fast"}
+    for name, path in names.items():
+        forward = make_forward(state.model, experiment.batch_size, path, device)
+        logits, gradients = _logits_and_gradients(state.model, step, forward)
         yield Difference(name, _relative(logits, exact[0]), _relative(gradients, exact[1]))
 
 
@@ -194,12 +194,18 @@ def _median_milliseconds(work: Callable[[], object], repeats: int) -> float:
 
 
 def _fp32_eager(state: TrainState, experiment: Experiment) -> Learner:
-    """PyTorch as it comes: values of a channel lie together, and convolutions may use TF32."""
+    """Without TF32, in the layout that PyTorch's networks come in."""
     state.model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
-    return _fp32_eager_channels_last(state, experiment)
+
+    def learn(step: Step) -> None:
+        with arithmetic("strict", torch.device("cuda")):
+            learn_from(state, step, experiment, state.model)
+
+    return learn
 
 
-def _fp32_eager_channels_last(state: TrainState, experiment: Experiment) -> Learner:
+def _tf32_eager(state: TrainState, experiment: Experiment) -> Learner:
+    """PyTorch's own choice for fp32 convolutions, in the layout that is faster for them."""
     return lambda step: learn_from(state, step, experiment, state.model)
 
 
