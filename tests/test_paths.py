@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from types import ModuleType
 
@@ -162,6 +163,53 @@ def test_a_recorded_step_has_all_inputs_in_memory_of_its_own(policy: MemberPolic
     place.take(second)
     assert_equal(place.step, second)
     assert {t.data_ptr() for t in paths._tensors(place.step)} == own
+
+
+class _Stream:
+    def wait_stream(self, _: object) -> None:
+        """Nothing to wait for."""
+
+
+class _Graph:
+    """Stands for a CUDA graph, and counts its replays."""
+
+    def __init__(self) -> None:
+        self.replays = 0
+
+    def replay(self) -> None:
+        self.replays += 1
+
+    def pool(self) -> str:
+        return "pool"
+
+
+def test_steps_of_one_size_are_recorded_where_the_first_ones_ran(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With strides of their own torch.compile would have to compile again in the middle of the recording."""
+    pools: list[object] = []
+
+    def graph(_: _Graph, *, pool: object, **__: object) -> AbstractContextManager[None]:
+        pools.append(pool)
+        return nullcontext()
+
+    monkeypatch.setattr(torch.cuda, "Stream", _Stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", _Stream)
+    monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", _Graph)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    seen: dict[int, list[list[tuple[int, tuple[int, ...]]]]] = {4: [], 2: []}
+
+    def learn(step: Step) -> None:
+        seen[len(step.labels_B)].append([(t.data_ptr(), t.stride()) for t in paths._tensors(step)])
+
+    recorded = paths._Recorded(learn)
+    for _ in range(6):
+        for step in tiny_steps():
+            recorded(step)
+    for calls in seen.values():
+        assert len(calls) == paths._EAGER_STEPS + 1, "those before the recording, and the recording"
+        assert all(call == calls[0] for call in calls)
+    assert [place.graph.replays for place in recorded._places.values()] == [3, 3]  # type: ignore[union-attr]
+    assert pools == [None, "pool"]
 
 
 def assert_equal(step: Step, expected: Step) -> None:
