@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from counterpoint.cli import main
 
@@ -80,15 +81,23 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
         (["evaluate", "nowhere"], "nowhere holds no run"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
+        (["report", "nowhere", "--out", "r.pdf"], "'r.pdf' ends in none of .html, .csv, .md, .json"),
+        (["report", "nowhere", "--out", "."], ". is a folder; give the report's file name"),
+        (["reproduce", "table1", "--run"], "cifar10 is not in"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
         (["data", "digits"], "come with scikit-learn"),
+        (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
+        (["demo", "--device", "tpu"], "device 'tpu' is not known"),
         (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),
+        (["views", "cifar10/single", "--out", "views.txt"], "a PNG cannot be written as 'views.txt'"),
         (["corrupt", "cifar11"], "unknown data set 'cifar11'"),
         (["corrupt", "digits", "--atlas", "a.png", "--image", "450"], "digits has test images 0 to 449"),
         (
             ["corrupt", "--atlas", "a.png", "--image", "cat.png"],
             "cat.png is neither a test image's number nor a picture",
         ),
+        (["corrupt", "cifar10", "--atlas", "a.jpg"], "a PNG cannot be written as 'a.jpg'"),
+        (["corrupt", "digits", "--out", "file"], "file is a file, and a folder is needed there"),
         (["corrupt"], "name a data set to corrupt"),
         (["experiments", "imagenet"], "no experiment has imagenet"),
         (["trian"], "No such command 'trian'"),
@@ -107,6 +116,7 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("counterpoint.console.console", Console(force_terminal=True))
     (tmp_path / "file").touch()
     monkeypatch.setattr(sys, "argv", ["counterpoint", *arguments])
     for name, value in {"COUNTERPOINT_DATA": str(tmp_path / "data"), "COLUMNS": "200", "NO_COLOR": "1"}.items():
@@ -114,8 +124,11 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert message in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.out == "", "no progress bar before an error that comes first"
     assert not (tmp_path / "x" / "run.json").exists()
+    assert not (tmp_path / "data").exists()
 
 
 def test_lists(tmp_path: Path) -> None:

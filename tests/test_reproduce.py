@@ -18,6 +18,7 @@ from counterpoint.cli import main
 from counterpoint.config import Experiment
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS, config_hash, schedules
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.reproduce import run_missing
@@ -209,3 +210,20 @@ def test_the_command(
     assert "n = 1, " in shown
     assert (tmp_path / "elsewhere" / "cifar100" / "single" / "smoke-0" / "run.json").exists()
     assert (tmp_path / "page.md").exists()
+
+
+def test_a_data_set_that_is_not_there_is_refused_before_the_first_training(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def not_there(_: Path) -> DataSet:
+        raise InputError("cifar100 is not there")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(counterpoint.data.DATASETS, "cifar100", not_there)
+    arguments = ("table2", "--rows", "single", "--schedule", "smoke", "--run", "--data", str(root), "--device", "cpu")
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "reproduce", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "cifar100 is not there" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()), "the row on CIFAR-10 comes first, and was not begun"

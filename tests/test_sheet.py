@@ -1,8 +1,10 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from counterpoint.errors import InputError
 from counterpoint.sheet import draw_sheet
 
 
@@ -22,3 +24,13 @@ def test_pictures_stand_in_their_places(tmp_path: Path) -> None:
     tall = sheet[second : second + 96, left : left + 96]
     assert (tall[:, 24:72] == 90).all(), "a large picture is shrunk"
     assert (sheet[:, :left] < 255).any(), "rows have labels"
+
+
+@pytest.mark.parametrize("name", ["sheet.txt", "sheet", ".", "sheet.png.jpg"])
+def test_a_name_that_is_not_a_pngs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"a PNG cannot be written as '{name}'; give it a name that ends in .png"):
+        draw_sheet([], [], Path(name))
+    assert list(tmp_path.iterdir()) == []
+    draw_sheet([], [], Path("sheet.PNG"))
+    assert Path("sheet.PNG").read_bytes().startswith(b"\x89PNG")

@@ -1,6 +1,7 @@
 """Training into a folder: exact resume after real kills, clean stops, and refusals."""
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -137,6 +138,23 @@ def test_training_learns_and_the_watcher_sees_it(tmp_path: Path) -> None:
     assert seen[-1].error == pytest.approx(log[-1]["error"])
 
 
+def test_the_watcher_hears_of_a_training_when_nothing_can_be_refused_any_more(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match="holds another run"):
+        train(replace(EXPERIMENT, epochs=4), tmp_path / "run", small_data(), options=ON_CPU, watcher=seen.append)
+    assert seen == []
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=seen.append)
+    assert (seen[0].step, seen[0].epoch, seen[0].images_a_second) == (1, 1, 0)
+    assert all(progress.images_a_second > 0 for progress in seen[1:])
+    told = len(seen)
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=seen.append)
+    assert len(seen) == told, "a finished run has no training"
+    train(EXPERIMENT, tmp_path / "new", small_data(), options=ON_CPU, watcher=seen.append)
+    assert (seen[told].step, seen[told].epoch) == (0, 1)
+    assert math.isnan(seen[told].loss)
+
+
 def test_the_speed_is_that_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = iter([False, True])
     assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
@@ -177,9 +195,15 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 def test_divergence_is_said_and_keeps_the_checkpoint(tmp_path: Path) -> None:
     experiment = replace(EXPERIMENT, learning_rate=1e30)
-    with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
-        train(experiment, tmp_path / "run", small_data(), options=ON_CPU)
-    assert load_run(tmp_path / "run").latest() is None
+    with pytest.raises(InputError, match=r"epoch 1 is nan\. There is no checkpoint from before; lower learning_rate"):
+        train(experiment, tmp_path / "none", small_data(), options=ON_CPU)
+    assert load_run(tmp_path / "none").latest() is None
+    assert not train(experiment, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match=r"epoch 1 is nan\. The checkpoint of step 1 is kept; lower learning_rate"):
+        train(experiment, tmp_path / "one", small_data(), options=ON_CPU)
+    kept = load_run(tmp_path / "one").latest()
+    assert kept is not None
+    assert kept.step == 1
 
 
 def test_divergence_within_an_epoch_is_not_saved_at_a_stop(tmp_path: Path) -> None:

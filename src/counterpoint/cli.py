@@ -46,6 +46,8 @@ def main() -> None:
         app(prog_name="counterpoint")
     except InputError as error:
         _fail(str(error))
+    except FileExistsError as error:
+        _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 
@@ -107,9 +109,11 @@ def data(
     """List the data sets that are there, or download some, with progress, resume and checksum."""
     from counterpoint.console import download_bar
     from counterpoint.data import data_root
-    from counterpoint.data.fetch import fetch, status
+    from counterpoint.data.fetch import check_download, fetch, status
 
     folder = root or data_root()
+    for name in names or []:  # all of them before the first download
+        check_download(name)
     for name in names or []:
         with download_bar(name) as progress:
             fetched = fetch(name, folder, progress)
@@ -137,7 +141,9 @@ def views(
     from counterpoint.data import load
     from counterpoint.experiments import find_experiment
     from counterpoint.gallery import draw_views
+    from counterpoint.sheet import check_png
 
+    check_png(out)
     chosen = override(find_experiment(experiment), set_ or [])
     draw_views(chosen, load(chosen.dataset, root), out, images=images, seed=seed, epoch=epoch)
     console.print(f"views: {out}", soft_wrap=True)
@@ -279,10 +285,12 @@ def corrupt(
     """
     from counterpoint.console import count_bar
     from counterpoint.data import data_root, load
+    from counterpoint.sheet import check_png
     from counterpoint.shifted import draw_image_atlas, make_shifted_set
 
     folder = root or data_root()
     if atlas:
+        check_png(atlas)
         draw_image_atlas(image, dataset, atlas, seed=seed, root=folder)
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
@@ -312,12 +320,24 @@ def report(
     ] = None,
 ) -> None:
     """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
-    from counterpoint.report import FORMATS, write_report
+    from counterpoint.report import write_report
 
-    kind = format_ or (out.suffix[1:] if out and out.suffix[1:] in FORMATS else "html")
+    kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
     write_report(runs, path, kind)
     console.print(f"report: {path}", soft_wrap=True)
+
+
+def _format_of(out: Path | None) -> str:
+    """The format that a report's name asks for."""
+    from counterpoint.report import FORMATS
+
+    if out is None or out.is_dir():
+        return "html"
+    if (ending := out.suffix[1:].lower()) not in FORMATS:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise InputError(f"{str(out)!r} ends in none of {endings}; give such a name, or add --format")
+    return ending
 
 
 @app.command()
@@ -403,7 +423,9 @@ def step(
     ] = "cifar10/batch-ensemble",
     set_: SetOption = None,
     repeats: Annotated[int, typer.Option(min=3, help="Steps timed of each way.")] = 40,
-    slow: Annotated[bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32 and bf16.")] = True,
+    slow: Annotated[
+        bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32, TF32 and bf16.")
+    ] = True,
     out: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
 ) -> None:
     """Time a training step on the GPU: eager, torch.compile and the fast path, with the same inputs in one run.

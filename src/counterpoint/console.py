@@ -6,9 +6,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.progress import TransferSpeedColumn as SpeedColumn
 
 from counterpoint.train import Progress as TrainingProgress
@@ -26,13 +35,16 @@ def training_bar(title: str, epochs: int) -> Iterator[Watcher]:
         TextColumn("{task.fields[figures]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=None, figures="starting")
+    with _bar(title, *columns, figures="") as update:
 
         def watch(now: TrainingProgress) -> None:
             figures = f"loss {now.loss:.3f} error {now.error:.1%} {now.images_a_second:,.0f} images/s"
-            description = f"{title} {now.epoch}/{epochs}"
-            bar.update(task, description=description, completed=now.step, total=now.total_steps, figures=figures)
+            update(
+                description=f"{title} {now.epoch}/{epochs}",
+                completed=now.step,
+                total=now.total_steps,
+                figures=figures if now.images_a_second else "starting",  # which takes a while on a GPU
+            )
 
         yield watch
 
@@ -41,30 +53,33 @@ def training_bar(title: str, epochs: int) -> Iterator[Watcher]:
 def download_bar(title: str) -> Iterator[Callable[[int, int | None], None]]:
     """A bar over a download's bytes."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), SpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with _bar(title, *columns) as update:
+        yield lambda done, total: update(completed=done, total=total)
 
 
 @contextmanager
 def count_bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar over things that are counted; it shows when there is something to do."""
+    """A bar over things that are counted."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=console)
-    task = bar.add_task(title, total=None)
-    started = False
+    with _bar(title, *columns) as update:
+        yield lambda done, total: update(completed=done, total=total)
 
-    def count(done: int, total: int) -> None:
-        nonlocal started
-        if not started:
-            bar.start()
-            started = True
-        bar.update(task, completed=done, total=total)
+
+@contextmanager
+def _bar(title: str, *columns: ProgressColumn, **fields: Any) -> Iterator[Callable[..., None]]:
+    """A function that updates a bar, which shows from the first call on: not where there is nothing to do, and not
+    before an error that comes first."""
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(title, total=None, **fields)
+
+    def update(**values: Any) -> None:
+        bar.update(task, **values)
+        bar.start()
 
     try:
-        yield count
+        yield update
     finally:
-        if started:
+        if bar.live.is_started:
             bar.stop()
 
 

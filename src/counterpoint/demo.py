@@ -12,13 +12,14 @@ from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.report import write_report
 from counterpoint.runs import Run, load_run
 from counterpoint.shifted import shifted_set
-from counterpoint.train import Options, train
+from counterpoint.train import Options, choose_device, train
 
 _CELL_IMAGES = 150
 
 
 def run_demo(out: Path, device: str = "auto") -> Path:
     """Train and evaluate both, going on with what an earlier demo left in `out`; the report's path."""
+    choose_device(device)  # one that is not there is refused before anything is made
     with count_bar("making the corrupted test set") as count:  # first: a set that cannot be used is found out now
         shifted_set(load("digits"), data_root(), progress=lambda _, done, total: count(done, total))
     ensemble, single = (_train(experiment, out, device) for experiment in QUICKSTART)

@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.inference import Precision, finished_checkpoint
 from counterpoint.logits import collect_logits
 from counterpoint.ood import load_outside
-from counterpoint.recalibration import validation_run
+from counterpoint.recalibration import forget_temperatures, keep_temperatures, validation_run
 from counterpoint.results import write_results
 from counterpoint.runs import Run
 from counterpoint.shifted import shifted_set
@@ -55,12 +55,15 @@ def evaluate_run(
     where = choose_device(device)
     if not recompute:
         _collect(run, root or data_root(), where, clean_images, cell_images, precision)
+    forget_temperatures(run)
     results = write_results(
         run,
         environment=describe_environment(where),
         seconds=time.monotonic() - started,
         temperatures_from=temperatures_from,
     )
+    if temperatures_from is not None:
+        keep_temperatures(run, results["recalibrated"])
     return add_comparisons(run.folder, others) if others else results
 
 

@@ -22,6 +22,7 @@ from counterpoint.runs import Run
 from counterpoint.shifted import CELLS
 
 SCHEMA = 1
+_FILE = "temperatures.json"
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _HALVES_SEED = 0
 
@@ -45,7 +46,7 @@ def validation_run(run: Run, twin: Run | None) -> Run:
 
 
 def recalibrated_results(run: Run, source: Run, plain: dict[str, Any]) -> dict[str, Any]:
-    """Fit on the validation images of `source`, keep temperatures.json in the run's folder, and scale every set.
+    """Fit on the validation images of `source` and scale every set.
 
     `plain` holds the run's figures as they were, "clean" and "corrupted".
     """
@@ -53,14 +54,23 @@ def recalibrated_results(run: Run, source: Run, plain: dict[str, Any]) -> dict[s
     temperatures = {kind: fit_temperature(logits_MNK, labels_N, kind) for kind in _KINDS}
     own = source is run
     of_twin = f"temperature of the twin run {_name(source)}"
-    fitted_on = {**read_about(source)["clean"], "run": "this run" if own else _name(source)}
-    _write_temperatures(run, temperatures, fitted_on)
     return {
-        "fitted_on": fitted_on,
+        "fitted_on": {**read_about(source)["clean"], "run": "this run" if own else _name(source)},
         "clean_how": "cross-fitted on two seeded halves of the validation images" if own else of_twin,
         "corrupted_how": f"temperature of all {len(labels_N):,} validation images" if own else of_twin,
         "ways": {kind: _way(run, values, kind, plain, cross_fit=own) for kind, values in temperatures.items()},
     }
+
+
+def forget_temperatures(run: Run) -> None:
+    """Remove temperatures.json before the results that it belongs to are replaced."""
+    (run.folder / _FILE).unlink(missing_ok=True)
+
+
+def keep_temperatures(run: Run, recalibrated: dict[str, Any]) -> None:
+    """Write temperatures.json from what results.json already holds, so that the two never contradict each other."""
+    values = {kind: way["temperature"] for kind, way in recalibrated["ways"].items()}
+    write_json(run.folder / _FILE, {"schema": SCHEMA, "fitted_on": recalibrated["fitted_on"], "temperatures": values})
 
 
 def _check_twin(run: Run, twin: Run) -> None:
@@ -79,11 +89,6 @@ def _check_twin(run: Run, twin: Run) -> None:
 
 def _name(run: Run) -> str:
     return f"{run.experiment.name}, seed {run.seed}"
-
-
-def _write_temperatures(run: Run, temperatures: dict[Kind, tuple[float, ...]], fitted_on: dict[str, Any]) -> None:
-    values = {kind: _json(fitted, kind) for kind, fitted in temperatures.items()}
-    write_json(run.folder / "temperatures.json", {"schema": SCHEMA, "fitted_on": fitted_on, "temperatures": values})
 
 
 def _json(temperatures: tuple[float, ...], kind: Kind) -> float | list[float]:

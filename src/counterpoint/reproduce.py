@@ -25,6 +25,8 @@ def run_missing(
     call then goes on from the last checkpoint. An evaluation that has begun is finished."""
     started = time.monotonic()
     missing = [run for run in wanted if read_result(folders.results, run) is None]
+    for dataset in sorted({run.experiment.dataset for run in missing}):
+        load(dataset, root)  # one that is not there is refused before the first training
     for number, run in enumerate(missing, 1):
         left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
         if should_stop() or (left is not None and left <= 0):

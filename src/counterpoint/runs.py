@@ -161,6 +161,6 @@ def load_run(folder: Path) -> Run:
             f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
         )
     record = read_json(folder / "run.json")
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
     return Run(folder, config.from_dict(record["experiment"]), record)

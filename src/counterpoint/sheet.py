@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from counterpoint.errors import InputError
+
 _TILE = 96
 _GAP = 4
 _MARGIN = 20
@@ -17,10 +19,17 @@ Picture = NDArray[np.uint8]
 """(rows, columns, 1 or 3 channels)."""
 
 
+def check_png(path: Path) -> None:
+    """Raise unless the name says what will be written."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"a PNG cannot be written as {str(path)!r}; give it a name that ends in .png")
+
+
 def draw_sheet(
     sections: Sequence[tuple[str, Sequence[tuple[str, Sequence[Picture]]]]], columns: Sequence[str], path: Path
 ) -> None:
     """Write a PNG: sections (title, rows) of rows (label, pictures), under one line of column headings."""
+    check_png(path)
     font = ImageFont.load_default(size=17)
     labels = [label for _, rows in sections for label, _ in rows]
     left = _MARGIN + round(max((font.getlength(label) for label in labels), default=0)) + 14

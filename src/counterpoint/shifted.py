@@ -13,6 +13,7 @@ from counterpoint.corrupt import (
     EXTRA_CORRUPTIONS,
     SEVERITIES,
     draw_atlas,
+    find_frost,
     read_about,
     read_cell,
     write_corrupted_set,
@@ -46,7 +47,10 @@ def shifted_set(data: DataSet, root: Path, *, progress: Progress = lambda *_: No
     official = root / _folder_name(data)
     if official.is_dir():
         _check_labels(official, data)
-        return ShiftedSet(official, len(data.test), {"kind": "official"})
+        found = ShiftedSet(official, len(data.test), {"kind": "official"})
+        for name in CORRUPTIONS:  # what is missing is found out before the long work
+            found.read(name, SEVERITIES[0])
+        return found
     return make_shifted_set(data, root, progress=progress)
 
 
@@ -70,7 +74,7 @@ def make_shifted_set(
         names=CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS,
         seed=seed,
         workers=workers,
-        frost_dir=_frost_folder(root),
+        frost_dir=find_frost(root),
         progress=progress,
     )
     about = read_about(folder)
@@ -85,7 +89,7 @@ def draw_image_atlas(image: str, dataset: str | None, path: Path, *, seed: int, 
     Without a data set the number is one of CIFAR-10's where that is in `root`, and of the digits elsewhere.
     """
     image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
-    draw_atlas(image_HWC, path, seed, frost_dir=_frost_folder(root))
+    draw_atlas(image_HWC, path, seed, frost_dir=find_frost(root))
 
 
 def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:
@@ -116,11 +120,6 @@ def _check_labels(folder: Path, data: DataSet) -> None:
         raise InputError(
             f"{path} does not hold the labels of {data.name}'s test images five times; it is another set's"
         )
-
-
-def _frost_folder(root: Path) -> Path | None:
-    """The photographs beside the data sets; None leaves `corrupt` to look elsewhere."""
-    return root / "frost" if (root / "frost").is_dir() else None
 
 
 def _folder_name(data: DataSet) -> str:

@@ -38,7 +38,10 @@ _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a training is; loss and error are this epoch's means over views."""
+    """How far a training is; loss and error are this epoch's means over views.
+
+    The first one, with a speed of 0, comes when nothing more can be refused and the first step begins.
+    """
 
     step: int
     total_steps: int
@@ -164,6 +167,8 @@ def _train_epochs(
     board = open_tensorboard(run.folder, state.step, options.tensorboard)
     watch = _throttled(watcher, state, total, an_epoch, experiment, clock)
     saved = clock.here
+    if state.step < total:
+        watch()
     while state.step < total:
         epoch, first = divmod(state.step, an_epoch)
         if first == 0:
@@ -181,10 +186,10 @@ def _train_epochs(
             update(state, step, experiment, total, learn)
             watch()
             if state.step % an_epoch and state.step < total and should_stop():
-                _require_finite(state, experiment, epoch)
+                _require_finite(run, state, epoch)
                 _save(run, state, clock)
                 return False
-        record = _epoch_record(state, experiment, epoch, total, clock)
+        record = _epoch_record(run, state, epoch, total, clock)
         run.append_log(**record)
         board(record)
         stopping = state.step < total and should_stop()
@@ -200,35 +205,37 @@ def _save(run: Run, state: TrainState, clock: _Clock) -> None:
     run.save(Checkpoint(state.tensors(), state.step, clock.whole))
 
 
-def _epoch_record(
-    state: TrainState, experiment: Experiment, epoch: int, total: int, clock: _Clock
-) -> dict[str, object]:
-    _require_finite(state, experiment, epoch)
+def _epoch_record(run: Run, state: TrainState, epoch: int, total: int, clock: _Clock) -> dict[str, object]:
+    _require_finite(run, state, epoch)
     loss, error = _means(state)
-    rate = learning_rate(experiment, state.step - 1, total)
+    rate = learning_rate(run.experiment, state.step - 1, total)
     values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
     return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
 
 
-def _require_finite(state: TrainState, experiment: Experiment, epoch: int) -> None:
+def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
     """Keep a network that has diverged out of the checkpoints."""
     loss, _ = _means(state)
     if not math.isfinite(loss):
+        before = run.latest()
+        kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
         raise InputError(
-            f"training diverged: the loss of epoch {epoch + 1} is {loss}. The checkpoint before it is kept; "
-            f"lower learning_rate (now {experiment.learning_rate}) in a new run"
+            f"training diverged: the loss of epoch {epoch + 1} is {loss}. {kept}; "
+            f"lower learning_rate (now {run.experiment.learning_rate}) in a new run, with another --out"
         )
 
 
 def _means(state: TrainState) -> tuple[float, float]:
+    """This epoch's loss and error so far; NaN before its first step."""
     loss, wrong, rows = state.sums.tolist()
-    return loss / rows, wrong / rows
+    return (loss / rows, wrong / rows) if rows else (math.nan, math.nan)
 
 
 def _throttled(
     watcher: Watcher | None, state: TrainState, total: int, an_epoch: int, experiment: Experiment, clock: _Clock
 ) -> Callable[[], None]:
-    """A function to call after each step, which tells the watcher from time to time and at each epoch's end."""
+    """A function to call before the first step and after each, which tells the watcher from time to time and at each
+    epoch's end."""
     first_step, last_time = state.step, -math.inf
 
     def watch() -> None:
@@ -237,6 +244,7 @@ def _throttled(
             return
         last_time = clock.here
         speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
-        watcher(Progress(state.step, total, (state.step - 1) // an_epoch + 1, *_means(state), speed))
+        epoch = max(1, math.ceil(state.step / an_epoch))
+        watcher(Progress(state.step, total, epoch, *_means(state), speed))
 
     return watch

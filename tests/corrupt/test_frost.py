@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterpoint.corrupt import corrupt, frost_source
+from counterpoint.corrupt import corrupt, find_frost, frost_source
 from counterpoint.corrupt.frost import frost_pictures
 from counterpoint.errors import InputError
 
@@ -61,12 +61,25 @@ def test_all_five_named_photographs_are_used_evenly(folder: Path) -> None:
     assert np.bincount(levels.astype(int), minlength=6)[1:] == pytest.approx(200, rel=0.25)
 
 
-def test_an_incomplete_folder_that_was_named_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_data_folder_but_the_given_one_is_looked_into(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
+    assert find_frost(folder.parent) == folder
+    assert find_frost(folder.parent / "other") == "texture"
+    assert frost_source("texture") == "texture"
+    grey = np.full((3, 32, 32, 3), 100, np.uint8)
+    texture, photographs = corrupt(grey, "frost", 3, frost_dir="texture"), corrupt(grey, "frost", 3)
+    assert not np.array_equal(texture, photographs)
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent / "other"))
+    assert np.array_equal(texture, corrupt(grey, "frost", 3))
+
+
+def test_an_incomplete_folder_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "frost4.jpg").unlink()
-    with pytest.raises(InputError, match=r"does not hold the photographs frost1\.png"):
+    with pytest.raises(InputError, match=r"frost does not hold the photographs frost1\.png"):
         frost_source(folder)
     monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
-    assert frost_source() == "texture"
+    with pytest.raises(InputError, match=r"frost5\.jpg; add them, or take the folder away"):
+        frost_source()
 
 
 def test_photographs_are_scaled_by_a_fifth_without_antialiasing(photographs: Path) -> None:

@@ -1,5 +1,8 @@
 import hashlib
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_the_layout_is_the_official_one(tmp_path: Path, made_up: Images) -> None:
     write(made_up, tmp_path)
-    assert set(contents(tmp_path)) == {"about.json", "labels.npy", *(f"{name}.npy" for name in NAMES)}
+    assert set(contents(tmp_path)) == {".lock", "about.json", "labels.npy", *(f"{name}.npy" for name in NAMES)}
     assert np.array_equal(np.load(tmp_path / "labels.npy"), np.concatenate([LABELS] * 5))
     for name in NAMES:
         whole = np.load(tmp_path / f"{name}.npy")
@@ -80,13 +83,51 @@ def test_an_interrupted_run_is_continued(tmp_path: Path, made_up: Images) -> Non
 
     with pytest.raises(KeyboardInterrupt):
         write(made_up, tmp_path / "broken", progress=interrupt)
-    assert set(contents(tmp_path / "broken")) == {"about.json", "labels.npy", "gaussian_noise.npy"}
+    assert set(contents(tmp_path / "broken")) == {".lock", "about.json", "labels.npy", "gaussian_noise.npy"}
     kept = (tmp_path / "broken" / "gaussian_noise.npy").stat().st_mtime_ns
     names: set[str] = set()
     write(made_up, tmp_path / "broken", progress=lambda name, _done, _total: names.add(name))
     assert names == {"frost", "contrast"}
     assert (tmp_path / "broken" / "gaussian_noise.npy").stat().st_mtime_ns == kept
     assert contents(tmp_path / "broken") == contents(tmp_path / "straight")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from counterpoint.corrupt import write_corrupted_set
+
+images, labels = np.load("images.npy"), np.array([3, 1, 4, 1, 5, 9], np.uint8)
+def kill(name, *_):
+    if name == "frost":
+        os.kill(os.getpid(), signal.SIGKILL)
+write_corrupted_set(images, labels, Path("set"), dataset="made up", names=("gaussian_noise", "frost", "contrast"),
+                    seed=5, workers=1, progress=kill)
+"""
+
+
+def test_what_a_killed_run_left_behind_is_removed(tmp_path: Path, made_up: Images) -> None:
+    np.save(tmp_path / "images.npy", made_up)
+    killed = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = (tmp_path / "set").glob(".frost.npy.*.part")
+    (tmp_path / "set" / ".notes.part").write_text("not ours")
+    write(made_up, tmp_path / "set")
+    assert not left.exists()
+    assert (tmp_path / "set" / ".notes.part").read_text() == "not ours"
+    write(made_up, tmp_path / "straight")
+    assert contents(tmp_path / "set") == contents(tmp_path / "straight") | {".notes.part": b"not ours"}
+
+
+def test_two_at_once_leave_each_other_alone(tmp_path: Path, made_up: Images) -> None:
+    def write_beside(name: str, done: int, _total: int) -> None:
+        if (name, done) == ("gaussian_noise", 4):
+            write(made_up, tmp_path / "shared")
+
+    write(made_up, tmp_path / "shared", progress=write_beside)
+    write(made_up, tmp_path / "alone")
+    assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
 
 
 def test_a_file_that_was_removed_or_never_declared_finished_is_made_again(tmp_path: Path, made_up: Images) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
+from counterpoint.evaluate import evaluate_run
 from counterpoint.metrics import (
     ImageScores,
     aggregate,
@@ -120,14 +121,34 @@ def test_a_run_on_everything_takes_the_temperatures_of_its_twin(make_run: MakeRu
     assert found["ways"]["after"]["clean"]["ensemble"] == pytest.approx(expected)
 
 
-def test_the_temperatures_are_kept_beside_the_run(make_run: MakeRun) -> None:
+def test_the_temperatures_are_kept_beside_the_results(make_run: MakeRun) -> None:
     run = make_run(train_on="split")
-    found = recalibrate(run, run)
+    found = evaluate_run(run, device="cpu", recompute=True, recalibrate=True)["recalibrated"]
     kept = json.loads((run.folder / "temperatures.json").read_text())
     assert kept["schema"] == 1
     assert kept["fitted_on"] == found["fitted_on"]
     assert kept["temperatures"] == {kind: way["temperature"] for kind, way in found["ways"].items()}
     assert len(kept["temperatures"]["per-member"]) == 2
+
+
+def test_temperatures_go_with_the_results_they_belong_to(
+    make_run: MakeRun, evaluated: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, other = make_run(train_on="split"), make_run("other", seed=4, train_on="split")
+    evaluated(run)
+    evaluated(other)
+    temperatures = run.folder / "temperatures.json"
+    temperatures.write_text("{}")
+    evaluate_run(run, against=[other.folder])
+    assert temperatures.exists(), "only a comparison was added to the results"
+    evaluate_run(run, device="cpu", recompute=True)
+    assert not temperatures.exists()
+
+    temperatures.write_text("{}")
+    monkeypatch.setattr("counterpoint.evaluate.write_results", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        evaluate_run(run, device="cpu", recompute=True, recalibrate=True)
+    assert not temperatures.exists(), "wherever a crash comes, old temperatures are not beside new results"
 
 
 def test_wrong_twins_are_refused(make_run: MakeRun) -> None:

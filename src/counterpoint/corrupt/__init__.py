@@ -2,7 +2,7 @@
 
 from counterpoint.corrupt.atlas import draw_atlas
 from counterpoint.corrupt.cells import About, read_about, read_cell
-from counterpoint.corrupt.frost import FrostSource, frost_source
+from counterpoint.corrupt.frost import FrostDir, FrostSource, find_frost, frost_source
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
 from counterpoint.corrupt.writer import write_corrupted_set
 
@@ -12,9 +12,11 @@ __all__ = [
     "SEVERITIES",
     "VERSION",
     "About",
+    "FrostDir",
     "FrostSource",
     "corrupt",
     "draw_atlas",
+    "find_frost",
     "frost_source",
     "read_about",
     "read_cell",

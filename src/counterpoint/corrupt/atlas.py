@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
+from counterpoint.corrupt.frost import FrostDir
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, check_images, corrupt
 from counterpoint.sheet import draw_sheet
 
 
-def draw_atlas(image_HWC: Images, path: Path, seed: int = 0, *, frost_dir: Path | None = None) -> None:
+def draw_atlas(image_HWC: Images, path: Path, seed: int = 0, *, frost_dir: FrostDir | None = None) -> None:
     """Write a PNG: a row a corruption, the extra ones below; the columns are the image itself and severities 1 to 5."""
     image_NHWC = np.asarray(image_HWC)[None]
     check_images(image_NHWC)

@@ -6,6 +6,7 @@ times. A set made here also has about.json; the official sets have none.
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -19,6 +20,9 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
 from counterpoint.files import write_json
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,25 @@ def claim(folder: Path, about: About) -> About:
 
 def write_about(folder: Path, about: About) -> None:
     write_json(folder / "about.json", asdict(about))
+
+
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """Inside, this process writes to the claimed folder. Others may do so too: only one that is alone there removes
+    what killed ones left behind."""
+    if sys.platform == "win32":  # which has no flock
+        yield
+        return
+    with (folder / ".lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass  # what is unfinished here may be another's
+        else:
+            for leftover in folder.glob(".*.npy.*.part"):
+                leftover.unlink()
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Frost to lay over images: the original photographs where they are at hand, otherwise a texture made here.
 
 The photographs (Apache-2.0, github.com/hendrycks/robustness) are not part of this project. They are looked for in the
-folder that is named, else in `frost/` of the data folder, else in an installed `imagecorruptions` wheel.
+folder that is named; where none was, in `frost/` of the data folder, else in an installed `imagecorruptions` wheel.
 """
 
 import importlib.util
@@ -19,34 +19,42 @@ from counterpoint.errors import InputError
 from counterpoint.folders import data_root
 
 FrostSource = Literal["photographs", "texture"]
+FrostDir = Path | Literal["texture"]
+"""The folder of the photographs; "texture" asks for the texture, whatever photographs there are."""
 
 # The original lists six photographs but draws from the first five; 2 and 3 are the same picture.
 _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 _SCALE = 0.2  # of a photograph, for images of the reference side
 
 
-def frost_source(frost_dir: Path | None = None) -> FrostSource:
+def find_frost(data_dir: Path) -> FrostDir:
+    """The photographs in `frost/` of this data folder, else those of an installed wheel, else the texture."""
+    if (data_dir / "frost").is_dir():
+        return data_dir / "frost"
+    wheel = importlib.util.find_spec("imagecorruptions")
+    in_wheel = (Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or [])
+    return next((folder for folder in in_wheel if _holds_photographs(folder)), "texture")
+
+
+def frost_source(frost_dir: FrostDir | None = None) -> FrostSource:
     """What `corrupt(…, "frost", …, frost_dir=frost_dir)` lays over the images; results should record it."""
     return "texture" if _photograph_folder(frost_dir) is None else "photographs"
 
 
-def frost_pictures(frost_dir: Path | None, height: int, width: int) -> tuple[Floats, ...]:
+def frost_pictures(frost_dir: FrostDir | None, height: int, width: int) -> tuple[Floats, ...]:
     """The pictures (rows, columns, RGB, in [0, 1]) in the scale that suits images of this size."""
     return _scaled_pictures(_photograph_folder(frost_dir), height, width)
 
 
-def _photograph_folder(frost_dir: Path | None) -> Path | None:
-    if frost_dir is not None:
-        if not _holds_photographs(frost_dir):
-            raise InputError(f"frost_dir {str(frost_dir)!r} does not hold the photographs {', '.join(_PHOTOGRAPHS)}")
-        return frost_dir
-    return next(filter(_holds_photographs, _usual_folders()), None)
-
-
-def _usual_folders() -> list[Path]:
-    wheel = importlib.util.find_spec("imagecorruptions")
-    in_wheel = [Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or []]
-    return [data_root() / "frost", *in_wheel]
+def _photograph_folder(frost_dir: FrostDir | None) -> Path | None:
+    place = find_frost(data_root()) if frost_dir is None else frost_dir
+    if place == "texture":
+        return None
+    if not _holds_photographs(place):
+        raise InputError(
+            f"{place} does not hold the photographs {', '.join(_PHOTOGRAPHS)}; add them, or take the folder away"
+        )
+    return place
 
 
 def _holds_photographs(folder: Path) -> bool:

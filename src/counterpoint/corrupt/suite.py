@@ -4,14 +4,13 @@ import tomllib
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterpoint.corrupt import blur, digital, noise, weather
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.frost import frost_pictures
+from counterpoint.corrupt.frost import FrostDir, frost_pictures
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.spatter import spatter
 from counterpoint.errors import InputError, unknown
@@ -50,14 +49,15 @@ _VALUES_A_PIECE = 1 << 16
 
 
 def corrupt(
-    images_NHWC: Images, name: str, severity: int, seed: int = 0, start: int = 0, *, frost_dir: Path | None = None
+    images_NHWC: Images, name: str, severity: int, seed: int = 0, start: int = 0, *, frost_dir: FrostDir | None = None
 ) -> Images:
     """The images under one corruption, as uint8 NHWC.
 
     The result for an image depends only on its pixels and (seed, name, severity, its index); `start` is the index of
     the first image, so that a set can be made in pieces. Images may be grey (one channel) and of any size from 8×8;
     lengths in pixels scale with the shorter side (noise is a matter of single pixels, pixelation and JPEG of fractions
-    and quality: they stay as they are). `frost_dir` is the folder of the photographs, see `frost_source`.
+    and quality: they stay as they are). `frost_dir` is the folder of the photographs, or "texture";
+    without it `find_frost` looks for them.
     """
     check_cell(name, severity)
     check_images(images_NHWC)

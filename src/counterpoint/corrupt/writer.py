@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, write_about
-from counterpoint.corrupt.frost import frost_source
+from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, working_in, write_about
+from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
@@ -34,7 +34,7 @@ def write_corrupted_set(
     names: Sequence[str] = CORRUPTIONS,
     seed: int = 0,
     workers: int | None = None,
-    frost_dir: Path | None = None,
+    frost_dir: FrostDir | None = None,
     progress: Progress = lambda _name, _done, _total: None,
 ) -> None:
     """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
@@ -46,11 +46,11 @@ def write_corrupted_set(
     _check(images_NHWC, labels_N, names, seed, workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
     about = claim(out_dir, About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir)))
-    with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
-        np.save(file, np.tile(labels_N, len(SEVERITIES)))
     unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
     done, total = 0, len(unfinished) * len(SEVERITIES) * len(images_NHWC)
-    with _parallel_map(workers or os.cpu_count() or 1) as parallel_map:
+    with working_in(out_dir), _parallel_map(workers or os.cpu_count() or 1) as parallel_map:
+        with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, np.tile(labels_N, len(SEVERITIES)))
         for name in unfinished:
             with finished_file(out_dir / f"{name}.npy") as temporary:
                 for written in parallel_map(_write_piece, _pieces(images_NHWC, temporary, name, seed, frost_dir)):
@@ -93,10 +93,10 @@ class _Piece:
     seed: int
     start: int
     bytes_from_end: int
-    frost_dir: Path | None
+    frost_dir: FrostDir | None
 
 
-def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: Path | None) -> Iterator[_Piece]:
+def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: FrostDir | None) -> Iterator[_Piece]:
     """Create the file and say what is to be written to it."""
     number, image_bytes = len(images_NHWC), images_NHWC[0].nbytes
     rows = len(SEVERITIES) * number

@@ -107,7 +107,8 @@ def find_cifar(cifar: Cifar, root: Path) -> Path:
             return root / folder
     raise InputError(
         f"{cifar.name} is not in {root}, which has neither {cifar.binary_folder} nor {cifar.python_folder}; run "
-        f"`counterpoint data {cifar.name}` to download it, or set COUNTERPOINT_DATA to the folder that holds it"
+        f"`counterpoint data {cifar.name}` to download it, or name the folder that holds it with --data or "
+        "COUNTERPOINT_DATA"
     )
 
 

@@ -62,6 +62,14 @@ _CORRUPTED_FILES = tuple(
 )
 
 
+def check_download(name: str, archives: Mapping[str, Archive] = ARCHIVES) -> None:
+    """Raise unless there is something to download under this name."""
+    if name == "digits":
+        raise InputError("the digits come with scikit-learn; there is nothing to download")
+    if name not in archives:
+        raise unknown("download", name, archives)
+
+
 def fetch(
     name: str,
     root: Path,
@@ -71,10 +79,7 @@ def fetch(
     back_off_s: float = 1.0,
 ) -> Path:
     """Download a data set into `root` and return its folder; nothing is done when the folder is already there."""
-    if name == "digits":
-        raise InputError("the digits come with scikit-learn; there is nothing to download")
-    if name not in archives:
-        raise unknown("download", name, archives)
+    check_download(name, archives)
     archive = archives[name]
     target = root / archive.folder
     if target.exists():
