@@ -19,7 +19,7 @@ from counterpoint.nn.norm import PerMemberBatchNorm2d
 # What measured best on an H200 (docs/performance.md): values and warps of a program at a time, ...
 _TILE, _WARPS = 2048, 4
 # ... and in passes that sum, where few programs must keep many loads under way: two for each multiprocessor.
-_SUMMING_TILE, _SUMMING_WARPS, _SUMMING_PROGRAMS, _STAGES = 4096, 8, 264, 5
+_SUMMING_TILE, _SUMMING_WARPS, _SUMMING_PROGRAMS = 4096, 8, 264
 _WIDEST = 128  # channels of a tile
 _SMALL_BLOCK = 16  # channels of a program between the passes
 
@@ -41,12 +41,8 @@ class _Pass:
         rows = activations_NHWC.numel() // channels // members
         block_channels = min(triton.next_power_of_2(channels), _WIDEST)
         block_rows = (_SUMMING_TILE if sums else _TILE) // block_channels
-        steps = 1
-        if sums:
-            tiles = triton.cdiv(rows, block_rows)
-            programs = members * triton.cdiv(channels, block_channels) * tiles
-            # A power of two: a kernel is compiled for each number of steps.
-            steps = triton.next_power_of_2(max(1, programs // _SUMMING_PROGRAMS))
+        chunks = max(1, _SUMMING_PROGRAMS // (members * triton.cdiv(channels, block_channels)))
+        steps = triton.cdiv(triton.cdiv(rows, block_rows), chunks) if sums else 1
         return _Pass(members, rows, channels, block_rows, block_channels, steps)
 
     @property
@@ -63,8 +59,12 @@ class _Pass:
         return self.chunks, self.channels
 
     @property
+    def summing_sizes(self) -> tuple[int, int, int]:
+        return self.steps, self.chunks, self.channels
+
+    @property
     def _blocks(self) -> dict[str, int]:
-        return {"STEPS": self.steps, "BLOCK_R": self.block_rows, "BLOCK_C": self.block_channels}
+        return {"BLOCK_R": self.block_rows, "BLOCK_C": self.block_channels}
 
     def new_sums(self, number: int, like: Tensor) -> Tensor:
         return like.new_empty((number, self.members * self.chunks, self.channels), dtype=torch.float32)
@@ -73,10 +73,10 @@ class _Pass:
     def blocks(self) -> dict[str, int]:
         return self._blocks | {"num_warps": _WARPS}
 
-    @property
-    def summing_blocks(self) -> dict[str, int]:
-        """Several tiles are on their way before the first is needed."""
-        return self._blocks | {"num_warps": _SUMMING_WARPS, "STAGES": _STAGES}
+    def summing_blocks(self, *, tensors: int) -> dict[str, int]:
+        """Tiles of several steps are on their way before the first is needed; with those of more than three tensors
+        the chip has no room for two programs at five stages."""
+        return self._blocks | {"num_warps": _SUMMING_WARPS, "STAGES": 5 if tensors <= 3 else 4}
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def sums_of(y_NHWC: Tensor, members: int) -> Tensor:
     """Σy and Σy² of each channel, a program at a time (2, M·chunks, C)."""
     cut = _Pass.over(y_NHWC, members, sums=True)
     sums = cut.new_sums(2, y_NHWC)
-    kernels.sums_kernel[cut.grid](y_NHWC, sums, cut.rows, *cut.sizes, **cut.summing_blocks)
+    kernels.sums_kernel[cut.grid](y_NHWC, sums, cut.rows, *cut.summing_sizes, **cut.summing_blocks(tensors=1))
     return sums
 
 
@@ -205,7 +205,7 @@ class _NormReLU(torch.autograd.Function):
         cut = _Pass.over(y_NHWC, norm.members, sums=True)
         sums = cut.new_sums(3 if has_s else 2, y_NHWC)
         kernels.gradient_sums_kernel[cut.grid](
-            g_NHWC, y_NHWC, a, b, s, sums, cut.rows, *cut.sizes, HAS_S=has_s, **cut.summing_blocks
+            g_NHWC, y_NHWC, a, b, s, sums, cut.rows, *cut.summing_sizes, HAS_S=has_s, **cut.summing_blocks(tensors=2)
         )
         gradients = _norm_gradients(cut, sums, norm, coefficients, has_s=has_s)
         dy_NHWC = torch.empty_like(y_NHWC)
@@ -261,7 +261,7 @@ class _ResidualReLU(torch.autograd.Function):
         other_sums = cut.new_sums(2, y_NHWC) if other else None
         kernels.residual_gradient_sums_kernel[cut.grid](
             g_NHWC, out_NHWC, y_NHWC, other_NHWC, keep_N, dz_NHWC, sums, other_sums,
-            cut.rows, _pixels(y_NHWC), *cut.sizes, **flags, **cut.summing_blocks,
+            cut.rows, _pixels(y_NHWC), *cut.summing_sizes, **flags, **cut.summing_blocks(tensors=4 if other else 3),
         )  # fmt: skip
         of_branch = _norm_gradients(cut, sums, norm, branch)
         of_other = _norm_gradients(cut, other_sums, other_norm, other) if other and other_sums is not None else None

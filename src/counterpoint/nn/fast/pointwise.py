@@ -62,8 +62,8 @@ class Weights:
         grad_r = self.r.new_empty(grid[1], members, outs)
         grad_s = self.s.new_empty(grid[0], members, ins)
         kernels.unfold_kernel[grid](
-            partial_MPOI, *self.tensors, grad_weight, grad_r, grad_s, outs, ins,
-            MEMBERS=members, CHUNKS=parts, BLOCK_O=_BLOCK_O, BLOCK_I=_BLOCK_I,
+            partial_MPOI, *self.tensors, grad_weight, grad_r, grad_s, parts, outs, ins,
+            MEMBERS=members, BLOCK_O=_BLOCK_O, BLOCK_I=_BLOCK_I,
         )  # fmt: skip
         return grad_weight, grad_r.sum(dim=0), grad_s.sum(dim=0)
 
@@ -93,8 +93,8 @@ def _multiply_and_sum(x_NHWC: Tensor, folded_MOI: Tensor) -> tuple[Tensor, Tenso
     y_NHWC = x_NHWC.new_empty(*x_NHWC.shape[:-1], outs)
     sums = x_NHWC.new_empty((2, members * chunks, outs), dtype=torch.float32)
     kernels.product_kernel[outs // _OUTPUTS, members * chunks](
-        x_NHWC, folded_MOI, y_NHWC, sums, rows, chunks,
-        INS=ins, OUTS=outs, STEPS=steps, STAGES=_STAGES, BLOCK_R=_BLOCK_R, BLOCK_O=_OUTPUTS, num_warps=_WARPS,
+        x_NHWC, folded_MOI, y_NHWC, sums, rows, steps, chunks,
+        INS=ins, OUTS=outs, STAGES=_STAGES, BLOCK_R=_BLOCK_R, BLOCK_O=_OUTPUTS, num_warps=_WARPS,
     )  # fmt: skip
     return y_NHWC, sums
 

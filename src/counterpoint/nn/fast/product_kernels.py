@@ -7,10 +7,10 @@ import triton.language as tl
 # mypy: disable-error-code="no-untyped-def, untyped-decorator"
 
 
-@triton.jit(do_not_specialize=["rows", "chunks"])
+@triton.jit(do_not_specialize=["rows", "steps", "chunks"])
 def product_kernel(
-    x, weight, y, sums, rows, chunks, INS: tl.constexpr, OUTS: tl.constexpr,
-    STEPS: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_O: tl.constexpr,
+    x, weight, y, sums, rows, steps, chunks, INS: tl.constexpr, OUTS: tl.constexpr,
+    STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_O: tl.constexpr,
 ):  # fmt: skip
     """y = x times its member's transposed weight (M, O, I), and each program's sum of y and of y² a channel.
 
@@ -21,8 +21,8 @@ def product_kernel(
     weight_IO = tl.trans(tl.load(weight + (member * OUTS + o)[:, None] * INS + i[None, :]))
     total = tl.zeros((BLOCK_R, BLOCK_O), tl.float32)
     squares = tl.zeros((BLOCK_R, BLOCK_O), tl.float32)
-    for step in tl.range(0, STEPS, num_stages=STAGES):
-        r = (tl.program_id(1) % chunks * STEPS + step) * BLOCK_R + tl.arange(0, BLOCK_R)
+    for step in tl.range(0, steps, num_stages=STAGES):
+        r = (tl.program_id(1) % chunks * steps + step) * BLOCK_R + tl.arange(0, BLOCK_R)
         row, exists = (member.to(tl.int64) * rows + r)[:, None], (r < rows)[:, None]
         product = tl.dot(tl.load(x + row * INS + i[None, :], exists, other=0.0), weight_IO, input_precision="ieee")
         rounded = product.to(y.dtype.element_ty)
@@ -49,14 +49,14 @@ def fold_kernel(weight, r, s, folded, outs, ins, BLOCK_O: tl.constexpr, BLOCK_I:
     tl.store(folded + member.to(tl.int64) * outs * ins + at, value.to(folded.dtype.element_ty), mask)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["parts"])
 def unfold_kernel(
-    partial, weight, r, s, grad_weight, grad_r, grad_s, outs, ins,
-    MEMBERS: tl.constexpr, CHUNKS: tl.constexpr, BLOCK_O: tl.constexpr, BLOCK_I: tl.constexpr,
+    partial, weight, r, s, grad_weight, grad_r, grad_s, parts, outs, ins,
+    MEMBERS: tl.constexpr, BLOCK_O: tl.constexpr, BLOCK_I: tl.constexpr,
 ):  # fmt: skip
     """The gradients of W, r and s from those of the folded weights, which come in parts.
 
-    partial is (M, CHUNKS, O, I). The caller sums grad_r (programs, M, O) and grad_s (programs, M, I) over programs.
+    partial is (M, parts, O, I). The caller sums grad_r (programs, M, O) and grad_s (programs, M, I) over programs.
     """
     o = tl.program_id(0) * BLOCK_O + tl.arange(0, BLOCK_O)
     i = tl.program_id(1) * BLOCK_I + tl.arange(0, BLOCK_I)
@@ -66,9 +66,9 @@ def unfold_kernel(
     of_weight = tl.zeros((BLOCK_O, BLOCK_I), tl.float32)
     for member in tl.static_range(MEMBERS):
         gradient = tl.zeros((BLOCK_O, BLOCK_I), tl.float32)
-        for chunk in range(CHUNKS):
-            part = (member * CHUNKS + chunk) * outs * ins
-            gradient += tl.load(partial + part + at, mask, other=0.0).to(tl.float32)
+        for part in range(parts):
+            first = (member * parts + part) * outs * ins
+            gradient += tl.load(partial + first + at, mask, other=0.0).to(tl.float32)
         rows = tl.load(r + member * outs + o, o < outs, other=0.0)[:, None]
         columns = tl.load(s + member * ins + i, i < ins, other=0.0)[None, :]
         of_weight += gradient * rows * columns
