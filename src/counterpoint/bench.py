@@ -40,6 +40,12 @@ class Timing:
     """The floor's time over this one."""
     peak_gigabytes: float
 
+    def __str__(self) -> str:
+        return (
+            f"{self.name:44}{self.milliseconds:8.2f} ms{self.member_images_a_second:10,.0f} member-images/s"
+            f"{self.share_of_floor:6.0%} of the floor{self.peak_gigabytes:7.2f} GB"
+        )
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -48,6 +54,15 @@ class Difference:
     name: str
     logits: float
     gradients: float
+
+    def __str__(self) -> str:
+        return f"{self.name} against fp32: logits {self.logits:.1e}, gradients {self.gradients:.1e} (relative)"
+
+
+def measure(experiment: Experiment, *, repeats: int, slow: bool) -> Iterator[Difference | Timing]:
+    """How far the paths are from fp32, then how long each takes."""
+    yield from differences(experiment)
+    yield from time_steps(experiment, repeats=repeats, slow=slow)
 
 
 def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:

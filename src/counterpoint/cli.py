@@ -436,27 +436,18 @@ def step(
     """
     from dataclasses import asdict
 
-    from counterpoint.bench import differences, time_steps
+    from counterpoint.bench import measure
     from counterpoint.config import override
     from counterpoint.environment import command_line, describe_environment
     from counterpoint.experiments import find_experiment
     from counterpoint.files import write_json
-    from counterpoint.terminal import difference_line, timing_line
     from counterpoint.train import choose_device
 
     chosen = override(find_experiment(experiment), set_ or [])
     found = []
-    for difference in differences(chosen):
-        console.print(difference_line(difference), soft_wrap=True)
-        found.append(asdict(difference))
-    for timing in time_steps(chosen, repeats=repeats, slow=slow):
-        console.print(timing_line(timing), soft_wrap=True)
-        found.append(asdict(timing))
-    if out:
-        record = {
-            "command": command_line(),
-            "experiment": experiment,
-            "set": set_ or [],
-            "environment": describe_environment(choose_device("cuda")),
-        }
-        write_json(out, record | {"figures": found})
+    for figure in measure(chosen, repeats=repeats, slow=slow):
+        console.print(str(figure), soft_wrap=True)
+        found.append(asdict(figure))
+        if out:  # after each, so that none is lost
+            environment = describe_environment(choose_device("cuda"))
+            write_json(out, {"command": command_line(), "environment": environment, "figures": found})

@@ -10,7 +10,6 @@ from counterpoint.config import Experiment
 from counterpoint.policy import MemberPolicy
 
 if TYPE_CHECKING:
-    from counterpoint.bench import Difference, Timing
     from counterpoint.data.fetch import Status
 
 _COMPARED = (
@@ -148,17 +147,3 @@ def _augmentation(policy: MemberPolicy) -> str:
 
 def _vector(values: Sequence[float], assignment: str) -> str:
     return " ".join(f"{value:g}" for value in values) + (" shuffled" if assignment == "shuffled" else "")
-
-
-def difference_line(difference: "Difference") -> str:
-    return (
-        f"{difference.name} against fp32: logits {difference.logits:.1e}, "
-        f"gradients {difference.gradients:.1e} (relative)"
-    )
-
-
-def timing_line(timing: "Timing") -> str:
-    return (
-        f"{timing.name:44}{timing.milliseconds:8.2f} ms{timing.member_images_a_second:10,.0f} member-images/s"
-        f"{timing.share_of_floor:6.0%} of the floor{timing.peak_gigabytes:7.2f} GB"
-    )
