@@ -92,6 +92,13 @@ def test_without_a_gpu_it_says_so(measure: type) -> None:
         next(measure(EXPERIMENT))
 
 
+@pytest.mark.parametrize("measure", [time_steps, differences])
+def test_a_network_without_a_fast_path_is_refused(monkeypatch: pytest.MonkeyPatch, measure: type) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with pytest.raises(InputError, match="the fast path needs a GPU and a resnext29, and this is a resnet on cuda"):
+        next(measure(replace(EXPERIMENT, model="resnet")))
+
+
 def test_each_figure_is_printed_and_kept_at_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

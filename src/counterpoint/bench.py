@@ -20,7 +20,7 @@ from counterpoint.inference import arithmetic
 from counterpoint.models import build_model
 from counterpoint.nn import Ensemble
 from counterpoint.optim import make_optimiser
-from counterpoint.paths import Learner, PathName, make_forward, make_learner
+from counterpoint.paths import Learner, PathName, choose_path, make_forward, make_learner
 from counterpoint.policy import MemberPolicy
 from counterpoint.steps import Forward, Part, Step, TrainState, epoch_steps, learn_from, update
 from counterpoint.train import STEPS_AT_ONCE
@@ -67,7 +67,7 @@ def measure(experiment: Experiment, *, repeats: int, slow: bool) -> Iterator[Dif
 
 def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:
     """Time the ways to compute a step of `experiment` on this machine's GPU; `slow` includes eager PyTorch."""
-    _require_gpu()
+    _check(experiment)
     floor = floor_milliseconds(experiment)
     rows = experiment.members * experiment.batch_size
     variants: list[tuple[str, Experiment, Callable[[TrainState, Experiment], Learner]]] = [
@@ -93,8 +93,9 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
 
 def differences(experiment: Experiment) -> Iterator[Difference]:
     """How far bf16 eager and the fast path are from fp32, from the same weights and views."""
-    _require_gpu()
-    state, step = _start(experiment), next(_steps(experiment, 1))
+    _check(experiment)
+    state = _start(experiment)
+    step = next(_steps(state, experiment, 1))
     device = torch.device("cuda")
     with arithmetic("strict", device):
         exact = _logits_and_gradients(state.model, step, state.model)
@@ -137,9 +138,10 @@ def matrix_rate() -> float:
     return 2 * 8192**3 / (_median_milliseconds(lambda: a @ b, 20) / 1000)
 
 
-def _require_gpu() -> None:
+def _check(experiment: Experiment) -> None:
     if not torch.cuda.is_available():
         raise InputError("bench step compares the ways to compute a step on an NVIDIA GPU, and torch sees none here")
+    choose_path("fast", experiment, torch.device("cuda"))
 
 
 def _start(experiment: Experiment) -> TrainState:
@@ -150,15 +152,13 @@ def _start(experiment: Experiment) -> TrainState:
     return TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
 
 
-def _steps(experiment: Experiment, count: int, at_once: int = _INPUT_SETS) -> Iterator[Step]:
+def _steps(state: TrainState, experiment: Experiment, count: int, at_once: int = _INPUT_SETS) -> Iterator[Step]:
     """Steps on random images."""
     images = count * experiment.batch_size
     pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
     part = Part(ImageSet(pixels, torch.arange(images) % _CLASSES, tuple("abcdefghij")), torch.arange(images))
-    num_blocks = build_model(experiment, _CLASSES, 3, seed=0).num_blocks
-    return epoch_steps(
-        part.to(torch.device("cuda")), experiment, seed=0, epoch=0, at_once=at_once, num_blocks=num_blocks
-    )
+    part = part.to(torch.device("cuda"))
+    return epoch_steps(part, experiment, seed=0, epoch=0, at_once=at_once, num_blocks=state.model.num_blocks)
 
 
 def _time(
@@ -169,7 +169,7 @@ def _time(
     torch.cuda.empty_cache()
     state = _start(experiment)
     learn = learner(state, experiment)
-    turns = cycle(list(_steps(experiment, _INPUT_SETS)))
+    turns = cycle(list(_steps(state, experiment, _INPUT_SETS)))
     torch.cuda.reset_peak_memory_stats()
 
     def step() -> None:
@@ -188,7 +188,7 @@ def _time_with_views(experiment: Experiment) -> tuple[float, float]:
     learn = make_learner(state, experiment, "fast")
     torch.cuda.reset_peak_memory_stats()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    for number, step in enumerate(_steps(experiment, (rounds + 1) * at_once, at_once)):
+    for number, step in enumerate(_steps(state, experiment, (rounds + 1) * at_once, at_once)):
         if number == at_once - 1:  # the next round's views are made after it
             begin.record()
         update(state, step, experiment, 10_000, learn)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from counterpoint.nn.fast import norm_kernels as kernels
+from counterpoint.nn.fast import residual_kernels
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 
 # What measured best on an H200 (docs/performance.md): values and warps of a program at a time, ...
@@ -238,7 +239,7 @@ class _ResidualReLU(torch.autograd.Function):
         other = _statistics(other_NHWC, other_sums, other_norm) if other_norm and other_sums is not None else None
         out_NHWC = torch.empty_like(y_NHWC)
         cut = _Pass.over(y_NHWC, norm.members, sums=False)
-        kernels.residual_kernel[cut.grid](
+        residual_kernels.residual_kernel[cut.grid](
             y_NHWC, branch.a, branch.b, other_NHWC, other and other.a, other and other.b, keep_N, out_NHWC,
             cut.rows, _pixels(y_NHWC), *cut.sizes, NORMED=other is not None, HAS_KEEP=keep_N is not None, **cut.blocks,
         )  # fmt: skip
@@ -259,7 +260,7 @@ class _ResidualReLU(torch.autograd.Function):
         cut = _Pass.over(y_NHWC, norm.members, sums=True)
         dz_NHWC, sums = torch.empty_like(y_NHWC), cut.new_sums(2, y_NHWC)
         other_sums = cut.new_sums(2, y_NHWC) if other else None
-        kernels.residual_gradient_sums_kernel[cut.grid](
+        residual_kernels.residual_gradient_sums_kernel[cut.grid](
             g_NHWC, out_NHWC, y_NHWC, other_NHWC, keep_N, dz_NHWC, sums, other_sums,
             cut.rows, _pixels(y_NHWC), *cut.summing_sizes, **flags, **cut.summing_blocks(tensors=4 if other else 3),
         )  # fmt: skip
@@ -268,7 +269,7 @@ class _ResidualReLU(torch.autograd.Function):
 
         cut = _Pass.over(y_NHWC, norm.members, sums=False)
         dy_NHWC, d_other_NHWC = torch.empty_like(y_NHWC), torch.empty_like(y_NHWC) if other else dz_NHWC
-        kernels.residual_gradient_kernel[cut.grid](
+        residual_kernels.residual_gradient_kernel[cut.grid](
             dz_NHWC, y_NHWC, branch.a, of_branch.q, of_branch.t,
             other_NHWC, other and other.a, of_other and of_other.q, of_other and of_other.t, keep_N,
             dy_NHWC, d_other_NHWC, cut.rows, _pixels(y_NHWC), *cut.sizes, **flags, **cut.blocks,

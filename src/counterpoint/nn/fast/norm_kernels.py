@@ -15,7 +15,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _program(steps, chunks, channels, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
+def program(steps, chunks, channels, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr):
     """The member, its first row and the channels that this program works on."""
     member = tl.program_id(0) // chunks
     first = (tl.program_id(0) % chunks) * steps * BLOCK_R
@@ -24,7 +24,7 @@ def _program(steps, chunks, channels, BLOCK_R: tl.constexpr, BLOCK_C: tl.constex
 
 
 @triton.jit
-def _tile(member, first, rows, c, inside, channels, BLOCK_R: tl.constexpr):
+def tile(member, first, rows, c, inside, channels, BLOCK_R: tl.constexpr):
     """Offsets of the values of the tile that begins with a member's row `first`, which of them exist, and the same for
     its rows in the whole batch."""
     r = first + tl.arange(0, BLOCK_R)
@@ -37,11 +37,11 @@ def sums_kernel(
     y, sums, rows, steps, chunks, channels, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
 ):
     """Each program's sum of y and of y² a channel, to sums (2, M·chunks, C)."""
-    member, first, c, inside = _program(steps, chunks, channels, BLOCK_R, BLOCK_C)
+    member, first, c, inside = program(steps, chunks, channels, BLOCK_R, BLOCK_C)
     total = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     squares = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     for step in tl.range(0, steps, num_stages=STAGES):
-        at, mask, _, _ = _tile(member, first + step * BLOCK_R, rows, c, inside, channels, BLOCK_R)
+        at, mask, _, _ = tile(member, first + step * BLOCK_R, rows, c, inside, channels, BLOCK_R)
         value = tl.load(y + at, mask, other=0.0).to(tl.float32)
         total += value
         squares += value * value
@@ -130,7 +130,7 @@ def _normalise_member(
 
 
 @triton.jit
-def _member_vector(values, member, c, inside, channels):
+def member_vector(values, member, c, inside, channels):
     return tl.load(values + member * channels + c, inside, other=0.0)[None, :]
 
 
@@ -140,12 +140,12 @@ def apply_kernel(
     HAS_S: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     """x = relu(a·y + b)·s."""
-    member, first, c, inside = _program(1, chunks, channels, BLOCK_R, BLOCK_C)
-    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
-    at, mask, _, _ = _tile(member, first, rows, c, inside, channels, BLOCK_R)
+    member, first, c, inside = program(1, chunks, channels, BLOCK_R, BLOCK_C)
+    slope, offset = member_vector(a, member, c, inside, channels), member_vector(b, member, c, inside, channels)
+    at, mask, _, _ = tile(member, first, rows, c, inside, channels, BLOCK_R)
     value = tl.maximum(slope * tl.load(y + at, mask, other=0.0).to(tl.float32) + offset, 0.0)
     if HAS_S:
-        value *= _member_vector(s, member, c, inside, channels)
+        value *= member_vector(s, member, c, inside, channels)
     tl.store(x + at, value.to(x.dtype.element_ty), mask)
 
 
@@ -155,13 +155,13 @@ def gradient_sums_kernel(
     HAS_S: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     """With dz = g·s where z > 0: each program's Σ dz, Σ dz·y and, for the gradient of s, Σ g·relu(z)."""
-    member, first, c, inside = _program(steps, chunks, channels, BLOCK_R, BLOCK_C)
-    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
+    member, first, c, inside = program(steps, chunks, channels, BLOCK_R, BLOCK_C)
+    slope, offset = member_vector(a, member, c, inside, channels), member_vector(b, member, c, inside, channels)
     of_z = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     of_zy = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     of_s = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     for step in tl.range(0, steps, num_stages=STAGES):
-        at, mask, _, _ = _tile(member, first + step * BLOCK_R, rows, c, inside, channels, BLOCK_R)
+        at, mask, _, _ = tile(member, first + step * BLOCK_R, rows, c, inside, channels, BLOCK_R)
         value = tl.load(y + at, mask, other=0.0).to(tl.float32)
         gradient = tl.load(g + at, mask, other=0.0).to(tl.float32)
         z = slope * value + offset
@@ -267,91 +267,14 @@ def gradient_apply_kernel(
     HAS_S: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     """dy = a·dz + q·y + t with dz = g·s where z > 0."""
-    member, first, c, inside = _program(1, chunks, channels, BLOCK_R, BLOCK_C)
-    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
-    of_y, constant = _member_vector(q, member, c, inside, channels), _member_vector(t, member, c, inside, channels)
+    member, first, c, inside = program(1, chunks, channels, BLOCK_R, BLOCK_C)
+    slope, offset = member_vector(a, member, c, inside, channels), member_vector(b, member, c, inside, channels)
+    of_y, constant = member_vector(q, member, c, inside, channels), member_vector(t, member, c, inside, channels)
     of_dz = slope
     if HAS_S:
-        of_dz = slope * _member_vector(s, member, c, inside, channels)
-    at, mask, _, _ = _tile(member, first, rows, c, inside, channels, BLOCK_R)
+        of_dz = slope * member_vector(s, member, c, inside, channels)
+    at, mask, _, _ = tile(member, first, rows, c, inside, channels, BLOCK_R)
     value = tl.load(y + at, mask, other=0.0).to(tl.float32)
     gradient = tl.load(g + at, mask, other=0.0).to(tl.float32)
     result = tl.where(slope * value + offset > 0, of_dz * gradient, 0.0) + of_y * value + constant
     tl.store(dy + at, result.to(dy.dtype.element_ty), mask)
-
-
-@triton.jit(do_not_specialize=["rows", "chunks", "pixels"])
-def residual_kernel(
-    y, a, b, other, other_a, other_b, keep, out, rows, pixels, chunks, channels,
-    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
-    """out = relu(keep·(a·y + b) + shortcut), where the shortcut is `other`, or other_a·other + other_b if NORMED."""
-    member, first, c, inside = _program(1, chunks, channels, BLOCK_R, BLOCK_C)
-    slope, offset = _member_vector(a, member, c, inside, channels), _member_vector(b, member, c, inside, channels)
-    at, mask, row, exists = _tile(member, first, rows, c, inside, channels, BLOCK_R)
-    branch = slope * tl.load(y + at, mask, other=0.0).to(tl.float32) + offset
-    if HAS_KEEP:
-        branch *= tl.load(keep + row // pixels, exists, other=0.0)[:, None]
-    shortcut = tl.load(other + at, mask, other=0.0).to(tl.float32)
-    if NORMED:
-        shortcut = shortcut * _member_vector(other_a, member, c, inside, channels)
-        shortcut += _member_vector(other_b, member, c, inside, channels)
-    tl.store(out + at, tl.maximum(branch + shortcut, 0.0).to(out.dtype.element_ty), mask)
-
-
-@triton.jit(do_not_specialize=["rows", "pixels", "steps", "chunks"])
-def residual_gradient_sums_kernel(
-    g, out, y, other, keep, dz, sums, other_sums, rows, pixels, steps, chunks, channels,
-    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
-    """dz = g where out > 0; each program's Σ keep·dz and Σ keep·dz·y and, if NORMED, Σ dz and Σ dz·other."""
-    member, first, c, inside = _program(steps, chunks, channels, BLOCK_R, BLOCK_C)
-    of_z = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
-    of_zy = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
-    of_other = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
-    of_other_y = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
-    for step in tl.range(0, steps, num_stages=STAGES):
-        at, mask, row, exists = _tile(member, first + step * BLOCK_R, rows, c, inside, channels, BLOCK_R)
-        gradient = tl.load(g + at, mask, other=0.0)
-        gradient = tl.where(tl.load(out + at, mask, other=0.0) > 0, gradient, 0.0)
-        tl.store(dz + at, gradient, mask)
-        gradient = gradient.to(tl.float32)
-        branch = gradient
-        if HAS_KEEP:
-            branch = gradient * tl.load(keep + row // pixels, exists, other=0.0)[:, None]
-        of_z += branch
-        of_zy += branch * tl.load(y + at, mask, other=0.0).to(tl.float32)
-        if NORMED:
-            of_other += gradient
-            of_other_y += gradient * tl.load(other + at, mask, other=0.0).to(tl.float32)
-    place = tl.program_id(0) * channels + c
-    size = tl.num_programs(0) * channels
-    tl.store(sums + place, tl.sum(of_z, 0), inside)
-    tl.store(sums + size + place, tl.sum(of_zy, 0), inside)
-    if NORMED:
-        tl.store(other_sums + place, tl.sum(of_other, 0), inside)
-        tl.store(other_sums + size + place, tl.sum(of_other_y, 0), inside)
-
-
-@triton.jit(do_not_specialize=["rows", "chunks", "pixels"])
-def residual_gradient_kernel(
-    dz, y, a, q, t, other, other_a, other_q, other_t, keep, dy, d_other, rows, pixels, chunks, channels,
-    NORMED: tl.constexpr, HAS_KEEP: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
-):  # fmt: skip
-    """dy = a·keep·dz + q·y + t, and the same for a shortcut with BatchNorm (which nothing drops)."""
-    member, first, c, inside = _program(1, chunks, channels, BLOCK_R, BLOCK_C)
-    slope, of_y = _member_vector(a, member, c, inside, channels), _member_vector(q, member, c, inside, channels)
-    constant = _member_vector(t, member, c, inside, channels)
-    at, mask, row, exists = _tile(member, first, rows, c, inside, channels, BLOCK_R)
-    gradient = tl.load(dz + at, mask, other=0.0).to(tl.float32)
-    branch = slope * gradient
-    if HAS_KEEP:
-        branch *= tl.load(keep + row // pixels, exists, other=0.0)[:, None]
-    result = branch + of_y * tl.load(y + at, mask, other=0.0).to(tl.float32) + constant
-    tl.store(dy + at, result.to(dy.dtype.element_ty), mask)
-    if NORMED:
-        value = tl.load(other + at, mask, other=0.0).to(tl.float32)
-        result = _member_vector(other_a, member, c, inside, channels) * gradient
-        result += _member_vector(other_q, member, c, inside, channels) * value
-        result += _member_vector(other_t, member, c, inside, channels)
-        tl.store(d_other + at, result.to(d_other.dtype.element_ty), mask)
