@@ -83,17 +83,19 @@ def main() -> None:
     experiment = override(replace(find_experiment(options.experiment), epochs=options.epochs), options.set)
     part = split_training_images(load(experiment.dataset), experiment)[0].to(device)
     found: dict[str, list[list[float]]] = {path: [] for path in options.paths}
-    for path, seed in itertools.product(options.paths, options.seeds):
-        found[path].append(losses(part, experiment, path, seed, options.steps, options.block))
-        print(line(f"{path}, seed {seed}", found[path][-1]), flush=True)
+    record = {"command": command_line(), "environment": describe_environment(device), "block": options.block}
+    for number, seed in enumerate(options.seeds, 1):
+        for path in options.paths:
+            found[path].append(losses(part, experiment, path, seed, options.steps, options.block))
+            print(line(f"{path}, seed {seed}", found[path][-1]), flush=True)
+        if options.out:  # after every seed: what is there is kept when the rest is cut short
+            seeds = options.seeds[:number]
+            options.out.write_text(json.dumps(record | {"seeds": seeds, "losses": found}, indent=1) + "\n")
     first, *others = options.paths
     for path in others if len(options.seeds) > 1 else []:
         means, errors = zip(*difference(found[path], found[first]), strict=True)
         print(line(f"{path} − {first}", means))
         print(line("± standard error", errors))
-    if options.out:
-        record = {"command": command_line(), "environment": describe_environment(device), "block": options.block}
-        options.out.write_text(json.dumps(record | {"seeds": options.seeds, "losses": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
