@@ -203,7 +203,7 @@ def test_the_command(
     assert not list(tmp_path.iterdir())
     parts = ("--export-parts", "parts", "--part-mib", 1)
     assert "n = 1, " in reproduce(capsys, monkeypatch, *here, "--run", *parts)
-    assert "`cifar100/single` | n = 1" in (tmp_path / "docs" / "reproduction.md").read_text()
+    assert "[cifar100/single/smoke-0]" in (tmp_path / "docs" / "reproduction.md").read_text()
     assert (tmp_path / "results" / "cifar100" / "single" / "smoke-0.json").exists()
     monkeypatch.setattr(counterpoint.reproduce, "train", fail_to_train)
     shown = reproduce(capsys, monkeypatch, *here, "--out", "elsewhere", "--import-parts", "parts", "--page", "page.md")

@@ -158,6 +158,16 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
     assert "4.21/4.18" in short_section
 
 
+def test_a_smoke_result_shows_that_the_row_runs_and_no_figure(folders: Folders) -> None:
+    run = RowRun("cifar10/single", find_schedule("smoke"), 0)
+    write_result(folders.results, run, results(run))
+    paper_section, smoke_section = page(folders).split("## Schedule smoke")
+    assert "Nothing was run yet." in paper_section
+    assert "[cifar10/single/smoke-0](../results/cifar10/single/smoke-0.json) | 10.0 |" in smoke_section
+    assert "4.21" not in smoke_section
+    assert "/4.18" not in smoke_section
+
+
 def test_only_a_results_own_file_is_one(folders: Folders) -> None:
     path = write_result(folders.results, SINGLE, results(SINGLE))
     for name in ("paper-0.json.bak", "paper-0 (copy).json", "paper-.json"):

@@ -21,6 +21,7 @@ _NOTES = (
     "In percent, ours/the paper's. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
     "corruption: the five severities pooled, then the mean of the 15 corruptions."
 )
+_DOES_IT_RUN = "Rows that train and are evaluated from start to end. Figures of so few steps and images say nothing more."
 _SHORTER = (
     "This is not the paper's schedule, and its figures do not stand for the paper's. Clean calibration is left out: "
     "networks trained briefly are not yet over-confident."
@@ -73,7 +74,7 @@ def page(folders: Folders) -> str:
     for schedule in SCHEDULES.values():
         sections = _sections(schedule, folders)
         if sections or schedule.name == "paper":
-            parts += [f"## Schedule {schedule.name}: {schedule.about}", notes(schedule), *sections]
+            parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["Nothing was run yet."])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -86,13 +87,16 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
     """The Markdown tables of a schedule and what was run; empty where nothing was."""
     rows = select_rows("all")
     results = [(run, result) for row in rows for run, result in _results(row, schedule, folders)]
+    if schedule.images is not None:
+        return [_DOES_IT_RUN, _provenance(results)] if results else []
     if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
         return []
     tables = [
         f"### Table {number}, {_TITLES[dataset]}\n\n" + _markdown(table_lines(own, schedule, folders))
         for (number, dataset), own in _by_table(rows).items()
     ]
-    return [*tables, "### What was run", _provenance(results)] if results else tables
+    ran = ["### What was run", _provenance(results)] if results else []
+    return [notes(schedule), *tables, *ran]
 
 
 def _by_table(rows: Sequence[str]) -> dict[tuple[int, str], list[str]]:
