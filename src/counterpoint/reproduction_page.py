@@ -21,7 +21,9 @@ _NOTES = (
     "In percent, ours/the paper's. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
     "corruption: the five severities pooled, then the mean of the 15 corruptions."
 )
-_DOES_IT_RUN = "Rows that train and are evaluated from start to end. Figures of so few steps and images say nothing more."
+_DOES_IT_RUN = (
+    "Rows that train and are evaluated from start to end. Figures of so few steps and images say nothing more."
+)
 _SHORTER = (
     "This is not the paper's schedule, and its figures do not stand for the paper's. Clean calibration is left out: "
     "networks trained briefly are not yet over-confident."
