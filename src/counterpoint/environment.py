@@ -1,4 +1,4 @@
-"""What a result was made with: versions, device, commit, command."""
+"""What there is, and what a result was made with: versions, device, commit, command."""
 
 import importlib.metadata
 import os
@@ -27,6 +27,15 @@ def describe_environment(device: torch.device) -> dict[str, Any]:
         "platform": platform.platform(terse=True),
         "versions": {"python": platform.python_version()} | _versions(),
     }
+
+
+def has_triton() -> bool:
+    """Whether our own kernels can run: Triton comes with PyTorch's CUDA builds, but not on every system."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
 
 
 def command_line() -> str:

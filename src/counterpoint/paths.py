@@ -17,6 +17,7 @@ from torch import Tensor
 
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
+from counterpoint.environment import has_triton
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn import Ensemble
 from counterpoint.steps import Forward, Step, TrainState, learn_from
@@ -38,23 +39,15 @@ def choose_path(name: PathName, experiment: Experiment, device: torch.device) ->
     """The path called `name` if it can be had; "auto" is the fastest that can."""
     on_gpu, known = device.type == "cuda", experiment.model == "resnext29"
     if name == "auto":
-        return "eager" if not on_gpu else "fast" if known and _has_triton() else "compiled"
+        return "eager" if not on_gpu else "fast" if known and has_triton() else "compiled"
     if name == "fast" and not (on_gpu and known):
         raise InputError(
             f"the fast path needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "
             "use --path auto, compiled or eager"
         )
-    if name == "fast" and not _has_triton():
+    if name == "fast" and not has_triton():
         raise InputError("the fast path needs Triton, which comes with PyTorch's CUDA builds; use --path compiled")
     return name
-
-
-def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def make_learner(state: TrainState, experiment: Experiment, path: PathName) -> Learner:

@@ -16,6 +16,7 @@ from torch import Tensor
 from counterpoint.augment import geometry, tone
 from counterpoint.augment.mixing import mixing_weights
 from counterpoint.augment.ops import check_images, images_a_chunk
+from counterpoint.environment import has_triton
 from counterpoint.errors import InputError, unknown
 from counterpoint.seeding import Stream
 
@@ -32,6 +33,31 @@ def _whole_share(levels_N: Tensor, most: float) -> Tensor:
     return _share(levels_N, most).long()
 
 
+def bits_of(levels_N: Tensor) -> Tensor:
+    """How many bits posterize keeps."""
+    return 4 - _whole_share(levels_N.abs(), 4)
+
+
+def degrees_of(levels_N: Tensor) -> Tensor:
+    """How far an image is rotated."""
+    return _whole_share(levels_N, 30)
+
+
+def threshold_of(levels_N: Tensor) -> Tensor:
+    """The least value that solarize inverts."""
+    return 256 - _whole_share(levels_N.abs(), 256)
+
+
+def shear_of(levels_N: Tensor) -> Tensor:
+    """How far a shear moves a row (or column) for each one below (or right of) it, in pixels."""
+    return _share(levels_N, 0.3)
+
+
+def pixels_of(levels_N: Tensor, size: int) -> Tensor:
+    """How far an image of this width (or height) is translated."""
+    return _whole_share(levels_N, size / 3)
+
+
 def _enhancement(levels_N: Tensor) -> Tensor:
     return _share(levels_N.abs(), 1.8) + 0.1
 
@@ -40,13 +66,13 @@ def _enhancement(levels_N: Tensor) -> Tensor:
 _APPLY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "autocontrast": lambda images, _: tone.autocontrast(images),
     "equalize": lambda images, _: tone.equalize(images),
-    "posterize": lambda images, levels: tone.posterize(images, 4 - _whole_share(levels.abs(), 4)),
-    "rotate": lambda images, levels: geometry.rotate(images, _whole_share(levels, 30)),
-    "solarize": lambda images, levels: tone.solarize(images, 256 - _whole_share(levels.abs(), 256)),
-    "shear_x": lambda images, levels: geometry.shear_x(images, _share(levels, 0.3)),
-    "shear_y": lambda images, levels: geometry.shear_y(images, _share(levels, 0.3)),
-    "translate_x": lambda images, levels: geometry.translate_x(images, _whole_share(levels, images.shape[3] / 3)),
-    "translate_y": lambda images, levels: geometry.translate_y(images, _whole_share(levels, images.shape[2] / 3)),
+    "posterize": lambda images, levels: tone.posterize(images, bits_of(levels)),
+    "rotate": lambda images, levels: geometry.rotate(images, degrees_of(levels)),
+    "solarize": lambda images, levels: tone.solarize(images, threshold_of(levels)),
+    "shear_x": lambda images, levels: geometry.shear_x(images, shear_of(levels)),
+    "shear_y": lambda images, levels: geometry.shear_y(images, shear_of(levels)),
+    "translate_x": lambda images, levels: geometry.translate_x(images, pixels_of(levels, images.shape[3])),
+    "translate_y": lambda images, levels: geometry.translate_y(images, pixels_of(levels, images.shape[2])),
     "colour": lambda images, levels: tone.colour(images, _enhancement(levels)),
     "contrast": lambda images, levels: tone.contrast(images, _enhancement(levels)),
     "brightness": lambda images, levels: tone.brightness(images, _enhancement(levels)),
@@ -161,10 +187,25 @@ def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
         )
     views_NCHW = torch.empty(images_NCHW.shape, dtype=torch.float32, device=images_NCHW.device)
     at_once = _CHUNKS_AT_ONCE * images_a_chunk(images_NCHW)
+    make_views = _choose_way(images_NCHW, plan)
     for start in range(0, len(plan), at_once):
         part = slice(start, start + at_once)
-        views_NCHW[part] = _mix(images_NCHW[part], run_chains(images_NCHW[part], plan[part]), plan[part])
+        views_NCHW[part] = make_views(images_NCHW[part], plan[part])
     return views_NCHW
+
+
+def _choose_way(images_NCHW: Tensor, plan: AugMixPlan) -> Callable[[Tensor, AugMixPlan], Tensor]:
+    """One kernel on a GPU; groups of chains elsewhere, and for the extra operations, which the kernel does not know."""
+    if not images_NCHW.is_cuda or not has_triton() or bool((plan.operations_NWD >= len(OPERATIONS)).any()):
+        return views_by_groups
+    from counterpoint.augment.fused import fused_views
+
+    return fused_views
+
+
+def views_by_groups(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
+    """The planned views as float32 in [0, 1], by PyTorch alone."""
+    return _mix(images_NCHW, run_chains(images_NCHW, plan), plan)
 
 
 def run_chains(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:

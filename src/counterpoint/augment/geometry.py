@@ -16,12 +16,17 @@ from torch import Tensor
 
 def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
     """`Image.rotate(degrees, BILINEAR)`. Pillow's shortcuts for right angles give what its general way gives."""
-    height, width = images_NCHW.shape[2:]
+    return _affine(images_NCHW, rotation(degrees_N.to(images_NCHW.device), *images_NCHW.shape[2:]))
+
+
+def rotation(degrees: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
+    """Pillow's matrix (a, …, f) of a rotation about the centre: output pixel (x, y) is taken from (a·x + b·y + c,
+    d·x + e·y + f)."""
     centre_x, centre_y = width / 2, height / 2
-    cos_N, sin_N = _cos_sin(degrees_N, images_NCHW.device).unbind(1)
-    offset_x = cos_N * -centre_x + sin_N * -centre_y + centre_x
-    offset_y = -sin_N * -centre_x + cos_N * -centre_y + centre_y
-    return _affine(images_NCHW, (cos_N, sin_N, offset_x, -sin_N, cos_N, offset_y))
+    cos, sin = _cos_sin(degrees).unbind(-1)
+    offset_x = cos * -centre_x + sin * -centre_y + centre_x
+    offset_y = -sin * -centre_x + cos * -centre_y + centre_y
+    return cos, sin, offset_x, -sin, cos, offset_y
 
 
 def shear_x(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
@@ -116,12 +121,12 @@ def _truncate(values: Tensor, like: Tensor) -> Tensor:
     return values.int().to(torch.uint8).view(like.shape)
 
 
-def _cos_sin(degrees_N: Tensor, device: torch.device) -> Tensor:
-    """Pillow's rounded cosine and sine of the inverse rotation, as float64 (N, 2); whole degrees need no host."""
-    if degrees_N.is_floating_point():
-        pairs = [_rounded_cos_sin(degrees) for degrees in degrees_N.tolist()]
-        return torch.tensor(pairs, dtype=torch.float64, device=device).view(-1, 2)
-    return _whole_degrees(device)[degrees_N.long() % 360]
+def _cos_sin(degrees: Tensor) -> Tensor:
+    """Pillow's rounded cosine and sine of the inverse rotation, as float64 (…, 2); whole degrees need no host."""
+    if degrees.is_floating_point():
+        pairs = [_rounded_cos_sin(value) for value in degrees.flatten().tolist()]
+        return torch.tensor(pairs, dtype=torch.float64, device=degrees.device).view(*degrees.shape, 2)
+    return _whole_degrees(degrees.device)[degrees.long() % 360]
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,74 @@
+"""AugMix on a GPU as one kernel: the values that `augmix.views_by_groups` gives, of AugMix's own nine operations."""
+
+import torch
+from torch import Tensor
+
+from counterpoint.augment import augmix, geometry, kernels
+from counterpoint.augment.augmix import AugMixPlan
+
+_BLOCK, _WARPS = 256, 4  # pixels at a time; with more, fewer programs fit on a multiprocessor (registers)
+_KINDS = {
+    "autocontrast": kernels.AUTOCONTRAST,
+    "equalize": kernels.EQUALIZE,
+    "posterize": kernels.POSTERIZE,
+    "solarize": kernels.SOLARIZE,
+}
+
+
+def fused_views(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
+    """The planned views of uint8 images, as float32 in [0, 1]."""
+    number, channels, height, width = images_NCHW.shape
+    chains, depth = plan.levels_NWD.shape[1:]
+    views_NCHW = torch.empty(images_NCHW.shape, dtype=torch.float32, device=images_NCHW.device)
+    scratch = images_NCHW.new_empty(number, 2, channels, height, width)
+    with torch.cuda.device_of(images_NCHW):  # where Triton launches
+        kernels.augmix_kernel[(number,)](
+            images_NCHW.contiguous(),
+            _kinds(plan),
+            _matrices(plan, height, width),
+            _amounts(plan),
+            plan.weights_NW.contiguous(),
+            plan.m_N.contiguous(),
+            scratch,
+            views_NCHW,
+            CHAINS=chains, DEPTH=depth, CHANNELS=channels, HEIGHT=height, WIDTH=width, BLOCK=_BLOCK,
+            num_warps=_WARPS, enable_fp_fusion=False,
+        )  # fmt: skip
+    return views_NCHW
+
+
+def _is(plan: AugMixPlan, name: str) -> Tensor:
+    return plan.operations_NWD == augmix.OPERATIONS.index(name)
+
+
+def _kinds(plan: AugMixPlan) -> Tensor:
+    """Int8; an image with m = 0 needs no chain."""
+    kinds_NWD = torch.full_like(plan.operations_NWD, kernels.AFFINE.value)
+    for name, kind in _KINDS.items():
+        kinds_NWD.masked_fill_(_is(plan, name), kind.value)
+    idle_NWD = (plan.operations_NWD < 0) | (plan.m_N == 0)[:, None, None]
+    return kinds_NWD.masked_fill_(idle_NWD, kernels.IDLE.value)
+
+
+def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
+    """Float64 (N, W, D, 6): where the geometric operations take a pixel from."""
+    levels_NWD = plan.levels_NWD
+    zero, one = torch.zeros_like(levels_NWD), torch.ones_like(levels_NWD)
+    shear, degrees = augmix.shear_of(levels_NWD), augmix.degrees_of(levels_NWD)
+
+    def only(name: str, values_NWD: Tensor) -> Tensor:
+        return torch.where(_is(plan, name), values_NWD.double(), zero)
+
+    slid = (
+        one, only("shear_x", shear), only("translate_x", augmix.pixels_of(levels_NWD, width)),
+        only("shear_y", shear), one, only("translate_y", augmix.pixels_of(levels_NWD, height)),
+    )  # fmt: skip
+    turned = geometry.rotation(degrees, height, width)
+    rotated_NWD1 = _is(plan, "rotate")[..., None]
+    return torch.where(rotated_NWD1, torch.stack(turned, dim=-1), torch.stack(slid, dim=-1))
+
+
+def _amounts(plan: AugMixPlan) -> Tensor:
+    """Int32: which bits posterize keeps, or from which value on solarize inverts."""
+    bits = 255 << (8 - augmix.bits_of(plan.levels_NWD)) & 255
+    return torch.where(_is(plan, "posterize"), bits, augmix.threshold_of(plan.levels_NWD)).int()

@@ -1,0 +1,85 @@
+"""The kernel on a GPU or under Triton's interpreter, against `views_by_groups` on a CPU: the same bits."""
+
+import pytest
+import torch
+from torch import Tensor
+
+pytest.importorskip("triton")
+
+from counterpoint.augment.augmix import (
+    ALL_OPERATIONS,
+    OPERATIONS,
+    AugMixPlan,
+    _choose_way,
+    sample_augmix,
+    views_by_groups,
+)
+from counterpoint.augment.fused import fused_views
+from counterpoint.seeding import Stream
+
+ON_GPU = torch.cuda.is_available()
+DEVICE = "cuda" if ON_GPU else "cpu"
+STREAM = Stream(0, "fused")
+MANY = 40 if ON_GPU else 1  # times as many images as an interpreter has time for
+
+
+def random_images(count: int, *size: int) -> Tensor:
+    """Noise with a range of its own in each channel; the first images have one value everywhere, or two."""
+    generator = torch.Generator().manual_seed(0)
+    low, high = torch.randint(0, 256, (2, count, size[0], 1, 1), generator=generator).sort(dim=0).values
+    images = low + (torch.rand(count, *size, generator=generator) * (high - low + 1)).long()
+    images[0], images[1] = 255, 7
+    images[2] = torch.where(images[2] > images[2].amin((1, 2), keepdim=True), 255, 0)
+    return images.to(torch.uint8)
+
+
+def assert_same_bits(images_NCHW: Tensor, plan: AugMixPlan) -> None:
+    found = fused_views(images_NCHW.to(DEVICE), plan.to(DEVICE)).cpu()
+    assert torch.equal(found, views_by_groups(images_NCHW, plan))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("size", [(3, 32, 32), (1, 13, 28), (3, 1, 5)], ids=str)
+def test_each_operation(operation: str, size: tuple[int, ...]) -> None:
+    """32×32 images are whole tiles of pixels, the others are not."""
+    count = 4 * MANY
+    severity_N = torch.linspace(0.1, 10, count)
+    plan = sample_augmix(torch.arange(count), severity_N, STREAM, p=1, operations=[operation])
+    assert_same_bits(random_images(count, *size), plan)
+
+
+@pytest.mark.parametrize("mixing", ["bernoulli", "beta"])
+def test_chains_of_all_operations(mixing: str) -> None:
+    count = 24 * MANY
+    plan = sample_augmix(torch.arange(count), 10, STREAM, mixing=mixing, p=0.7)
+    assert_same_bits(random_images(count, 3, 8, 8), plan)
+
+
+def test_other_numbers_of_chains_and_places() -> None:
+    count = 8 * MANY
+    plan = sample_augmix(torch.arange(count), 4, STREAM, mixing="beta", width=2, depth=6)
+    assert_same_bits(random_images(count, 2, 9, 6), plan)
+
+
+def test_real_images(cifar_images: Tensor) -> None:
+    count = 12 * MANY
+    assert_same_bits(cifar_images[:count], sample_augmix(torch.arange(count), 3, STREAM))
+
+
+def test_images_that_do_not_lie_together() -> None:
+    count = 6 * MANY
+    plan = sample_augmix(torch.arange(count), 5, STREAM)
+    images_NCHW = random_images(count, 3, 6, 8).transpose(2, 3)
+    assert_same_bits(images_NCHW, plan)
+    assert_same_bits(images_NCHW[:1].expand(count, 3, 8, 6), plan)
+
+
+def test_the_kernel_is_for_gpus_and_the_nine_operations() -> None:
+    images_NCHW = random_images(8, 3, 4, 4)
+    nine, all_of_them = (
+        sample_augmix(torch.arange(8), 3, STREAM, operations=operations) for operations in (OPERATIONS, ALL_OPERATIONS)
+    )
+    assert _choose_way(images_NCHW, nine) is views_by_groups
+    if ON_GPU:
+        assert _choose_way(images_NCHW.cuda(), nine.to("cuda")) is fused_views
+        assert _choose_way(images_NCHW.cuda(), all_of_them.to("cuda")) is views_by_groups
