@@ -133,23 +133,24 @@ def test_ours_stand_beside_the_papers(folders: Folders) -> None:
     begin(folders, RowRun("cifar10/be+sd", PAPER, 0), 3)
     single, plain, depth = table_lines(["cifar10/single", "cifar10/batch-ensemble", "cifar10/be+sd"], PAPER, folders)
     assert single.status == "n = 2, 20.0 min; seed 2: epoch 86 of 200"
-    assert single.cells[:2] == ("4.50 ± 0.71/4.18", "2.25 ± 0.35/1.25")
-    assert single.cells[3] == "22.50 ± 3.54/26.5"
-    assert (plain.status, plain.cells[:2]) == ("not run", ("–/3.96", "–/1.57"))
+    assert (single.ours[:2], single.theirs[:2]) == (("4.50 ± 0.71", "2.25 ± 0.35"), ("4.18", "1.25"))
+    assert (single.ours[3], single.theirs[3]) == ("22.50 ± 3.54", "26.5")
+    assert (plain.status, plain.ours[:2], plain.theirs[:2]) == ("not run", ("–", "–"), ("3.96", "1.57"))
     assert depth.status == "seed 0: epoch 3 of 250"
 
 
 def test_one_seed_has_no_spread(folders: Folders) -> None:
     write_result(folders.results, SINGLE, results(SINGLE))
-    assert table_lines([SINGLE.row], PAPER, folders)[0].cells[0] == "4.21/4.18"
+    assert table_lines([SINGLE.row], PAPER, folders)[0].ours[0] == "4.21"
 
 
 def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Folders) -> None:
     run = RowRun("cifar10/single", SHORT, 0)
     write_result(folders.results, run, results(run))
     assert table_lines([run.row], PAPER, folders)[0].status == "not run"
-    cells = table_lines([run.row], SHORT, folders)[0].cells
-    assert cells == ("4.21/4.18", "–/1.25", "–/3.20", "21.05/26.5", "10.53/13.5", "5.26/15.4")
+    line = table_lines([run.row], SHORT, folders)[0]
+    assert line.ours == ("4.21", "–", "–", "21.05", "10.53", "5.26")
+    assert line.theirs == ("4.18", "1.25", "3.20", "26.5", "13.5", "15.4")
     text = page(folders)
     assert "## Schedule short: a fifth of the paper's epochs" in text
     assert "its figures do not stand for the paper's. Clean calibration is left out" in text
@@ -205,7 +206,7 @@ def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) ->
 
 def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
     write_result(folders.results, SINGLE, results(SINGLE))
-    console = Console(width=160, record=True, file=io.StringIO())
+    console = Console(width=100, record=True, file=io.StringIO())
     for table in terminal_tables(select_rows("table2"), PAPER, folders):
         console.print(table)
     shown = console.export_text().splitlines()
@@ -213,6 +214,17 @@ def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
         "Table 2, CIFAR-10, schedule paper (the paper's epochs)",
         "Table 2, CIFAR-100, schedule paper (the paper's epochs)",
     ]
-    assert " ".join(next(line for line in shown if line.startswith("single")).split()).startswith(
-        "single n = 1, 10.0 min 4.21/4.18 2.10/1.25"
-    )
+    at = next(number for number, line in enumerate(shown) if line.startswith("single"))
+    ours, theirs = (" ".join(line.split()) for line in shown[at : at + 2])
+    assert ours == "single n = 1, 10.0 min 4.21 2.10 1.05 21.05 10.53 5.26"
+    assert theirs == "the paper 4.18 1.25 3.20 26.5 13.5 15.4"
+
+
+def test_a_narrow_terminal_cuts_no_figure_short(folders: Folders) -> None:
+    for seed, error in ((0, 0.04), (1, 0.05)):
+        run = RowRun(SINGLE.row, PAPER, seed)
+        write_result(folders.results, run, results(run, error))
+    console = Console(width=60, record=True, file=io.StringIO())
+    for table in terminal_tables(select_rows("table2"), PAPER, folders):
+        console.print(table)
+    assert "…" not in console.export_text()

@@ -18,7 +18,7 @@ HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C E
 _CLEAN_CALIBRATION = slice(1, 3)
 _TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 _NOTES = (
-    "In percent, ours/the paper's. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
+    "In percent. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
     "corruption: the five severities pooled, then the mean of the 15 corruptions."
 )
 _DOES_IT_RUN = (
@@ -32,11 +32,12 @@ _SHORTER = (
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table: its name, what was run of it, and six figures of ours beside the paper's."""
+    """A row of a table: its name, what was run of it, and six figures of ours and of the paper's."""
 
     row: str
     status: str
-    cells: tuple[str, ...]
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
 
 
 def table_lines(rows: Sequence[str], schedule: Schedule, folders: Folders) -> list[Line]:
@@ -52,9 +53,11 @@ def terminal_tables(rows: Sequence[str], schedule: Schedule, folders: Folders) -
         table = Table(title=title, title_justify="left", box=None, pad_edge=False)
         for heading in HEADINGS:
             words = heading in HEADINGS[:2]
-            table.add_column(heading, justify="left" if words else "right", no_wrap=heading == "row")
+            # Folded where the terminal is narrow: a figure that is cut short is a wrong one.
+            table.add_column(heading, justify="left" if words else "right", no_wrap=heading == "row", overflow="fold")
         for line in table_lines(own, schedule, folders):
-            table.add_row(line.row.removeprefix(f"{dataset}/"), line.status, *line.cells)
+            table.add_row(line.row.removeprefix(f"{dataset}/"), line.status, *line.ours)
+            table.add_row("", "the paper", *line.theirs, style="dim")
         tables.append(table)
     return tables
 
@@ -98,7 +101,7 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
         for (number, dataset), own in _by_table(rows).items()
     ]
     ran = ["### What was run", _provenance(results)] if results else []
-    return [notes(schedule), *tables, *ran]
+    return [f"Ours, then the paper's. {notes(schedule)}", *tables, *ran]
 
 
 def _by_table(rows: Sequence[str]) -> dict[tuple[int, str], list[str]]:
@@ -124,16 +127,19 @@ def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
         if run not in done and epoch is not None
     ]
     theirs = (*astuple(PAPER[row].clean), *astuple(PAPER[row].corrupted))
-    ours = _ours([result for _, result in results], schedule)
-    cells = tuple(f"{our}/{100 * their:#.3g}" for our, their in zip(ours, theirs, strict=True))
-    return Line(row, "; ".join(parts) or "not run", cells)
+    return Line(
+        row,
+        "; ".join(parts) or "not run",
+        _ours([result for _, result in results], schedule),
+        tuple(f"{100 * figure:#.3g}" for figure in theirs),
+    )
 
 
-def _ours(results: Sequence[dict[str, Any]], schedule: Schedule) -> list[str]:
+def _ours(results: Sequence[dict[str, Any]], schedule: Schedule) -> tuple[str, ...]:
     shown = [_spread(values) for values in zip(*map(_figures, results), strict=True)] or ["–"] * 6
     if schedule.name != "paper":
         shown[_CLEAN_CALIBRATION] = ["–"] * 2
-    return shown
+    return tuple(shown)
 
 
 def _figures(result: dict[str, Any]) -> list[float]:
@@ -147,7 +153,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def _markdown(lines: Sequence[Line]) -> str:
-    rows = [(f"`{line.row}`", line.status, *line.cells) for line in lines]
+    rows = [(f"`{line.row}`", line.status, *map("/".join, zip(line.ours, line.theirs, strict=True))) for line in lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in (HEADINGS, ("---", "---", *["---:"] * 6), *rows))
 
 

@@ -69,6 +69,13 @@ def test_a_newer_schema_asks_for_an_upgrade(tmp_path: Path) -> None:
         load_results(tmp_path)
 
 
+def test_a_result_kept_by_reproduce_is_sent_to_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "paper-0.json"
+    path.write_text('{"schema": 1, "schedule": "paper", "hash": "0123"}')
+    with pytest.raises(InputError, match=r"as `counterpoint reproduce` keeps it.* give the run's folder"):
+        load_results(path)
+
+
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The path of everything that must be there; of a list, its last item."""
     if path:

@@ -21,6 +21,11 @@ def load_results(path: Path | str) -> dict[str, Any]:
         raise InputError(
             f"{file} has schema {results['schema']} and this counterpoint reads up to {SCHEMA}; upgrade counterpoint"
         )
+    if "hash" in results:
+        raise InputError(
+            f"{file} is a result as `counterpoint reproduce` keeps it, without the bins that a report shows; "
+            "give the run's folder, or see `counterpoint reproduce all`"
+        )
     counts = {"severities": len(SEVERITIES)}
     _require(results, RESULTS, "", counts, file)
     if "corrupted" in results:
