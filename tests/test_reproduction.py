@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -228,3 +229,27 @@ def test_a_narrow_terminal_cuts_no_figure_short(folders: Folders) -> None:
     for table in terminal_tables(select_rows("table2"), PAPER, folders):
         console.print(table)
     assert "…" not in console.export_text()
+
+
+RESULTS = Path(__file__).parents[1] / "results"
+COMMITTED = sorted(path.relative_to(RESULTS) for path in RESULTS.glob("cifar*/**/*-[0-9].json"))
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=str)
+def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
+    schedule, seed = path.stem.split("-")
+    result = read_result(RESULTS, RowRun(path.parent.as_posix(), find_schedule(schedule), int(seed)))
+    assert result is not None
+    assert result["schedule"] == schedule
+    for made in (result["run"], result["evaluation"]):
+        assert re.fullmatch(r"counterpoint (train|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made["command"])
+        assert re.match(r"[0-9a-f]{7}", made["commit"])
+        assert {"python", "torch", "numpy"} <= set(made["versions"])
+        assert made["device"]
+    assert result["run"]["train_seconds"] > 0
+    assert result["evaluation"]["seconds"] > 0
+    assert result["corrupted"]["source"].get("frost", "photographs") == "photographs"
+
+
+def test_every_row_is_known_to_run() -> None:
+    assert {path.parent.as_posix() for path in COMMITTED if path.stem == "smoke-0"} == set(select_rows("all"))
