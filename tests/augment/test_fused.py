@@ -49,10 +49,44 @@ def test_each_operation(operation: str, size: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mixing", ["bernoulli", "beta"])
-def test_chains_of_all_operations(mixing: str) -> None:
-    count = 24 * MANY
-    plan = sample_augmix(torch.arange(count), 10, STREAM, mixing=mixing, p=0.7)
-    assert_same_bits(random_images(count, 3, 8, 8), plan)
+@pytest.mark.parametrize(("count", "size"), [(12, (3, 32, 32)), (20, (4, 5, 5))], ids=str)
+def test_chains_of_all_operations(mixing: str, count: int, size: tuple[int, ...]) -> None:
+    plan = sample_augmix(torch.arange(count * MANY), 10, STREAM, mixing=mixing, p=0.7)
+    assert_same_bits(random_images(count * MANY, *size), plan)
+
+
+@pytest.mark.parametrize("operation", ["shear_x", "shear_y"])
+def test_results_near_whole_numbers_and_at_the_edge(operation: str) -> None:
+    """Shears by 0.1, 0.2 and 0.3 of values that are multiples of 10: nearly every result is a whole number but for the
+    rounding of doubles, and some pixels are taken from exactly the image's edge."""
+    levels_N = torch.tensor([10 / 3, 20 / 3, 10.0], dtype=torch.float64)
+    levels_N = torch.cat([levels_N, -levels_N]).repeat(MANY)
+    generator = torch.Generator().manual_seed(1)
+    images_NCHW = torch.randint(0, 26, (len(levels_N), 3, 8, 8), generator=generator).mul(10).to(torch.uint8)
+    plan = AugMixPlan(
+        torch.full((len(levels_N), 1, 1), OPERATIONS.index(operation), dtype=torch.int8),
+        levels_N[:, None, None],
+        torch.ones(len(levels_N), 1),
+        torch.ones(len(levels_N)),
+    )
+    assert_same_bits(images_NCHW, plan)
+
+
+def test_empty_chains_and_idle_places() -> None:
+    """Sampled chains have an operation and end once; the views are right without that too."""
+    plan = sample_augmix(torch.arange(8), 3, STREAM, p=1)
+    plan.operations_NWD[:, 0] = -1
+    plan.operations_NWD[:, 1, 0] = -1
+    plan.operations_NWD[:, 1, 2] = 0
+    assert_same_bits(random_images(8, 3, 8, 8), plan)
+
+
+def test_white_images_stay_white() -> None:
+    """The rounded weights of an image may sum to more than 1, its view may not."""
+    plan = sample_augmix(torch.arange(60), 3, STREAM, mixing="beta", operations=["autocontrast"])
+    views_NCHW = fused_views(torch.full((60, 1, 2, 2), 255, dtype=torch.uint8, device=DEVICE), plan.to(DEVICE))
+    assert views_NCHW.max() <= 1
+    assert views_NCHW.min() > 1 - 1e-6
 
 
 def test_other_numbers_of_chains_and_places() -> None:
@@ -66,12 +100,14 @@ def test_real_images(cifar_images: Tensor) -> None:
     assert_same_bits(cifar_images[:count], sample_augmix(torch.arange(count), 3, STREAM))
 
 
-def test_images_that_do_not_lie_together() -> None:
+def test_images_and_plans_that_do_not_lie_together() -> None:
     count = 6 * MANY
     plan = sample_augmix(torch.arange(count), 5, STREAM)
     images_NCHW = random_images(count, 3, 6, 8).transpose(2, 3)
     assert_same_bits(images_NCHW, plan)
     assert_same_bits(images_NCHW[:1].expand(count, 3, 8, 6), plan)
+    turned = [tensor.movedim(0, -1).contiguous().movedim(-1, 0) for tensor in plan.tensors]
+    assert_same_bits(images_NCHW, AugMixPlan(*turned))
 
 
 def test_the_kernel_is_for_gpus_and_the_nine_operations() -> None:

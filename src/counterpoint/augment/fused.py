@@ -20,13 +20,13 @@ def fused_views(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
     number, channels, height, width = images_NCHW.shape
     chains, depth = plan.levels_NWD.shape[1:]
     views_NCHW = torch.empty(images_NCHW.shape, dtype=torch.float32, device=images_NCHW.device)
-    scratch = images_NCHW.new_empty(number, 2, channels, height, width)
+    scratch = images_NCHW.new_empty(number, chains + 1, channels, height, width)
     with torch.cuda.device_of(images_NCHW):  # where Triton launches
         kernels.augmix_kernel[(number,)](
             images_NCHW.contiguous(),
-            _kinds(plan),
-            _matrices(plan, height, width),
-            _amounts(plan),
+            _kinds(plan).contiguous(),
+            _matrices(plan, height, width).contiguous(),
+            _amounts(plan).contiguous(),
             plan.weights_NW.contiguous(),
             plan.m_N.contiguous(),
             scratch,
@@ -69,6 +69,7 @@ def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
 
 
 def _amounts(plan: AugMixPlan) -> Tensor:
-    """Int32: which bits posterize keeps, or from which value on solarize inverts."""
+    """Int32: which bits posterize keeps, or from which value on solarize inverts; from 256 on, nothing."""
     bits = 255 << (8 - augmix.bits_of(plan.levels_NWD)) & 255
-    return torch.where(_is(plan, "posterize"), bits, augmix.threshold_of(plan.levels_NWD)).int()
+    threshold = torch.where(_is(plan, "solarize"), augmix.threshold_of(plan.levels_NWD), 256)
+    return torch.where(_is(plan, "posterize"), bits, threshold).int()

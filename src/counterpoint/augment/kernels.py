@@ -1,10 +1,10 @@
-"""AugMix in one Triton kernel: a program runs an image's chains one after the other and adds them up.
+"""AugMix in one Triton kernel: a program runs an image's chains one after the other and mixes what comes out.
 
 The arithmetic is that of `geometry`, `tone` and `augmix`, value for value. It must be compiled with
 `enable_fp_fusion=False`: a fused multiply-add rounds once where Pillow rounds twice.
 
-A chain goes back and forth between two images of scratch memory. Whatever a program writes, it alone reads again; there
-is a barrier between, since another of its threads may do so.
+A chain goes back and forth between two images of scratch memory. Whatever a program writes there, it alone reads again,
+after a barrier, since another of its threads may do so.
 """
 
 import triton
@@ -23,40 +23,41 @@ def augmix_kernel(
 ):  # fmt: skip
     """views = min(((1 − share) · image + Σ share · weight · chain) / 255, 1) for the image of this program.
 
-    At a place of a chain, `kinds` says what is done, with six numbers of `matrices` or one of `amounts`.
+    At a place of a chain, `kinds` says what is done, with six numbers of `matrices` or one of `amounts`. Of the scratch
+    images, one a chain is for what comes out of it and one is spare.
     """
     n = tl.program_id(0).to(tl.int64)
     pixels: tl.constexpr = HEIGHT * WIDTH
     values: tl.constexpr = CHANNELS * pixels
-    image, view = images + n * values, views + n * values
-    share = tl.load(shares + n)
-    for start in range(0, values, BLOCK):
-        at, real = _tile(start, values, BLOCK)
-        tl.store(view + at, tl.load(image + at, real, other=0).to(tl.float32) * (1 - share), real)
-    tl.debug_barrier()
+    image, own = images + n * values, scratch + n * (CHAINS + 1) * values
     for chain in range(CHAINS):
-        source, target, other = image, scratch + n * 2 * values, scratch + (n * 2 + 1) * values
+        first = (n * CHAINS + chain) * DEPTH
+        operations = 0
         for place in range(DEPTH):
-            step = (n * CHAINS + chain) * DEPTH + place
-            kind = tl.load(kinds + step)
-            amount = tl.load(amounts + step)
-            if kind != IDLE:
+            operations += (tl.load(kinds + first + place) != IDLE).to(tl.int32)
+        left = tl.maximum(operations, 1)
+        source = image
+        for place in range(DEPTH):
+            kind, amount = tl.load(kinds + first + place), tl.load(amounts + first + place)
+            # A chain without operations is a copy: its first idle place goes the way of a tone operation.
+            if (kind != IDLE) | ((operations == 0) & (place == 0)):
+                left -= 1
+                target = own + tl.where(left % 2 == 0, chain, CHAINS) * values
                 if kind == AFFINE:
-                    _transform(source, target, matrices + step * 6, CHANNELS, HEIGHT, WIDTH, BLOCK)
+                    _transform(source, target, matrices + (first + place) * 6, CHANNELS, HEIGHT, WIDTH, BLOCK)
                 else:
                     for channel in range(CHANNELS):
                         _tone(source + channel * pixels, target + channel * pixels, kind, amount, pixels, BLOCK)
                 tl.debug_barrier()
-                source, target, other = target, other, target
-        weight = share * tl.load(weights + n * CHAINS + chain)
-        for start in range(0, values, BLOCK):
-            at, real = _tile(start, values, BLOCK)
-            part = tl.load(source + at, real, other=0).to(tl.float32) * weight
-            tl.store(view + at, tl.load(view + at, real, other=0) + part, real)
-        tl.debug_barrier()
+                source = target
+    share = tl.load(shares + n)
     for start in range(0, values, BLOCK):
         at, real = _tile(start, values, BLOCK)
-        tl.store(view + at, tl.minimum(tl.div_rn(tl.load(view + at, real, other=0), 255.0), 1.0), real)
+        mixed = tl.load(image + at, real, other=0).to(tl.float32) * (1 - share)
+        for chain in range(CHAINS):
+            weight = share * tl.load(weights + n * CHAINS + chain)
+            mixed += tl.load(own + chain * values + at, real, other=0).to(tl.float32) * weight
+        tl.store(views + n * values + at, tl.minimum(tl.div_rn(mixed, 255.0), 1.0), real)
 
 
 @triton.jit
@@ -102,13 +103,15 @@ def _between(row, columns, right_share, inside):
 
 @triton.jit
 def _tone(source, target, kind, amount, pixels: tl.constexpr, BLOCK: tl.constexpr):
-    """One channel, value by value: stretched, equalized, and'ed with `amount`, or inverted from `amount` on."""
+    """One channel, value by value: stretched, equalized, and'ed with `amount`, or (also if idle) inverted from `amount`
+    on."""
     if kind == AUTOCONTRAST:
-        low, high = tl.full((), 255, tl.int32), tl.full((), 0, tl.int32)
+        lows, highs = tl.full((BLOCK,), 255, tl.int32), tl.full((BLOCK,), 0, tl.int32)
         for start in range(0, pixels, BLOCK):
             at, real = _tile(start, pixels, BLOCK)
-            low = tl.minimum(low, tl.min(tl.load(source + at, real, other=255).to(tl.int32)))
-            high = tl.maximum(high, tl.max(tl.load(source + at, real, other=0).to(tl.int32)))
+            lows = tl.minimum(lows, tl.load(source + at, real, other=255).to(tl.int32))
+            highs = tl.maximum(highs, tl.load(source + at, real, other=0).to(tl.int32))
+        low, high = tl.min(lows), tl.max(highs)
         span = (high - low).to(tl.float64)
         scale = tl.where(span > 0, 255.0 / tl.maximum(span, 1.0), 1.0)
         offset = tl.where(span > 0, -low.to(tl.float64) * scale, 0.0)
