@@ -30,11 +30,12 @@ def results(run: RowRun, error: float = 0.0421) -> dict[str, Any]:
     cell = {"ensemble": figures(0.3), "members": [figures(0.3)], "reliability": {"width15": [1, 2]}, "honest": {}}
     aggregates = {"by-corruption": figures(5 * error), "by-cell": figures(0.9), "pooled": figures(0.9)}
     made = {"device": "a machine", "commit": "0123456789abcdef", "versions": {}}
+    segments = [{"step": 0, "path": "compiled", **made}, {"step": 9, "path": "fast", **made, "commit": "89abcdef"}]
     return {
         "schema": 7,
         "experiment": run.row,
         "config": to_dict(run.experiment),
-        "run": {"seed": run.seed, "command": "counterpoint train", "train_seconds": 500.0, **made},
+        "run": {"seed": run.seed, "command": "counterpoint train", "train_seconds": 500.0, "segments": segments},
         "evaluation": {"seconds": 100.0, **made},
         "evaluated_on": {"dataset": "cifar10", "part": "validation", "images": 5000},
         "clean": {"ensemble": figures(error), "members": [figures(error)], "reliability": {"width15": [1, 2]}},
@@ -199,15 +200,15 @@ def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) ->
         assert text.count(f"`{row}`") == 1
     assert text.count("not run") == 35
     assert (
-        "| [cifar10/single/paper-0](../results/cifar10/single/paper-0.json) | 10.0 | a machine | 0123456 | "
-        "5,000 validation images | regenerated (seed 0, frost: photographs), 10,000 images a cell |"
+        "| [cifar10/single/paper-0](../results/cifar10/single/paper-0.json) | 10.0 | a machine | compiled, fast | "
+        "0123456, 89abcde | 5,000 validation images | regenerated (seed 0, frost: photographs), 10,000 images a cell |"
     ) in text
     assert "Schedule short" not in text
 
 
 def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
     write_result(folders.results, SINGLE, results(SINGLE))
-    console = Console(width=100, record=True, file=io.StringIO())
+    console = Console(width=80, record=True, file=io.StringIO())
     for table in terminal_tables(select_rows("table2"), PAPER, folders):
         console.print(table)
     shown = console.export_text().splitlines()
@@ -219,6 +220,16 @@ def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
     ours, theirs = (" ".join(line.split()) for line in shown[at : at + 2])
     assert ours == "single n = 1, 10.0 min 4.21 2.10 1.05 21.05 10.53 5.26"
     assert theirs == "the paper 4.18 1.25 3.20 26.5 13.5 15.4"
+
+
+def test_a_smoke_result_has_no_figure_of_the_paper_beside_it(folders: Folders) -> None:
+    run = RowRun(SINGLE.row, find_schedule("smoke"), 0)
+    write_result(folders.results, run, results(run))
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(*terminal_tables([run.row], run.schedule, folders))
+    shown = console.export_text()
+    assert "4.21" in shown
+    assert "4.18" not in shown
 
 
 def test_a_narrow_terminal_cuts_no_figure_short(folders: Folders) -> None:

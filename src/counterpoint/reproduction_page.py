@@ -50,20 +50,28 @@ def terminal_tables(rows: Sequence[str], schedule: Schedule, folders: Folders) -
     tables = []
     for (number, dataset), own in _by_table(rows).items():
         title = f"Table {number}, {_TITLES[dataset]}, schedule {schedule.name} ({schedule.about})"
-        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
         for heading in HEADINGS:
             words = heading in HEADINGS[:2]
             # Folded where the terminal is narrow: a figure that is cut short is a wrong one.
-            table.add_column(heading, justify="left" if words else "right", no_wrap=heading == "row", overflow="fold")
+            table.add_column(
+                heading.replace("-C ", "-C\n"),
+                justify="left" if words else "right",
+                no_wrap=heading == "row",
+                overflow="fold",
+            )
         for line in table_lines(own, schedule, folders):
             table.add_row(line.row.removeprefix(f"{dataset}/"), line.status, *line.ours)
-            table.add_row("", "the paper", *line.theirs, style="dim")
+            if schedule.images is None:
+                table.add_row("", "the paper", *line.theirs, style="dim")
         tables.append(table)
     return tables
 
 
 def notes(schedule: Schedule) -> str:
     """What a reader must know beside the figures of a schedule."""
+    if schedule.images is not None:
+        return _DOES_IT_RUN
     return _NOTES if schedule.name == "paper" else f"{_NOTES} {_SHORTER}"
 
 
@@ -93,7 +101,7 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
     rows = select_rows("all")
     results = [(run, result) for row in rows for run, result in _results(row, schedule, folders)]
     if schedule.images is not None:
-        return [_DOES_IT_RUN, _provenance(results)] if results else []
+        return [notes(schedule), _provenance(results)] if results else []
     if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
         return []
     tables = [
@@ -158,19 +166,25 @@ def _markdown(lines: Sequence[Line]) -> str:
 
 
 def _provenance(results: Sequence[tuple[RowRun, dict[str, Any]]]) -> str:
-    head = ("result", "minutes", "device", "commit", "evaluated on", "-C")
+    head = ("result", "minutes", "device", "path", "commit", "evaluated on", "-C")
     rows = [
         (
             f"[{run.place.as_posix()}](../results/{run.place.as_posix()}.json)",
             f"{minutes(result):.1f}",
-            result["run"]["device"],
-            (result["run"]["commit"] or "unknown")[:7],
+            _of_segments(result, "device"),
+            _of_segments(result, "path"),
+            _of_segments(result, "commit"),
             f"{result['evaluated_on']['images']:,} {result['evaluated_on']['part']} images",
             _source(result["corrupted"]),
         )
         for run, result in results
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def _of_segments(result: dict[str, Any], key: str) -> str:
+    values = (segment[key] or "unknown" for segment in result["run"]["segments"])
+    return ", ".join(dict.fromkeys(value[:7] if key == "commit" else value for value in values))
 
 
 def _source(corrupted: dict[str, Any]) -> str:

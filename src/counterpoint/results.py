@@ -99,13 +99,23 @@ def _mean_over_cells(cells: dict[str, list[dict[str, Any]]], key: str) -> float 
 def _describe_run(run: Run) -> dict[str, Any]:
     log = run.read_log()
     last = [record for record in log if record["event"] == "epoch"][-1]
-    paths = [record["path"] for record in log if record["event"] == "started" and "path" in record]
     return {
         "seed": run.seed,
-        "paths": list(dict.fromkeys(paths)),
+        "segments": [_describe_segment(record) for record in log if record["event"] == "started"],
         "command": run.record["command"],
         "started": run.record["started"],
         "finished": last["time"],
         "train_seconds": last["seconds"],
         **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
+    }
+
+
+def _describe_segment(started: dict[str, Any]) -> dict[str, Any]:
+    """From which step on a run was trained by which path, on what and from which commit."""
+    environment = started["environment"]
+    return {
+        "step": started["step"],
+        "path": started.get("path"),  # not in logs from before there were paths
+        "device": environment["device"],
+        "commit": environment["commit"],
     }

@@ -95,17 +95,20 @@ def test_chance_is_counted_with_the_classes(make_run: MakeRun, evaluated: Evalua
 
 def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Evaluate) -> None:
     run = make_run()
+    here, there = ({"device": name, "commit": name[0]} for name in ("here", "there"))
     records: list[dict[str, Any]] = [
-        {"event": "started", "path": "fast"},
+        {"event": "started", "step": 0, "environment": here},
         {"event": "epoch", "time": "Monday", "seconds": 10.0},
-        {"event": "started", "path": "eager"},
-        {"event": "started", "path": "fast"},
+        {"event": "started", "step": 7, "path": "fast", "environment": there},
         {"event": "epoch", "time": "Tuesday", "seconds": 25.0},
     ]
     (run.folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     described = evaluated(run)["run"]
     assert (described["train_seconds"], described["finished"]) == (25.0, "Tuesday")
-    assert described["paths"] == ["fast", "eager"]
+    assert described["segments"] == [
+        {"step": 0, "path": None, "device": "here", "commit": "h"},
+        {"step": 7, "path": "fast", "device": "there", "commit": "t"},
+    ]
 
 
 def test_a_single_network_has_nothing_to_differ(make_run: MakeRun, evaluated: Evaluate) -> None:
