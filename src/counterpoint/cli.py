@@ -235,6 +235,8 @@ def evaluate(
     The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
 
     An interrupted evaluation goes on where it stopped.
+
+    Earlier temperatures and comparisons are kept while the logits are the same; what is dropped is named.
     """
     from counterpoint.evaluate import evaluate_run
     from counterpoint.inference import check_precision

@@ -8,8 +8,9 @@ from typing import Any
 import torch
 
 from counterpoint.compare import add_comparisons, read_evaluated
-from counterpoint.console import count_bar
+from counterpoint.console import console, count_bar
 from counterpoint.data import data_root, load
+from counterpoint.earlier import keep_additions, read_earlier
 from counterpoint.environment import describe_environment
 from counterpoint.errors import InputError
 from counterpoint.inference import Precision, finished_checkpoint
@@ -39,6 +40,7 @@ def evaluate_run(
 
     `recalibrate` adds figures with temperatures; a run trained on all images takes them from its `twin`. `against` are
     folders of evaluated runs on the same images; where nothing else is asked of an evaluated run, it is only compared.
+    Temperatures and comparisons of earlier commands are kept if the logits are still the same.
     """
     started = time.monotonic()
     # Whatever can be refused is refused before the long work.
@@ -55,6 +57,9 @@ def evaluate_run(
     where = choose_device(device)
     if not recompute:
         _collect(run, root or data_root(), where, clean_images, cell_images, precision)
+    earlier = read_earlier(run.folder)
+    if others:  # which take the place of earlier ones
+        earlier.pop("against", None)
     forget_temperatures(run)
     results = write_results(
         run,
@@ -62,7 +67,10 @@ def evaluate_run(
         seconds=time.monotonic() - started,
         temperatures_from=temperatures_from,
     )
-    if temperatures_from is not None:
+    results, dropped = keep_additions(run.folder, earlier, results)
+    if dropped:
+        console.print(dropped, soft_wrap=True, highlight=False)
+    if "recalibrated" in results:
         keep_temperatures(run, results["recalibrated"])
     return add_comparisons(run.folder, others) if others else results
 

@@ -111,8 +111,6 @@ def test_figures_and_comparisons_in_one_go(pair: tuple[Path, Path], make_run: Ma
     assert results["recalibrated"]["fitted_on"]["run"] == "this run"
     assert results["against"][0]["clean"] is None, "validation images are not the test images"
     assert results["against"][0]["corrupted"] is not None
-    dropped = evaluate_run(run, device="cpu", recompute=True)
-    assert not {"against", "recalibrated"} & set(dropped), "an evaluation holds what was asked for, nothing stale"
 
 
 @pytest.mark.parametrize(
