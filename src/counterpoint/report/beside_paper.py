@@ -86,16 +86,30 @@ def _paper_figures(row: PaperRow) -> tuple[float, ...]:
 
 
 def _our_figures(run: Run) -> Figures:
-    on = run.results["evaluated_on"]
-    clean = run.clean["ensemble"] if on["images"] == _ALL_IMAGES.get(on["part"]) else {}
-    whole = run.is_corrupted and run.corrupted["images"] == _ALL_IMAGES["test"]
-    corrupted = run.aggregate(AGGREGATES[0])["ensemble"] if whole else {}
+    clean = run.clean["ensemble"] if _is_whole_clean(run) else {}
+    corrupted = run.aggregate(AGGREGATES[0])["ensemble"] if _is_whole_corrupted(run) else {}
     return tuple(scores.get(key) for scores in (clean, corrupted) for key in _METRICS)
 
 
+def _is_whole_clean(run: Run) -> bool:
+    on = run.results["evaluated_on"]
+    return on["images"] == _ALL_IMAGES.get(on["part"])
+
+
+def _is_whole_corrupted(run: Run) -> bool:
+    return run.is_corrupted and run.corrupted["images"] == _ALL_IMAGES["test"]
+
+
 def _our_label(run: Run) -> str:
-    label = f"ours, seed {run.results['run']['seed']}"
-    return label if stands_for_row(run) else f"{label}, another configuration{_changes(run)}"
+    """Which run it is, in what it is not the row's, and why figures of it are not shown."""
+    notes = [f"ours, seed {run.results['run']['seed']}"]
+    if not stands_for_row(run):
+        notes.append(f"another configuration{_changes(run)}")
+    if not _is_whole_clean(run):
+        notes.append(f"clean on {run.results['evaluated_on']['images']:,} images only")
+    if not _is_whole_corrupted(run):
+        notes.append(f"-C on {run.corrupted['images']:,} images a cell only" if run.is_corrupted else "-C not run")
+    return ", ".join(notes)
 
 
 def _changes(run: Run) -> str:
@@ -110,7 +124,7 @@ def _changes(run: Run) -> str:
 
 
 def _cell(value: float | None) -> Cell:
-    return Cell("not run" if value is None else percent(value))
+    return Cell("–" if value is None else percent(value))
 
 
 def _differences(row: PaperRow, standing: Sequence[Figures]) -> list[Cell]:
