@@ -75,7 +75,14 @@ def test_words_select() -> None:
     assert len(select_experiments([])) == 38
     assert len(select_experiments(["cifar10"])) == 18
     assert [e.name for e in select_experiments(["cifar100", "SD"])] == ["cifar100/be+sd", "cifar100/be+sd-not-diverse"]
-    assert {e.name for e in select_experiments(["single", "cifar10"])} == {"cifar10/single"}
+    singles = [f"cifar10/{recipe}" for recipe in RECIPES if recipe.startswith("single")]
+    assert sorted(e.name for e in select_experiments(["single", "cifar10"])) == sorted(singles)
+    assert [e.name for e in select_experiments(["cifar10/single"])] == ["cifar10/single"]
+    assert [e.name for e in select_experiments(["cifar10", "am-bern-0.875"])] == [
+        "cifar10/am-bern-0.875",
+        "cifar10/am-bern-0.875/test",
+    ]
+    assert len(select_experiments(["cifar10", "am"])) == 11, "no whole part, so anywhere"
     assert [e.name for e in select_experiments(["cifar10/am-bern-0.875"])] == ["cifar10/am-bern-0.875"]
     with pytest.raises(InputError, match="no experiment has resnet and sd in its name"):
         select_experiments(["resnet", "sd"])

@@ -65,6 +65,7 @@ def begin(folders: Folders, run: RowRun, epoch: int) -> None:
 def test_tables_and_words_select_rows() -> None:
     assert [len(select_rows(table)) for table in ("table1", "table2", "table3", "all")] == [16, 14, 6, 36]
     assert select_rows("table2", ["cifar10 single", "cifar100/be+sd"]) == ["cifar10/single", "cifar100/be+sd"]
+    assert select_rows("table3", ["single cifar10"]) == select_rows("table3")[:3]
     assert (
         select_rows("table1", ["test", "cifar10 single-am-bern-0.875 test"])[0] == "cifar10/single-am-bern-0.875/test"
     )

@@ -89,7 +89,10 @@ def demo(
 
 @app.command()
 def experiments(
-    words: Annotated[list[str] | None, typer.Argument(help="Show only names with all of these words.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="Show only names with all of these words; a whole name is that one alone."),
+    ] = None,
 ) -> None:
     """List the experiments that `train` knows."""
     from counterpoint.experiments import select_experiments
@@ -348,7 +351,9 @@ def reproduce(
     rows: Annotated[
         list[str] | None,
         typer.Option(
-            "--rows", metavar="WORDS", help='Only rows with these words in their name, e.g. "cifar10 single".'
+            "--rows",
+            metavar="WORDS",
+            help='Only rows with these words in their name, e.g. "cifar10 single"; a whole name is that row alone.',
         ),
     ] = None,
     schedule: Annotated[

@@ -26,12 +26,17 @@ def find_experiment(name: str) -> Experiment:
 
 
 def select_experiments(words: Sequence[str]) -> list[Experiment]:
-    """The experiments whose names hold all `words`. A word that is a whole name, or a whole part of one such as
-    cifar10, selects that; any other matches anywhere."""
-    whole = {word for name in EXPERIMENTS for word in _whole_words(name)}
+    """The experiments whose names have all `words`. A word that is a whole name selects that one alone. One that is a
+    whole part of a name selects the parts that are it or go on with a dash: cifar10 is not cifar100, and single is also
+    single-am-beta. Any other matches anywhere."""
+    parts = {part for name in EXPERIMENTS for part in name.split("/")}
 
     def matches(name: str, word: str) -> bool:
-        return word in (_whole_words(name) if word in whole else name)
+        if word in EXPERIMENTS:
+            return name == word
+        if word in parts:
+            return any(f"{part}-".startswith(f"{word}-") for part in name.split("/"))
+        return word in name
 
     found = [e for name, e in EXPERIMENTS.items() if all(matches(name, word.lower()) for word in words)]
     if not found:
@@ -49,7 +54,3 @@ def is_row(config: Mapping[str, Any]) -> bool:
         return False
     row = EXPERIMENTS.get(experiment.name)
     return row is not None and config_hash(experiment) == config_hash(row)
-
-
-def _whole_words(name: str) -> list[str]:
-    return [name, *name.split("/")]
