@@ -143,6 +143,7 @@ def test_pictures(tmp_path: Path) -> None:
     assert run("corrupt", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
     picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "views.png", data=tmp_path)
     assert picture.returncode == 0, picture.stderr
+    assert "95/95" in picture.stdout, "a large picture takes minutes"
     assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
 
 

@@ -296,7 +296,8 @@ def corrupt(
     folder = root or data_root()
     if atlas:
         check_png(atlas)
-        draw_image_atlas(image, dataset, atlas, seed=seed, root=folder)
+        with count_bar("corrupting the image") as count:
+            draw_image_atlas(image, dataset, atlas, seed=seed, root=folder, progress=count)
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
     if dataset is None:

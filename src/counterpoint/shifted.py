@@ -83,13 +83,21 @@ def make_shifted_set(
     return ShiftedSet(folder, len(data.test), source)
 
 
-def draw_image_atlas(image: str, dataset: str | None, path: Path, *, seed: int, root: Path) -> None:
+def draw_image_atlas(
+    image: str,
+    dataset: str | None,
+    path: Path,
+    *,
+    seed: int,
+    root: Path,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> None:
     """Every corruption × severity of one image: a test image by its number, or a picture file.
 
     Without a data set the number is one of CIFAR-10's where that is in `root`, and of the digits elsewhere.
     """
     image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
-    draw_atlas(image_HWC, path, seed, frost_dir=find_frost(root))
+    draw_atlas(image_HWC, path, seed, frost_dir=find_frost(root), progress=progress)
 
 
 def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:

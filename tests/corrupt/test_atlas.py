@@ -24,6 +24,12 @@ def test_every_cell_is_where_it_belongs(tmp_path: Path, made_up: Images) -> None
     assert np.any(sheet[:, :left_edge] < 255)
 
 
+def test_the_cells_are_counted(tmp_path: Path, made_up: Images) -> None:
+    told: list[tuple[int, int]] = []
+    draw_atlas(made_up[0], tmp_path / "atlas.png", progress=lambda *count: told.append(count))
+    assert told == [(done, 95) for done in range(96)]
+
+
 @pytest.mark.parametrize("shape", [(8, 8, 1), (20, 40, 3), (200, 120, 3)])
 def test_any_size_fits(tmp_path: Path, shape: tuple[int, int, int]) -> None:
     image = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)

@@ -1,5 +1,6 @@
 """A picture of every corruption at every severity, to be checked by eye."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,30 @@ from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIE
 from counterpoint.sheet import draw_sheet
 
 
-def draw_atlas(image_HWC: Images, path: Path, seed: int = 0, *, frost_dir: FrostDir | None = None) -> None:
-    """Write a PNG: a row a corruption, the extra ones below; the columns are the image itself and severities 1 to 5."""
+def draw_atlas(
+    image_HWC: Images,
+    path: Path,
+    seed: int = 0,
+    *,
+    frost_dir: FrostDir | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> None:
+    """Write a PNG: a row a corruption, the extra ones below; the columns are the image itself and severities 1 to 5.
+
+    `progress(done, total)` counts the cells.
+    """
     image_NHWC = np.asarray(image_HWC)[None]
     check_images(image_NHWC)
+    cells = [(name, severity) for name in CORRUPTIONS + EXTRA_CORRUPTIONS for severity in SEVERITIES]
+    drawn: dict[str, list[Images]] = {}
+    for done, (name, severity) in enumerate(cells):
+        progress(done, len(cells))
+        cell_HWC = corrupt(image_NHWC, name, severity, seed, frost_dir=frost_dir)[0]
+        drawn.setdefault(name, [image_NHWC[0]]).append(cell_HWC)
+    progress(len(cells), len(cells))
 
     def row(name: str) -> tuple[str, list[Images]]:
-        cells = [corrupt(image_NHWC, name, severity, seed, frost_dir=frost_dir)[0] for severity in SEVERITIES]
-        return name.replace("_", " "), [image_NHWC[0], *cells]
+        return name.replace("_", " "), drawn[name]
 
     sections = [
         ("", [row(name) for name in CORRUPTIONS]),
