@@ -7,6 +7,7 @@ import torch
 from PIL import Image
 
 from counterpoint.augment import make_views
+from counterpoint.config import Experiment
 from counterpoint.data.digits import load_digits
 from counterpoint.errors import InputError
 from counterpoint.experiments import find_experiment
@@ -62,3 +63,14 @@ def test_the_adversarial_perturbation_is_in_it(tmp_path: Path) -> None:
 def test_too_many_images_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="images is 2000; it must be between 1 and 1347"):
         draw_views(EXPERIMENT, load_digits(), tmp_path / "views.png", images=2000)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "last"), [(EXPERIMENT, EXPERIMENT.epochs - 1), (replace(EXPERIMENT, batch_size=128, steps=12), 1)]
+)
+def test_an_epoch_that_is_never_trained_is_refused(tmp_path: Path, experiment: Experiment, last: int) -> None:
+    draw_views(experiment, load_digits(), tmp_path / "views.png", images=1, epoch=last)
+    with pytest.raises(
+        InputError, match=f"epoch is {last + 1}; digits/quickstart is trained in the epochs 0 to {last}"
+    ):
+        draw_views(experiment, load_digits(), tmp_path / "views.png", images=1, epoch=last + 1)

@@ -1,5 +1,6 @@
 """The views that members would be trained on, as a picture: rows are images, columns the members."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.models import build_model
 from counterpoint.sheet import Picture, draw_sheet
-from counterpoint.steps import epoch_steps, perturbed_views, split_training_images
+from counterpoint.steps import epoch_steps, perturbed_views, split_training_images, steps_an_epoch, total_steps
 
 
 def draw_views(
@@ -21,6 +22,9 @@ def draw_views(
     part, _ = split_training_images(data, experiment)
     if not 1 <= images <= len(part):
         raise InputError(f"images is {images}; it must be between 1 and {len(part)}, the images trained on")
+    epochs = math.ceil(total_steps(experiment, len(part)) / steps_an_epoch(experiment, len(part)))
+    if not 0 <= epoch < epochs:
+        raise InputError(f"epoch is {epoch}; {experiment.name} is trained in the epochs 0 to {epochs - 1}")
     small = replace(experiment, batch_size=images)
     model = build_model(small, len(data.train.classes), data.train.images_NCHW.shape[1], seed).train()
     step = next(epoch_steps(part, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks))
