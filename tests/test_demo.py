@@ -21,7 +21,9 @@ def small_digits(*_: object) -> DataSet:
     return replace(data, test=data.test.select(torch.arange(20)))
 
 
-def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_has_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("counterpoint.demo.load", small_digits)
     monkeypatch.setattr("counterpoint.evaluate.load", small_digits)
@@ -37,6 +39,10 @@ def test_the_demo_has_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert ensemble["collapse"]["verdict"]
     assert single["recalibrated"]["fitted_on"]["images"] == 449, "held out from the twin's training images"
     assert single["evaluated_on"]["part"] == "test"
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for name, results in (("ensemble", ensemble), ("network", single)):
+        (shown,) = [line for line in printed if line[:2] == [name, "clean"]]
+        assert shown[2:4] == [f"{100 * results['clean']['ensemble'][key]:.2f}" for key in ("error", "ece_width15")]
 
 
 def test_without_a_temperature_the_single_network_is_still_evaluated(

@@ -80,9 +80,12 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (About("tiny", "0f", 4, "1", "texture"), "seed 3, not 4"),
-        (About("tiny", "0f", 3, "2", "texture"), "version '1', not '2'"),
-        (About("tiny", "0f", 3, "1", "photographs"), "frost 'texture', not 'photographs'"),
+        (About("tiny", "0f", 4, "1", "texture"), "seed 3, not 4; remove it .*, or use another folder"),
+        (
+            About("tiny", "0f", 3, "2", "texture"),
+            "version '1', not '2'; remove the folder /.*, and the set is made again",
+        ),
+        (About("tiny", "0f", 3, "1", "photographs"), "frost 'texture', not 'photographs'; remove the folder /"),
         (About("other", "1f", 3, "1", "texture"), "dataset 'tiny', not 'other'; images_md5 '0f', not '1f'"),
     ],
 )

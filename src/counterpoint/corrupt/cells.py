@@ -7,7 +7,7 @@ times. A set made here also has about.json; the official sets have none.
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -78,12 +78,19 @@ def claim(folder: Path, about: About) -> About:
         write_about(folder, about)
         return about
     wanted, present = (asdict(replace(side, finished={})) for side in (about, found))
-    different = [f"{key} {present[key]!r}, not {wanted[key]!r}" for key in wanted if wanted[key] != present[key]]
+    different = [key for key in wanted if wanted[key] != present[key]]
     if different:
-        raise InputError(
-            f"{folder} holds a set with {'; '.join(different)}; remove it (it can be made again), or use another folder"
-        )
+        described = "; ".join(f"{key} {present[key]!r}, not {wanted[key]!r}" for key in different)
+        raise InputError(f"{folder} holds a set with {described}; {_remedy(folder, different)}")
     return found
+
+
+def _remedy(folder: Path, different: Sequence[str]) -> str:
+    """Of another set the user named the folder; the same set made otherwise, as by another version, may lie where
+    counterpoint itself put it, so that there is no other folder to name."""
+    if {"dataset", "seed"} & set(different):
+        return "remove it (it can be made again), or use another folder"
+    return f"remove the folder {folder}, and the set is made again"
 
 
 def write_about(folder: Path, about: About) -> None:
