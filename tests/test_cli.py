@@ -132,7 +132,9 @@ def test_wrong_arguments_exit_with_2_and_say_why(
 
 
 def test_lists(tmp_path: Path) -> None:
-    assert "cifar100/am-bern-0.875+adv/test" in run("experiments").stdout
+    listed = run("experiments").stdout
+    assert "cifar100/am-bern-0.875+adv/test" in listed
+    assert "on: split holds training images out" in listed
     shown = run("data", data=tmp_path).stdout
     assert "counterpoint data cifar10-c" in shown
     assert "scikit-learn" in shown

@@ -1,6 +1,7 @@
 """The tables that the commands print."""
 
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,14 @@ from rich.console import Console
 from rich.table import Table
 
 from counterpoint.data.fetch import Status
-from counterpoint.experiments import select_experiments
+from counterpoint.experiments import EXPERIMENTS, select_experiments
 from counterpoint.terminal import data_table, evaluation_parts, experiments_table, results_table
 
 
-def lines(table: Table | str) -> list[list[str]]:
+def lines(table: Table | str, width: int = 200) -> list[list[str]]:
     """The words of each printed line."""
     out = io.StringIO()
-    Console(file=out, width=200).print(table)
+    Console(file=out, width=width).print(table)
     return [line.split() for line in out.getvalue().splitlines()]
 
 
@@ -123,13 +124,25 @@ def test_a_plain_network_has_one_line() -> None:
 
 
 def test_experiments_say_what_sets_them_apart() -> None:
-    shown = {line[0]: " ".join(line[1:]) for line in lines(experiments_table(select_experiments(["cifar10"])))}
-    assert shown["cifar10/single"] == "single split 200 –"
-    assert shown["cifar10/be+sd-not-diverse"] == "4 split 250 drop rate 0.075"
-    assert shown["cifar10/be+adv-not-diverse"] == "4 split 250 adversarial 0 0.05 0.1 0.15 shuffled p 0.875"
-    combined = "AugMix 1 2 3 4 p 0.875, adversarial 0 0.05 0.1 0.15 p 0.875"
-    assert shown["cifar10/am-bern-0.875+adv/test"] == f"4 all 250 {combined}"
-    assert shown["cifar10/am-beta"] == "4 split 250 AugMix 1 2 3 4 beta 1"
+    printed = [" ".join(line) for line in lines(experiments_table(select_experiments(["cifar10"])))]
+    for line in (
+        "cifar10/single single split 200 –",
+        "cifar10/be+sd-not-diverse 4 split 250 drop rate 0.075",
+        "cifar10/be+adv-not-diverse 4 split 250 adv 0–0.15 p 0.875 shuffled",
+        "cifar10/am-beta 4 split 250 AugMix 1–4 beta 1",
+    ):
+        assert line in printed
+    combined = printed.index("cifar10/am-bern-0.875+adv/test 4 all 250 AugMix 1–4 p 0.875")
+    assert printed[combined + 1] == "adv 0–0.15 p 0.875"
+
+
+def test_no_experiment_takes_more_than_two_lines_of_80_columns() -> None:
+    printed = lines(experiments_table(EXPERIMENTS.values()), width=80)[1:]
+    names = [line[0] in EXPERIMENTS for line in printed]
+    assert sum(names) == 38
+    assert all(own or before for before, own in itertools.pairwise(names)), "no two lines without a name"
+    short = printed[[line[0] for line in printed].index("cifar100/am-bern-0.875")]
+    assert " ".join(short[-4:]) == "AugMix 1–4 p 0.875", "on one line"
 
 
 def test_data_sets_say_where_they_are_or_what_to_do() -> None:

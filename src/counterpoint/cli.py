@@ -10,7 +10,7 @@ from rich.text import Text
 
 import counterpoint
 from counterpoint.errors import InputError
-from counterpoint.terminal import data_table, evaluation_parts, experiments_table
+from counterpoint.terminal import EXPERIMENTS_LEGEND, data_table, evaluation_parts, experiments_table
 
 app = typer.Typer(
     name="counterpoint",
@@ -101,6 +101,7 @@ def experiments(
 
     found = select_experiments(words or [])
     console.print(experiments_table(found))
+    console.print(f"\n{EXPERIMENTS_LEGEND}", highlight=False)
 
 
 @app.command()

@@ -19,9 +19,17 @@ _COMPARED = (
     ("debiased ECE %", "ece_width15_debiased", 100),
 )
 
+EXPERIMENTS_LEGEND = (
+    "on: split holds training images out and evaluates on them; all trains on every one and evaluates on the test "
+    "set.\n"
+    "augmentation: AugMix, adversarial perturbation (adv) or stochastic depth (drop rate), and how strong: one number "
+    "for all members, or 1–4 from the first member to the last; shuffled deals these out anew before each update.\n"
+    "p: the share of the images that get it; beta 1: mixed with the clean image by a weight drawn from Beta(1, 1)."
+)
+
 
 def experiments_table(experiments: Iterable[Experiment]) -> Table:
-    """One line an experiment, with what sets it apart."""
+    """One line an experiment, with what sets it apart; a second one only for a second augmentation."""
     table = _table(("experiment", "members", "on", "epochs", "augmentation"))
     table.columns[0].no_wrap = True
     for e in experiments:
@@ -133,17 +141,22 @@ def _table(headings: Sequence[str], title: str | None = None) -> Table:
 
 
 def _augmentation(policy: MemberPolicy) -> str:
-    parts = []
+    """A line each, short enough for 80 columns."""
+    lines = []
     if augmix := policy.augmix:
         mixing = f"p {augmix.p:g}" if augmix.mixing == "bernoulli" else f"beta {augmix.beta:g}"
-        parts.append(f"AugMix {_vector(augmix.severity, augmix.assignment)} {mixing}")
+        lines.append(f"AugMix {_span(augmix.severity)} {mixing}{_shuffled(augmix.assignment)}")
     if adversarial := policy.adversarial:
-        vector = _vector(adversarial.severity, adversarial.assignment)
-        parts.append(f"adversarial {vector} p {adversarial.p:g}")
+        shuffled = _shuffled(adversarial.assignment)
+        lines.append(f"adv {_span(adversarial.severity)} p {adversarial.p:g}{shuffled}")
     if depth := policy.stochastic_depth:
-        parts.append(f"drop rate {_vector(depth.drop_rate, depth.assignment)}")
-    return ", ".join(parts)
+        lines.append(f"drop rate {_span(depth.drop_rate)}{_shuffled(depth.assignment)}")
+    return "\n".join(lines)
 
 
-def _vector(values: Sequence[float], assignment: str) -> str:
-    return " ".join(f"{value:g}" for value in values) + (" shuffled" if assignment == "shuffled" else "")
+def _span(values: Sequence[float]) -> str:
+    return f"{values[0]:g}" if len(values) == 1 else f"{values[0]:g}–{values[-1]:g}"
+
+
+def _shuffled(assignment: str) -> str:
+    return " shuffled" if assignment == "shuffled" else ""
