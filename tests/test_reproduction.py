@@ -86,10 +86,12 @@ def test_seeds() -> None:
 
 
 def test_a_result_keeps_every_figure_and_no_list_of_them(folders: Folders) -> None:
-    path = write_result(folders.results, SINGLE, results(SINGLE))
+    added = {"recalibrated": {"fitted_on": {}}, "against": [{"run": "/somewhere"}]}
+    path = write_result(folders.results, SINGLE, results(SINGLE) | added)
     assert path == folders.results / "cifar10" / "single" / "paper-0.json"
     kept = read_result(folders.results, SINGLE)
     assert kept is not None
+    assert not added.keys() & kept.keys()
     assert kept["clean"] == {"ensemble": figures(0.0421), "members": [figures(0.0421)]}
     assert kept["corrupted"]["cells"] == {name: [{"ensemble": figures(0.3)}] * 5 for name in CORRUPTIONS}
     assert "risk_coverage" not in kept["corrupted"]

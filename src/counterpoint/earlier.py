@@ -1,14 +1,14 @@
 """What earlier commands added to a run's results.json, temperatures and comparisons: kept as long as its logits are the
 same, because both follow from them."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.files import read_json, write_json
-from counterpoint.results import SCHEMA
+from counterpoint.files import read_json
 
 Results = dict[str, Any]
 
@@ -16,33 +16,34 @@ _ADDED: tuple[str, ...] = ("recalibrated", "against")
 
 
 def read_earlier(folder: Path) -> Results:
-    """What results.json holds before it is replaced; empty where it is missing, damaged or of another schema."""
+    """What results.json holds before it is replaced; empty where it is missing or damaged."""
     try:
         results = read_json(folder / "results.json")
     except InputError:
         return {}
-    return results if isinstance(results, dict) and results.get("schema") == SCHEMA else {}
+    return results if isinstance(results, dict) else {}
 
 
-def keep_additions(folder: Path, earlier: Results, results: Results) -> tuple[Results, str]:
-    """`results`, just written to `folder`, with the additions of `earlier` that they lack; or, where those belong to
-    other logits, unchanged and with a line that says what was dropped and how to get it again."""
+def still_valid(earlier: Mapping[str, Any], results: Results) -> Results:
+    """The additions of `earlier` that the new `results` lack, if they belong to the same logits."""
     added = {key: earlier[key] for key in _ADDED if key in earlier and key not in results}
-    if not added:
-        return results, ""
-    if not _same_logits(earlier, results):
-        return results, _dropped(folder, added)
-    write_json(folder / "results.json", results | added)
-    return results | added, ""
+    return added if added and _same_logits(earlier, results) else {}
 
 
-def _same_logits(earlier: Results, results: Results) -> bool:
+def dropped_additions(folder: Path, earlier: Mapping[str, Any], results: Results) -> str:
+    """A line that says what the new `results` lack of `earlier`, and how to get it again; empty if nothing."""
+    lost = {key: earlier[key] for key in _ADDED if key in earlier and key not in results}
+    return _dropped(folder, lost) if lost else ""
+
+
+def _same_logits(earlier: Mapping[str, Any], results: Results) -> bool:
     """Whether both come from the same logits, by the same version: then the NLL of every set of images is the same."""
-    same_version = earlier["counterpoint"] == results["counterpoint"]
-    return same_version and np.allclose(_nlls(earlier), _nlls(results), rtol=1e-9, atol=0)
+    if earlier.get("counterpoint") != results["counterpoint"]:
+        return False
+    return np.allclose(_nlls(earlier), _nlls(results), rtol=1e-9, atol=0)
 
 
-def _nlls(results: Results) -> list[float]:
+def _nlls(results: Mapping[str, Any]) -> list[float]:
     cells = [cell for severities in results["corrupted"]["cells"].values() for cell in severities]
     return [figures["ensemble"]["nll"] for figures in (results["clean"], *cells)]
 

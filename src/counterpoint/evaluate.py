@@ -10,7 +10,7 @@ import torch
 from counterpoint.compare import add_comparisons, read_evaluated
 from counterpoint.console import console, count_bar
 from counterpoint.data import data_root, load
-from counterpoint.earlier import keep_additions, read_earlier
+from counterpoint.earlier import dropped_additions, read_earlier
 from counterpoint.environment import describe_environment
 from counterpoint.errors import InputError
 from counterpoint.inference import Precision, finished_checkpoint
@@ -66,9 +66,9 @@ def evaluate_run(
         environment=describe_environment(where),
         seconds=time.monotonic() - started,
         temperatures_from=temperatures_from,
+        earlier=earlier,
     )
-    results, dropped = keep_additions(run.folder, earlier, results)
-    if dropped:
+    if dropped := dropped_additions(run.folder, earlier, results):
         console.print(dropped, soft_wrap=True, highlight=False)
     if "recalibrated" in results:
         keep_temperatures(run, results["recalibrated"])

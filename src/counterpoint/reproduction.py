@@ -21,6 +21,7 @@ from counterpoint.report.paper import PAPER
 
 SCHEMA = 1
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
+_NOT_KEPT = ("schema", "recalibrated", "against")
 _LISTS_OF_FIGURES = ("reliability", "risk_coverage")
 _NOT_OF_CELLS = (*_LISTS_OF_FIGURES, "members", "honest")
 
@@ -78,7 +79,7 @@ def write_result(folder: Path, run: RowRun, results: Mapping[str, Any]) -> Path:
     hashed = config_hash(config.from_dict(results["config"]))
     if hashed != config_hash(run.experiment):
         raise InputError(f"the results are not those of {run.row} at the schedule {run.schedule.name!r}")
-    kept = {key: _slim(value, _LISTS_OF_FIGURES) for key, value in results.items() if key != "schema"}
+    kept = {key: _slim(value, _LISTS_OF_FIGURES) for key, value in results.items() if key not in _NOT_KEPT}
     kept["corrupted"]["cells"] = _slim(results["corrupted"]["cells"], _NOT_OF_CELLS)
     write_json(path, {"schema": SCHEMA, "schedule": run.schedule.name, "hash": hashed, **kept})
     return path

@@ -1,5 +1,7 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import counterpoint
 from counterpoint import config
 from counterpoint.collapse import collapse_results
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
+from counterpoint.earlier import still_valid
 from counterpoint.environment import command_line, now
 from counterpoint.files import write_json
 from counterpoint.logits import read_about, read_logits, read_probs
@@ -27,11 +30,17 @@ Scores = dict[str, list[ImageScores]]
 
 
 def write_results(
-    run: Run, *, environment: dict[str, Any], seconds: float, temperatures_from: Run | None = None
+    run: Run,
+    *,
+    environment: dict[str, Any],
+    seconds: float,
+    temperatures_from: Run | None = None,
+    earlier: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Compute every figure and write results.json and scores.npz; `environment` and `seconds` are the evaluation's.
 
-    `temperatures_from` is the run whose validation images give the temperatures of the recalibrated figures.
+    `temperatures_from` is the run whose validation images give the temperatures of the recalibrated figures. Of the
+    `earlier` results, temperatures and comparisons that still hold are kept.
     """
     about = read_about(run)
     clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
@@ -59,6 +68,7 @@ def write_results(
     }
     if temperatures_from is not None:
         results["recalibrated"] = recalibrated_results(run, temperatures_from, results)
+    results |= still_valid(earlier, results)
     write_scores(run.folder, RunScores(clean_scores, grid))
     write_json(run.folder / "results.json", results)
     return results
