@@ -200,14 +200,20 @@ def test_the_command(
     shown = reproduce(capsys, monkeypatch, *here)
     assert "not run" in shown
     assert "1 of 1 results are missing; --run runs them" in shown
+    assert "no results: there is no folder results" in shown
+    assert "written" not in shown
     assert not list(tmp_path.iterdir())
     parts = ("--export-parts", "parts", "--part-mib", 1)
-    assert "n = 1, " in reproduce(capsys, monkeypatch, *here, "--run", *parts)
+    shown = reproduce(capsys, monkeypatch, *here, "--run", *parts)
+    assert "n = 1, " in shown
+    assert "written: docs/reproduction.md" in shown
     assert "[cifar100/single/smoke-0]" in (tmp_path / "docs" / "reproduction.md").read_text()
     assert (tmp_path / "results" / "cifar100" / "single" / "smoke-0.json").exists()
     monkeypatch.setattr(counterpoint.reproduce, "train", fail_to_train)
     shown = reproduce(capsys, monkeypatch, *here, "--out", "elsewhere", "--import-parts", "parts", "--page", "page.md")
     assert "n = 1, " in shown
+    assert "written: page.md" in shown
+    assert "no folder" not in shown
     assert (tmp_path / "elsewhere" / "cifar100" / "single" / "smoke-0" / "run.json").exists()
     assert (tmp_path / "page.md").exists()
 

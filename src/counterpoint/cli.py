@@ -392,8 +392,14 @@ def reproduce(
     from counterpoint.carry import export_runs, import_runs
     from counterpoint.experiments.schedules import find_schedule
     from counterpoint.reproduction import Folders, RowRun, parse_seeds, read_result, select_rows
-    from counterpoint.reproduction_page import notes, terminal_tables, write_page
+    from counterpoint.reproduction_page import check_page, notes, terminal_tables, write_page
 
+    if max_minutes is not None and not run:
+        raise InputError("--max-minutes needs --run; without it nothing is trained")
+    if run and page is None:
+        page = Path("docs/reproduction.md")
+    if page:
+        check_page(page)
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
@@ -407,13 +413,17 @@ def reproduce(
             run_missing(wanted, folders, root=root, device=device, max_minutes=max_minutes, should_stop=stop.is_set)
     if export_parts:
         export_runs(out, [one.place for one in wanted], export_parts, part_mib)
-    if run or page:
-        write_page(page or Path("docs/reproduction.md"), folders)
+    if page:
+        write_page(page, folders)
     for shown in terminal_tables(names, chosen, folders):
         console.print(shown)
     console.print(notes(chosen), highlight=False)
+    if not run and not results.exists():
+        console.print(f"no results: there is no folder {results}; --results names another", soft_wrap=True)
     if missing := sum(read_result(results, one) is None for one in wanted):
         console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
+    if page:
+        console.print(f"written: {page}", soft_wrap=True)
     if run and stop.is_set():
         raise typer.Exit(130)
 

@@ -33,6 +33,11 @@ class Folders:
     runs: Path
     results: Path
 
+    def __post_init__(self) -> None:
+        for folder in (self.runs, self.results):
+            if folder.exists() and not folder.is_dir():  # in which nothing would be found
+                raise InputError(f"{folder} is a file, and a folder is needed there; give another path")
+
 
 @dataclass(frozen=True)
 class RowRun:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from counterpoint.errors import InputError
 from counterpoint.experiments.schedules import SCHEDULES, Schedule
 from counterpoint.files import write_atomically
 from counterpoint.report.paper import PAPER
@@ -89,6 +90,12 @@ def page(folders: Folders) -> str:
         if sections or schedule.name == "paper":
             parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["Nothing was run yet."])]
     return "\n\n".join(parts) + "\n"
+
+
+def check_page(path: Path) -> None:
+    """Raise if `write_page` could not write there."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the page's file name, such as {path / 'reproduction.md'}")
 
 
 def write_page(path: Path, folders: Folders) -> None:
