@@ -180,6 +180,7 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "full" / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match="is not empty and holds no run"):
         train(EXPERIMENT, tmp_path / "full", data, options=ON_CPU)
+    assert [entry.name for entry in (tmp_path / "full").iterdir()] == ["thesis.tex"], "no lock is left in it"
 
 
 def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:

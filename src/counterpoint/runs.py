@@ -110,6 +110,14 @@ class Run:
         return sorted((self.folder / "checkpoints").glob("step-*.safetensors"))
 
 
+def check_folder(folder: Path) -> None:
+    """Raise if the folder holds something that is no run."""
+    if not folder.is_dir() or (folder / "run.json").exists():
+        return
+    if any(entry.name != _LOCK for entry in folder.iterdir()):
+        raise InputError(f"{folder} is not empty and holds no run; choose another --out")
+
+
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for this process: two trainings in one folder would overwrite each other's checkpoints."""
@@ -139,8 +147,6 @@ def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mappin
             )
         run.sweep()
         return run
-    if folder.exists() and any(entry.name != _LOCK for entry in folder.iterdir()):
-        raise InputError(f"{folder} is not empty and holds no run; choose another --out")
     record = {
         "schema": SCHEMA,
         "experiment": config.to_dict(experiment),

@@ -18,7 +18,7 @@ from counterpoint.errors import InputError
 from counterpoint.models import build_model
 from counterpoint.optim import learning_rate, make_optimiser
 from counterpoint.paths import Learner, PathName, choose_path, make_learner
-from counterpoint.runs import Checkpoint, Run, locked, open_run
+from counterpoint.runs import Checkpoint, Run, check_folder, locked, open_run
 from counterpoint.steps import (
     Part,
     TrainState,
@@ -99,6 +99,7 @@ def train(
     device = choose_device(options.device)
     path = choose_path(options.path, experiment, device)
     _set_up_backends(device, options.deterministic)
+    check_folder(folder)  # before it is locked, which leaves a file in it
     with locked(folder):
         environment = describe_environment(device)
         run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)

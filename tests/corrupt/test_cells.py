@@ -95,10 +95,17 @@ def test_sets_are_not_mixed(tmp_path: Path, other: About, message: str) -> None:
         claim(tmp_path, other)
 
 
-def test_an_official_set_is_not_written_into(folder: Path) -> None:
-    with pytest.raises(InputError, match="not made by counterpoint"):
-        claim(folder, ABOUT)
-    assert not (folder / "about.json").exists()
+@pytest.mark.parametrize("name", ["fog.npy", "thesis.tex", ".git"])
+def test_a_folder_with_something_else_is_not_written_into(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(InputError, match=f"holds {name} and no set that was made by counterpoint"):
+        claim(tmp_path, ABOUT)
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_a_folder_is_claimed_after_a_kill_in_the_middle_of_it(tmp_path: Path) -> None:
+    (tmp_path / ".about.json.123.tmp").write_text("{")
+    assert claim(tmp_path, ABOUT) == ABOUT
 
 
 def test_a_file_gets_its_name_only_when_it_is_finished(tmp_path: Path) -> None:

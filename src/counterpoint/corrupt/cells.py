@@ -73,8 +73,11 @@ def claim(folder: Path, about: About) -> About:
     folder.mkdir(parents=True, exist_ok=True)
     found = read_about(folder)
     if found is None:
-        if any(folder.glob("*.npy")):
-            raise InputError(f"{folder} holds .npy files that were not made by counterpoint; name another folder")
+        # One that was killed here may have left about.json under its temporary name.
+        if other := sorted({*folder.iterdir()} - {*folder.glob(".about.json.*.tmp")}):
+            raise InputError(
+                f"{folder} holds {other[0].name} and no set that was made by counterpoint; name another folder"
+            )
         write_about(folder, about)
         return about
     wanted, present = (asdict(replace(side, finished={})) for side in (about, found))
