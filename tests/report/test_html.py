@@ -286,9 +286,9 @@ def save(folder: Path, results: dict[str, Any]) -> Path:
 
 
 def test_write_report_makes_the_folder_and_only_the_page(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results())
+    run, other = (save(tmp_path / name, make_results()) for name in ("run", "other"))
     out = tmp_path / "new" / "report.html"
-    write_report([run, run / "results.json"], out)
+    write_report([run, other / "results.json"], out)
     assert out.read_text(encoding="utf-8") == render([make_results(), make_results()])
     assert list(out.parent.iterdir()) == [out]
 
@@ -314,6 +314,26 @@ def test_out_must_not_be_a_folder(tmp_path: Path, make_results: MakeResults) -> 
     run = save(tmp_path / "run", make_results())
     with pytest.raises(InputError, match=r"is a folder; give the report's file name, such as .*report.html"):
         write_report([run], tmp_path)
+
+
+@pytest.mark.parametrize(("format", "name"), [("csv", "r.html"), ("html", "r.CSV"), ("md", "r.json")])
+def test_a_name_that_says_another_format_is_refused(
+    tmp_path: Path, make_results: MakeResults, format: str, name: str
+) -> None:
+    run = save(tmp_path / "run", make_results())
+    with pytest.raises(
+        InputError, match=rf"a {format} report cannot be written as '.*{name}'; .* ends in .{format}, or"
+    ):
+        write_report([run], tmp_path / name, format)
+    assert not (tmp_path / name).exists()
+
+
+def test_a_run_given_twice_is_refused(tmp_path: Path, make_results: MakeResults) -> None:
+    run = save(tmp_path / "run", make_results())
+    (tmp_path / "link").symlink_to(run)
+    for again in (run, run / "results.json", tmp_path / "link"):
+        with pytest.raises(InputError, match=f"{again} is given twice; name each run once"):
+            write_report([run, again], tmp_path / "report.html")
 
 
 @pytest.mark.parametrize(

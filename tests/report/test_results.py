@@ -32,13 +32,38 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 
 
 def test_a_run_without_results_asks_for_evaluate(tmp_path: Path) -> None:
+    (tmp_path / "run.json").touch()
     with pytest.raises(InputError, match=rf"no results.json; `counterpoint evaluate {tmp_path}`"):
         load_results(tmp_path)
+
+
+def test_a_folder_of_runs_names_them(tmp_path: Path) -> None:
+    for name in ("b", "a", "pictures"):
+        (tmp_path / name).mkdir()
+    for name in ("a", "b"):
+        (tmp_path / name / "run.json").touch()
+    with pytest.raises(InputError, match=f"is not a run folder; give the runs in it: {tmp_path}/a {tmp_path}/b$"):
+        load_results(tmp_path)
+
+
+def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "smoke-0.json").touch()
+    with pytest.raises(InputError, match=r"is not a run folder \(there is no run.json\); give the folder"):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["# Read me", '{"schema": 1}'])
+def test_a_file_that_evaluate_did_not_make_is_not_made_again(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").touch()
+    (tmp_path / "README.md").write_text(text)
+    with pytest.raises(InputError, match=r"README.md is not .*; give a run folder or its results.json$"):
+        load_results(tmp_path / "README.md")
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.3, 0.99])
 def test_truncated_json(tmp_path: Path, make_results: MakeResults, keep: float) -> None:
     text = json.dumps(make_results())
+    (tmp_path / "run.json").touch()
     (tmp_path / "results.json").write_text(text[: int(keep * len(text))])
     with pytest.raises(InputError, match=r"results.json is not whole JSON .* `counterpoint evaluate"):
         load_results(tmp_path)

@@ -17,7 +17,7 @@ from counterpoint.report.export import to_csv, to_json
 from counterpoint.report.honesty import honest_panels
 from counterpoint.report.markdown import to_markdown
 from counterpoint.report.recalibration import recalibrations
-from counterpoint.report.results import load_results
+from counterpoint.report.results import load_runs
 from counterpoint.report.run import Run, label_runs, page_title
 from counterpoint.report.seeds import seeds_tables
 from counterpoint.report.selective import selective
@@ -49,7 +49,12 @@ def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
         raise unknown("report format", format, FORMATS)
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
-    report = FORMATS[format]([load_results(run) for run in runs])
+    if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
+        raise InputError(
+            f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
+            f"choose the format {ending}"
+        )
+    report = FORMATS[format](load_runs(runs))
     write_atomically(out, report.encode())
 
 

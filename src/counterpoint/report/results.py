@@ -1,6 +1,7 @@
 """Reads a results.json and checks that everything the report shows is there."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -9,6 +10,15 @@ from counterpoint.report.run import SEVERITIES
 from counterpoint.report.shapes import CORRUPTED, RESULTS, SOURCES
 
 SCHEMA = 1
+
+
+def load_runs(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The results of several runs, each of which must be given once."""
+    files = [_results_file(path).resolve() for path in paths]
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise InputError(f"{paths[number]} is given twice; name each run once")
+    return [load_results(path) for path in paths]
 
 
 def load_results(path: Path | str) -> dict[str, Any]:
@@ -38,8 +48,23 @@ def _results_file(path: Path) -> Path:
         raise InputError(f"{path} does not exist; give a run folder or its results.json")
     file = path / "results.json" if path.is_dir() else path
     if not file.exists():
-        raise InputError(f"{path} has no results.json; `counterpoint evaluate {path}` makes it")
+        raise InputError(_why_no_results(path))
     return file
+
+
+def _why_no_results(folder: Path) -> str:
+    if (folder / "run.json").exists():
+        return f"{folder} has no results.json; `counterpoint evaluate {folder}` makes it"
+    if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
+        return f"{folder} is not a run folder; give the runs in it: {' '.join(runs)}"
+    return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
+
+
+def _remedy(file: Path) -> str:
+    """What to do about a file that is no results file: not everything that a user names was made by `evaluate`."""
+    if file.name == "results.json" and (file.parent / "run.json").exists():
+        return f"`counterpoint evaluate {file.parent}` makes it again"
+    return "give a run folder or its results.json"
 
 
 def _read_json(file: Path) -> Any:
@@ -48,9 +73,7 @@ def _read_json(file: Path) -> Any:
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from problem
     except ValueError as problem:
-        raise InputError(
-            f"{file} is not whole JSON ({problem}); `counterpoint evaluate {file.parent}` makes it again"
-        ) from problem
+        raise InputError(f"{file} is not whole JSON ({problem}); {_remedy(file)}") from problem
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -83,7 +106,4 @@ def _require(value: Any, shape: Any, where: str, counts: dict[str, int], file: P
 
 
 def _not_whole(where: str, file: Path) -> InputError:
-    return InputError(
-        f"{file} is not a whole results file: {where} is missing or of the wrong kind; "
-        f"`counterpoint evaluate {file.parent}` makes it again"
-    )
+    return InputError(f"{file} is not a whole results file: {where} is missing or of the wrong kind; {_remedy(file)}")
