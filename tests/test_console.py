@@ -13,7 +13,7 @@ from counterpoint.console import count_bar, download_bar, training_bar
 from counterpoint.train import Progress
 
 BARS: list[tuple[Callable[[], AbstractContextManager[Callable[..., None]]], tuple[Any, ...], str]] = [
-    (lambda: training_bar("work", 3), (Progress(2, 9, 1, 0.5, 0.25, 1000.0),), "loss 0.500 error 25.0% 1,000 images/s"),
+    (lambda: training_bar("work"), (Progress(2, 9, 1, 3, 0.5, 0.25, 1000.0),), "loss 0.500 error 25.0% 1,000 images/s"),
     (lambda: download_bar("work"), (2, 9), "2/9 bytes"),
     (lambda: download_bar("work"), (2, None), "2/? bytes"),
     (lambda: count_bar("work"), (2, 9), "2/9"),
@@ -47,8 +47,8 @@ def test_a_bar_shows_from_the_first_progress_on(
 
 
 def test_a_training_starts_before_it_has_figures(screen: io.StringIO) -> None:
-    with training_bar("work", 3) as watcher:
-        watcher(Progress(4, 9, 2, math.nan, math.nan, 0.0))
+    with training_bar("work") as watcher:
+        watcher(Progress(4, 9, 2, 3, math.nan, math.nan, 0.0))
     assert "work 2/3" in screen.getvalue()
     assert "starting" in screen.getvalue()
     assert "nan" not in screen.getvalue()

@@ -134,7 +134,7 @@ def test_training_learns_and_the_watcher_sees_it(tmp_path: Path) -> None:
     assert log[-1]["loss"] < 0.6 * log[0]["loss"]
     assert log[-1]["learning_rate"] == pytest.approx(1e-6)
     assert seen[-1].step == seen[-1].total_steps == 150
-    assert seen[-1].epoch == 30
+    assert seen[-1].epoch == seen[-1].epochs == 30
     assert seen[-1].error == pytest.approx(log[-1]["error"])
 
 
@@ -153,6 +153,13 @@ def test_the_watcher_hears_of_a_training_when_nothing_can_be_refused_any_more(tm
     train(EXPERIMENT, tmp_path / "new", small_data(), options=ON_CPU, watcher=seen.append)
     assert (seen[told].step, seen[told].epoch) == (0, 1)
     assert math.isnan(seen[told].loss)
+
+
+def test_the_watcher_hears_how_many_epochs_the_steps_make(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    train(replace(EXPERIMENT, steps=6), tmp_path / "run", small_data(), options=ON_CPU, watcher=seen.append)
+    assert {progress.epochs for progress in seen} == {2}, "an epoch has five steps"
+    assert (seen[-1].step, seen[-1].epoch) == (6, 2), "the last step is told too, within an epoch"
 
 
 def test_the_speed_is_that_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ def train(
     chosen = override(find_experiment(experiment), set_ or [])
     options = Options(device, check_path(path), deterministic, max_minutes, tensorboard)
     dataset = load(chosen.dataset, root)
-    with stop_on_signal() as stop, training_bar(chosen.name, chosen.epochs) as watcher:
+    with stop_on_signal() as stop, training_bar(chosen.name) as watcher:
         finished = train(chosen, out, dataset, seed=seed, options=options, watcher=watcher, should_stop=stop.is_set)
     if finished:
         console.print(f"finished: {out}; now `counterpoint evaluate {out}`", soft_wrap=True)

@@ -27,7 +27,7 @@ console = Console(markup=False)  # names and paths may hold brackets
 
 
 @contextmanager
-def training_bar(title: str, epochs: int) -> Iterator[Watcher]:
+def training_bar(title: str) -> Iterator[Watcher]:
     """A bar over a run's steps with loss, error, images/s and the time left."""
     columns = (
         TextColumn("{task.description}"),
@@ -40,7 +40,7 @@ def training_bar(title: str, epochs: int) -> Iterator[Watcher]:
         def watch(now: TrainingProgress) -> None:
             figures = f"loss {now.loss:.3f} error {now.error:.1%} {now.images_a_second:,.0f} images/s"
             update(
-                description=f"{title} {now.epoch}/{epochs}",
+                description=f"{title} {now.epoch}/{now.epochs}",
                 completed=now.step,
                 total=now.total_steps,
                 figures=figures if now.images_a_second else "starting",  # which takes a while on a GPU

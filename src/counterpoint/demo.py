@@ -51,7 +51,7 @@ def _evaluate_with_temperatures(run: Run, twin: Run, device: str) -> dict[str, A
 
 def _train(experiment: Experiment, out: Path, device: str) -> Run:
     folder = out / experiment.name.replace("/", "-")
-    with stop_on_signal() as stop, training_bar(experiment.name, experiment.epochs) as watcher:
+    with stop_on_signal() as stop, training_bar(experiment.name) as watcher:
         options = Options(device=device)
         if not train(experiment, folder, load("digits"), options=options, watcher=watcher, should_stop=stop.is_set):
             raise InputError(f"the demo was stopped; `counterpoint demo --out {out}` goes on from there")

@@ -42,7 +42,7 @@ def run_missing(
 
 def _train(run: RowRun, folder: Path, data: DataSet, options: Options, should_stop: Callable[[], bool]) -> bool:
     experiment = run.experiment
-    with training_bar(experiment.name, experiment.epochs) as watcher:
+    with training_bar(experiment.name) as watcher:
         return train(experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop)
 
 

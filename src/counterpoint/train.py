@@ -46,6 +46,7 @@ class Progress:
     step: int
     total_steps: int
     epoch: int
+    epochs: int
     loss: float
     error: float
     images_a_second: float
@@ -237,15 +238,16 @@ def _throttled(
 ) -> Callable[[], None]:
     """A function to call before the first step and after each, which tells the watcher from time to time and at each
     epoch's end."""
-    first_step, last_time = state.step, -math.inf
+    first_step, last_time, epochs = state.step, -math.inf, math.ceil(total / an_epoch)
 
     def watch() -> None:
         nonlocal last_time
-        if watcher is None or (clock.here - last_time < _WATCH_SECONDS and state.step % an_epoch):
+        within = state.step % an_epoch and state.step < total
+        if watcher is None or (within and clock.here - last_time < _WATCH_SECONDS):
             return
         last_time = clock.here
         speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
         epoch = max(1, math.ceil(state.step / an_epoch))
-        watcher(Progress(state.step, total, epoch, *_means(state), speed))
+        watcher(Progress(state.step, total, epoch, epochs, *_means(state), speed))
 
     return watch
