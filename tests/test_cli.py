@@ -68,6 +68,22 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
     assert list((tmp_path / "run" / "checkpoints").glob("step-*.safetensors"))
 
 
+def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
+    command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2"]
+    corrupting = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "set" / "gaussian_noise.npy").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(corrupting.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    output, errors = corrupting.communicate(timeout=60)
+    assert corrupting.returncode == 130
+    assert "stopped; finished corruptions are kept, and the same command goes on" in output
+    assert errors == ""
+    assert (tmp_path / "set" / "gaussian_noise.npy").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

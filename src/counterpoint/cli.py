@@ -306,16 +306,20 @@ def corrupt(
     if dataset is None:
         raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas PNG")
     data = load(dataset, folder)
-    with count_bar(f"corrupting {dataset}") as count:
-        made = make_shifted_set(
-            data,
-            folder,
-            out=out,
-            seed=seed,
-            extra=extra,
-            workers=workers,
-            progress=lambda _, done, total: count(done, total),
-        )
+    try:
+        with count_bar(f"corrupting {dataset}") as count:
+            made = make_shifted_set(
+                data,
+                folder,
+                out=out,
+                seed=seed,
+                extra=extra,
+                workers=workers,
+                progress=lambda _, done, total: count(done, total),
+            )
+    except KeyboardInterrupt:
+        console.print("stopped; finished corruptions are kept, and the same command goes on from there", soft_wrap=True)
+        raise typer.Exit(130) from None
     console.print(f"corrupted set: {made.folder} (frost from {made.source['frost']})", soft_wrap=True)
 
 

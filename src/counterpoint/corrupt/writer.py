@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -127,7 +128,9 @@ def _parallel_map(workers: int) -> Iterator[Callable[[Callable[[Any], int], Iter
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        # Ctrl-C reaches every process; this one ends the work, without a traceback from each of the others.
+        quiet = (signal.SIGINT, signal.SIG_IGN)
+        with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
             yield pool.map
     finally:
         for name, value in before.items():
