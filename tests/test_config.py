@@ -60,11 +60,13 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("steps=0", "steps is 0; it must be 1 or more"),
         ("steps=all", "steps=all: it must be a whole number or none"),
         ("momentum=1", r"momentum is 1.0; it must be in \[0, 1\)"),
-        ("policy.augmix=strong", "policy.augmix=strong: it must be AugMix or none"),
+        ("policy.augmix=strong", r"strong: it must be set by its parts \(policy.augmix.severity, .*\) or none"),
         (
             "policy.augmix.severity=1,2",
-            r"augmix severity has 2 entries \[1.0, 2.0\]; 'diverse' needs one for each of 4",
+            r"augmix severity has 2 entries \[1.0, 2.0\]; 'diverse' needs one for each of 4 members: set "
+            "policy.augmix.severity to 4 numbers, or to one number and policy.augmix.assignment to constant",
         ),
+        ("policy=1", r"policy=1: it must be set by its parts \(policy.flip, .*, policy.stochastic_depth.assignment\)"),
         ("policy.augmix.severity=1,2,3,-4", "augmix severity -4.0 is negative"),
         ("policy.augmix.severity=1,2,3,0.05", "augmix severity 0.05 is out of range"),
         ("policy.augmix.severity=a,b", "policy.augmix.severity=a,b: it must be numbers separated by commas"),
@@ -81,6 +83,13 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
 def test_a_bad_override_names_the_key_and_what_is_allowed(assignment: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         override(BASE, [assignment])
+
+
+def test_a_single_network_needs_one_severity() -> None:
+    single = replace(BASE, num_members=None)
+    with pytest.raises(InputError, match=r"one for a single network: set policy\.augmix\.severity to one number"):
+        override(single, ["policy.augmix.p=1"])
+    assert override(single, ["policy.augmix.p=1", "policy.augmix.severity=3"]).policy.augmix == AugMix((3.0,), p=1.0)
 
 
 def test_what_is_missing_has_its_default() -> None:

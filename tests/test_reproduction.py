@@ -71,9 +71,9 @@ def test_tables_and_words_select_rows() -> None:
     )
     with pytest.raises(InputError, match="unknown table 'table4'"):
         select_rows("table4")
-    with pytest.raises(InputError, match="no row of table1 fits cifar10/single or be"):
+    with pytest.raises(InputError, match="no row of table1 fits 'cifar10/single' or 'be"):
         select_rows("table1", ["cifar10/single", "be+sd"])
-    with pytest.raises(InputError, match="no experiment has imagenet"):
+    with pytest.raises(InputError, match="no experiment has 'imagenet' in its name"):
         select_rows("all", ["imagenet"])
 
 

@@ -155,7 +155,7 @@ def _parse(path: str, text: str, annotation: Any) -> Any:
         if float in options:
             return float(text)
     except ValueError:
-        raise InputError(f"{path}={text}: it must be {_describe(annotation)}") from None
+        raise InputError(f"{path}={text}: it must be {_describe(annotation, path)}") from None
     return text
 
 
@@ -189,14 +189,14 @@ def _check(path: str, value: Any, annotation: Any) -> Any:
             return float(value)
         if isinstance(option, type) and type(value) is option:
             return value
-    raise InputError(f"{path}={value}: it must be {_describe(annotation)}")
+    raise InputError(f"{path}={value}: it must be {_describe(annotation, path)}")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _describe(annotation: Any) -> str:
+def _describe(annotation: Any, path: str) -> str:
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
     parts = []
     for option in _options(annotation):
@@ -204,6 +204,8 @@ def _describe(annotation: Any) -> str:
             parts.append("one of " + ", ".join(map(str, get_args(option))))
         elif get_origin(option) is tuple:
             parts.append("numbers separated by commas")
+        elif dataclasses.is_dataclass(option):
+            parts.append(f"set by its parts ({', '.join(_all_keys(option, f'{path}.'))})")
         else:
             parts.append(names.get(option, getattr(option, "__name__", str(option))))
     return " or ".join(parts)

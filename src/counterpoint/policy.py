@@ -25,6 +25,19 @@ def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None
             raise InputError(f"{name} {value} is negative or not a number; it must be 0 or more")
 
 
+def _check_length(name: str, values: tuple[float, ...], assignment: str, num_members: int, key: str) -> None:
+    if assignment == "constant" or len(values) == num_members:
+        return
+    if num_members == 1:
+        needed = f"one for a single network: set policy.{key} to one number"
+    else:
+        needed = (
+            f"one for each of {num_members} members: set policy.{key} to {num_members} numbers, or to one number and "
+            f"policy.{key.split('.')[0]}.assignment to constant"
+        )
+    raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {needed}")
+
+
 def _check_probability(name: str, value: float) -> None:
     if not 0 <= value <= 1:
         raise InputError(f"{name} is {value}; a probability must be between 0 and 1")
@@ -128,16 +141,9 @@ class MemberPolicy:
 
     def check_members(self, num_members: int) -> None:
         """Raise unless every severity vector fits `num_members`."""
-        vectors = []
-        if self.augmix:
-            vectors.append(("augmix severity", self.augmix.severity, self.augmix.assignment))
-        if self.adversarial:
-            vectors.append(("adversarial severity", self.adversarial.severity, self.adversarial.assignment))
-        if self.stochastic_depth:
-            vectors.append(("drop rate", self.stochastic_depth.drop_rate, self.stochastic_depth.assignment))
-        for name, values, assignment in vectors:
-            if assignment != "constant" and len(values) != num_members:
-                raise InputError(
-                    f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs one for each of "
-                    f"{num_members} members (a single entry for all of them is 'constant')"
-                )
+        if augmix := self.augmix:
+            _check_length("augmix severity", augmix.severity, augmix.assignment, num_members, "augmix.severity")
+        if own := self.adversarial:
+            _check_length("adversarial severity", own.severity, own.assignment, num_members, "adversarial.severity")
+        if depth := self.stochastic_depth:
+            _check_length("drop rate", depth.drop_rate, depth.assignment, num_members, "stochastic_depth.drop_rate")

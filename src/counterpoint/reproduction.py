@@ -67,7 +67,8 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
         return rows
     wanted = {e.name for text in words for e in select_experiments(text.split())}
     if not wanted.intersection(rows):
-        raise InputError(f"no row of {table} fits {' or '.join(words)}; `counterpoint experiments` lists the names")
+        wrong = " or ".join(map(repr, words))
+        raise InputError(f"no row of {table} fits {wrong}; `counterpoint experiments` lists the names")
     return [name for name in rows if name in wanted]
 
 

@@ -129,7 +129,9 @@ def test_a_truncated_file_is_named(make_small: Callable[[Cifar, str], Small], ci
     small = make_small(cifar, version)
     file = small.file("data_batch_2")
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(InputError, match=f"data_batch_2.*`counterpoint data {cifar.name}`") as caught:
+    with pytest.raises(
+        InputError, match=f"data_batch_2.*`counterpoint data {cifar.name} --data {small.root}`"
+    ) as caught:
         load_cifar(small.cifar, small.root)
     assert ("has 15" if version == "binary" else "truncated") in str(caught.value)
 

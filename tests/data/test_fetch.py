@@ -221,13 +221,18 @@ def test_an_unknown_download_is_named(tmp_path: Path) -> None:
         fetch("cifar10c", tmp_path)
 
 
-def test_status_of_an_empty_folder_says_what_to_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("usual", [True, False])
+def test_status_of_an_empty_folder_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: bool
+) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path if usual else tmp_path / "other"))
+    place = "" if usual else f" --data {tmp_path}"
     rows = {row.name: row for row in status(tmp_path)}
     assert list(rows) == [*ARCHIVES, "digits"]
     assert rows["digits"].problem is None
     for name in ARCHIVES:
         assert (rows[name].where, rows[name].size) == ("not found", 0)
-        assert f"run `counterpoint data {name}` to download it" in str(rows[name].problem)
+        assert f"run `counterpoint data {name}{place}` to download it" in str(rows[name].problem)
 
 
 def test_status_names_a_broken_file(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import torch
 
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
+from counterpoint.folders import download_command
 
 _SHAPE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32
@@ -96,7 +97,7 @@ def load_cifar(cifar: Cifar, root: Path) -> DataSet:
     try:
         train, test = ([_read_checked(cifar, folder, batch) for batch in part] for part in (cifar.train, cifar.test))
     except InputError as error:
-        again = f"remove the folder {folder} and run `counterpoint data {cifar.name}` to download it again"
+        again = f"remove the folder {folder} and run `{download_command(cifar.name, root)}` to download it again"
         raise InputError(f"{error}; {again}") from error
     return DataSet(cifar.name, _join(train, cifar.classes), _join(test, cifar.classes))
 
@@ -107,7 +108,7 @@ def find_cifar(cifar: Cifar, root: Path) -> Path:
             return root / folder
     raise InputError(
         f"{cifar.name} is not in {root}, which has neither {cifar.binary_folder} nor {cifar.python_folder}; run "
-        f"`counterpoint data {cifar.name}` to download it, or name the folder that holds it with --data or "
+        f"`{download_command(cifar.name, root)}` to download it, or name the folder that holds it with --data or "
         "COUNTERPOINT_DATA"
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from counterpoint.data.cifar import CIFAR10, CIFAR100, Cifar, find_cifar, load_cifar
 from counterpoint.errors import InputError, unknown
+from counterpoint.folders import download_command
 
 Progress = Callable[[int, int | None], None]
 """Told how many bytes have arrived, of how many in all (None where the server does not say)."""
@@ -183,7 +184,7 @@ def _cifar_status(cifar: Cifar, root: Path) -> Status:
 def _corrupted_status(name: str, root: Path) -> Status:
     folder = root / ARCHIVES[name].folder
     if not folder.is_dir():
-        return Status(name, "not found", 0, f"not in {root}; run `counterpoint data {name}` to download it")
+        return Status(name, "not found", 0, f"not in {root}; run `{download_command(name, root)}` to download it")
     shapes = dict.fromkeys(_CORRUPTED_FILES, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
     problems = (_array_problem(folder / f"{file}.npy", shape) for file, shape in shapes.items())
     return Status(name, str(folder), _size(folder), next(filter(None, problems), None))

@@ -19,10 +19,17 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment called `name`, or an error that suggests the nearest."""
-    if name not in EXPERIMENTS:
+    """The experiment called `name`, or an error that suggests those with it in their names, or the nearest."""
+    if name in EXPERIMENTS:
+        return EXPERIMENTS[name]
+    holding = [known for known in EXPERIMENTS if name.lower() in known]
+    if not holding:
         raise unknown("experiment", name, EXPERIMENTS)
-    return EXPERIMENTS[name]
+    if len(holding) > 3:
+        raise InputError(
+            f"unknown experiment {name!r}; `counterpoint experiments {name}` lists all with it in their name"
+        )
+    raise InputError(f"unknown experiment {name!r}; did you mean {' or '.join(map(repr, holding))}?")
 
 
 def select_experiments(words: Sequence[str]) -> list[Experiment]:
@@ -41,7 +48,7 @@ def select_experiments(words: Sequence[str]) -> list[Experiment]:
     found = [e for name, e in EXPERIMENTS.items() if all(matches(name, word.lower()) for word in words)]
     if not found:
         raise InputError(
-            f"no experiment has {' and '.join(words)} in its name; `counterpoint experiments` lists them all"
+            f"no experiment has {' and '.join(map(repr, words))} in its name; `counterpoint experiments` lists them all"
         )
     return found
 
