@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from counterpoint.config import Experiment
+from counterpoint.config import Experiment, override
 from counterpoint.models import build_model
 from counterpoint.nn import Ensemble, resnet
 from counterpoint.optim import learning_rate, make_optimiser, set_learning_rate
@@ -49,8 +49,8 @@ def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
     assert [float(rate) for rate in rates] == pytest.approx([0.025] * 3)
 
 
-@pytest.mark.parametrize("decay_rs", [True, False])
-def test_r_and_s_are_decayed_as_the_experiment_says(decay_rs: bool) -> None:
-    optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, decay_rs=decay_rs))
-    decay = {group["name"]: group["weight_decay"] for group in optimiser.param_groups}
-    assert decay == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4 if decay_rs else 0.0}
+@pytest.mark.parametrize("spared", ["rs", "batchnorm", None])
+def test_what_the_experiment_spares_is_not_decayed(spared: str | None) -> None:
+    experiment = override(EXPERIMENT, [f"decay_{spared}=false"] if spared else [])
+    decay = {group["name"]: group["weight_decay"] for group in make_optimiser(ensemble(), experiment).param_groups}
+    assert decay == {kind: 0.0 if kind == spared else 5e-4 for kind in ("weights", "batchnorm", "rs")}

@@ -39,6 +39,7 @@ class Experiment:
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay_rs: bool = True
+    decay_batchnorm: bool = True
 
     def __post_init__(self) -> None:
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):

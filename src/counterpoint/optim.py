@@ -9,8 +9,13 @@ from counterpoint.nn import Ensemble, parameter_groups
 
 
 def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
-    """One optimiser over all parameters; r and s can be spared the weight decay (SPEC D3)."""
-    groups = parameter_groups(model, experiment.weight_decay, decay_rs=experiment.decay_rs)
+    """One optimiser over all parameters; r and s, or BatchNorm's, can be spared the weight decay (SPEC D3)."""
+    groups = parameter_groups(
+        model,
+        experiment.weight_decay,
+        decay_rs=experiment.decay_rs,
+        decay_batchnorm=experiment.decay_batchnorm,
+    )
     device = next(model.parameters()).device
     on_gpu = device.type == "cuda"
     # A recorded step reads the rate from the GPU's memory.

@@ -97,8 +97,9 @@ def test_parameter_groups_know_r_and_s() -> None:
     assert sorted(ids) == sorted(id(p) for p in ensemble.parameters())
     factors = {id(p) for name, p in ensemble.named_parameters() if name.endswith((".r", ".s"))}
     assert {id(p) for p in groups["rs"]["params"]} == factors
-    undecayed = {g["name"]: g["weight_decay"] for g in parameter_groups(ensemble, 5e-4, decay_rs=False)}
-    assert undecayed == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 0.0}
+    for spared in ("rs", "batchnorm"):
+        decays = {g["name"]: g["weight_decay"] for g in parameter_groups(ensemble, 5e-4, **{f"decay_{spared}": False})}
+        assert decays == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4} | {spared: 0.0}
     assert [g["name"] for g in parameter_groups(resnet(5), 0.1)] == ["weights", "batchnorm"]
 
 

@@ -7,12 +7,15 @@ from torch import nn
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
 
 
-def parameter_groups(model: nn.Module, weight_decay: float, *, decay_rs: bool = True) -> list[dict[str, Any]]:
+def parameter_groups(
+    model: nn.Module, weight_decay: float, *, decay_rs: bool = True, decay_batchnorm: bool = True
+) -> list[dict[str, Any]]:
     """Optimiser groups named "weights", "batchnorm" and "rs", each with its weight decay; empty groups are left out.
 
-    Everything is decayed, as one optimiser over all parameters would; `decay_rs=False` leaves r and s out.
+    Everything is decayed, as one optimiser over all parameters would, unless r and s or BatchNorm's are left out.
     """
-    groups: dict[str, list[nn.Parameter]] = {"weights": [], "batchnorm": [], "rs": []}
+    decayed = {"weights": True, "batchnorm": decay_batchnorm, "rs": decay_rs}
+    groups: dict[str, list[nn.Parameter]] = {kind: [] for kind in decayed}
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
             groups[_kind(module, name)].append(parameter)
@@ -20,7 +23,7 @@ def parameter_groups(model: nn.Module, weight_decay: float, *, decay_rs: bool = 
         {
             "name": kind,
             "params": list(dict.fromkeys(parameters)),  # a shared parameter counts once
-            "weight_decay": 0.0 if kind == "rs" and not decay_rs else weight_decay,
+            "weight_decay": weight_decay if decayed[kind] else 0.0,
         }
         for kind, parameters in groups.items()
         if parameters
