@@ -21,6 +21,14 @@ def test_cosine_from_a_tenth_to_a_millionth() -> None:
     assert learning_rate(EXPERIMENT, 0, 1) == pytest.approx(0.1)
 
 
+def test_a_warmup_rises_evenly_to_the_cosine() -> None:
+    warm = replace(EXPERIMENT, warmup_steps=4)
+    plain = [learning_rate(EXPERIMENT, step, 101) for step in range(101)]
+    rates = [learning_rate(warm, step, 101) for step in range(101)]
+    assert rates[:4] == pytest.approx([0.2 * plain[0], 0.4 * plain[1], 0.6 * plain[2], 0.8 * plain[3]])
+    assert rates[4:] == plain[4:]
+
+
 def test_one_step_equals_nesterov_by_hand() -> None:
     model = Ensemble(resnet(3, width=2))
     optimiser = make_optimiser(model, EXPERIMENT)

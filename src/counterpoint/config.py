@@ -36,6 +36,8 @@ class Experiment:
     batch_size: int = 128
     learning_rate: float = 0.1
     final_learning_rate: float = 1e-6
+    warmup_steps: int = 0
+    """Over the first of them the learning rate rises evenly to the cosine's."""
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay_rs: bool = True
@@ -44,7 +46,7 @@ class Experiment:
     def __post_init__(self) -> None:
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
             _check_at_least(key, getattr(self, key), 1)
-        for key in ("init_std", "learning_rate", "final_learning_rate", "weight_decay"):
+        for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay"):
             _check_at_least(key, getattr(self, key), 0)
         for key in ("num_members", "steps"):
             if (value := getattr(self, key)) is not None:

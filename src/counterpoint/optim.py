@@ -35,7 +35,9 @@ def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
 
 
 def learning_rate(experiment: Experiment, step: int, total_steps: int) -> float:
-    """The cosine from `learning_rate` at step 0 to `final_learning_rate` at the last step (SPEC D13)."""
+    """The cosine from `learning_rate` at step 0 to `final_learning_rate` at the last step (SPEC D13), and less in a
+    warm-up."""
     progress = step / max(total_steps - 1, 1)
     high, low = experiment.learning_rate, experiment.final_learning_rate
-    return low + (high - low) * (1 + math.cos(math.pi * progress)) / 2
+    cosine = low + (high - low) * (1 + math.cos(math.pi * progress)) / 2
+    return cosine * min((step + 1) / (experiment.warmup_steps + 1), 1)
