@@ -37,7 +37,7 @@ class Experiment:
     learning_rate: float = 0.1
     final_learning_rate: float = 1e-6
     warmup_steps: int = 0
-    """Over the first of them the learning rate rises evenly to the cosine's."""
+    """In these first steps the learning rate rises evenly to the cosine's."""
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay_rs: bool = True
