@@ -58,6 +58,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("num_members=two", "num_members=two: it must be a whole number or none"),
         ("num_members=0", "num_members is 0"),
         ("steps=0", "steps is 0; it must be 1 or more"),
+        ("warmup_steps=-1", "warmup_steps is -1; it must be 0 or more"),
         ("steps=all", "steps=all: it must be a whole number or none"),
         ("momentum=1", r"momentum is 1.0; it must be in \[0, 1\)"),
         ("policy.augmix=strong", r"strong: it must be set by its parts \(policy.augmix.severity, .*\) or none"),
