@@ -67,7 +67,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
             r"augmix severity has 2 entries \[1.0, 2.0\]; 'diverse' needs one for each of 4 members: set "
             "policy.augmix.severity to 4 numbers, or to one number and policy.augmix.assignment to constant",
         ),
-        ("policy=1", r"policy=1: it must be set by its parts \(policy.flip, .*, policy.stochastic_depth.assignment\)"),
+        ("policy=1", r"policy=1: it must be set by its parts \(policy.flip, .*, policy.stochastic_depth.rescale\)"),
         ("policy.augmix.severity=1,2,3,-4", "augmix severity -4.0 is negative"),
         ("policy.augmix.severity=1,2,3,0.05", "augmix severity 0.05 is out of range"),
         ("policy.augmix.severity=a,b", "policy.augmix.severity=a,b: it must be numbers separated by commas"),

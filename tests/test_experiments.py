@@ -1,6 +1,7 @@
 """The experiments are the rows of SPEC, each with the recipe that the paper prints."""
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
@@ -33,7 +34,9 @@ def test_what_all_rows_share(dataset: str, recipe: str) -> None:
     assert (e.dataset, e.train_on) == (dataset, "all" if recipe.endswith("/test") else "split")
     assert (e.model, e.cardinality, e.base_width) == ("resnext29", 4, 32)
     assert (e.num_members, e.epochs) == ((None, 200) if single else (4, 250))
-    assert (e.batch_size, e.learning_rate, e.momentum, e.weight_decay, e.decay_rs) == (128, 0.1, 0.9, 5e-4, True)
+    assert (e.batch_size, e.learning_rate, e.momentum, e.weight_decay, e.decay_rs) == (128, 0.1, 0.9, 5e-4, single)
+    assert e.warmup_steps == math.ceil((50_000 if e.train_on == "all" else 45_000) / e.batch_size), "one epoch"
+    assert (e.decay_batchnorm, e.member_rate) == (True, 1.0)
     assert (e.batchnorm, e.init_std, e.final_learning_rate) == ("shared", 0.5, 1e-6)
     assert (e.policy.flip, e.policy.crop_padding, e.policy.crop_per_view) == (True, 4, False)
 
@@ -95,42 +98,42 @@ def test_an_unknown_name_gets_the_nearest() -> None:
 
 # A result counts for its row by this hash: a change here makes every committed result of the row "not run".
 HASHES = """
-cifar10/single 4e0dc4310ef48b35baa72669c6df9d805032100391fc85ba24ab398a9ed7e7a0
-cifar10/batch-ensemble 3a62b4422a1cb515f957ff2095afdae59358a395ae1c59b6d94dcb1564484364
-cifar10/be+sd e5ce0039e7678c3d6a2a84cc952174215c31c6d5ff09dcfe0b0f82ac6f2de8eb
-cifar10/be+sd-not-diverse 4cfa6745c4efb302b331621384d6c8d10b72121a810016ff209bb2e4c2208690
-cifar10/be+adv 6f9adcecc41336936ae12d944d69b5c5641fa1d68d6515313fa882a5d9eff60b
-cifar10/be+adv-not-diverse 26fad11eaa432ade8827e14d379b4d34ad2183be4f400eb312abcd5f99a1ea28
-cifar10/be+adv-1.0 fe959f210c98984734e99a07614bf7ae521e7839da30b4e962cbd0405294496d
-cifar10/single-am-beta 242edd978bbd9fbdf3828486679276ee0395bc0c3c2ab4b86471aa9875d8d787
-cifar10/single-am-bern-0.875 ee7fdeb84d3ff83035f3e777b809c0a6cc072579a062ee33139dcd73f02ae4d6
-cifar10/single-am-bern-1.0 dbef638141bf0f3e8b432715d67ad9e5d4551b1327e2f16db8db1d69de7b8d68
-cifar10/am-beta 856749ac7a1f7e599ece40e991750a70ec88c6d350bba0b3eb1680679292a299
-cifar10/am-beta-not-diverse 92235bf416e81fdf13ec8a6545257683150e6130a82b95abaca264d58b152e2f
-cifar10/am-bern-0.875 aa934fddac2b780d1b6510461f18c9d1536f80c09a7cb275150dd46c6b30d82e
-cifar10/am-bern-1.0 014f5c4bdb47647fca9c042a1c040ff4bdef7c643fa1a0510732e26d108bc486
-cifar10/am-bern-0.875+adv 9cce3040bfc6443d9534530a7bd9976d2dd461a269453735fea6044c2abf8f5d
-cifar10/single-am-bern-0.875/test 9d936fb729b694e13a3f82d715589ba544d97538af68e033a4e2094d4712cbf8
-cifar10/am-bern-0.875/test ca6e85bd25c8074fab4840de3590732187a5d73fe67b8df5324f7bc27a82abe0
-cifar10/am-bern-0.875+adv/test 33d5d23722335478f6557a2f623f99054cd73290c146820fe3f12040cf2adc1b
-cifar100/single 367a11ce8cb07a69199692181b4033cc9c25b07c9315da2586b8f5527e3e0090
-cifar100/batch-ensemble f754b75a81092273db55b796f934e524638e2746eb0fcd6c311b707541c748ee
-cifar100/be+sd 4197ed7a83ebbfc29e87dc3e1baa69719664a4a25b7089f998a6c5b700fc4801
-cifar100/be+sd-not-diverse 1b6ea93eb1ef3951b69d73ffb1cdbe11b5803b693629d50272364926015e780b
-cifar100/be+adv d36f411b43785d6afe734ec2700453e1810049d4a9c2e7a06106b548d9bc5886
-cifar100/be+adv-not-diverse 6468cc7bc5e8f02c605828121b923f5030b47e40b79e6ed0857813024d5f228f
-cifar100/be+adv-1.0 bba1fd6ac1eaf39313d3c162dd5ca1b110a2b51fc2211848045abfe656ce3d27
-cifar100/single-am-beta 6edfdfcd78c7326849d2b6e6f574973dd5b32c37283af0d08056f09faab21699
-cifar100/single-am-bern-0.875 effb1ba63d6541f6a1cc565ace8cec03e5c6fce1bf841658574c9ee717988e10
-cifar100/single-am-bern-1.0 1e6f12674531ba74482f3a925782fdcdb5cc90252d1cd6f8f422ddd97911257a
-cifar100/am-beta 721e34b35e42e8108139ec80de143523c7f02b6445c4e72afe11e5413e647e67
-cifar100/am-beta-not-diverse 5dcda1b5b44d284d396138f98814e63af6559ed0c2b9c2b8e66122ac1ffacd50
-cifar100/am-bern-0.875 79c5d49f14646e3f2ebcf45ce009a68855c34151d273b7b4381e8b5036b700c3
-cifar100/am-bern-1.0 e6d0999fb30a1f5c754a2e1e49b0576669d6f97c1e8437667b56e88c8f9a572b
-cifar100/am-bern-0.875+adv c1b71de164d392d2bd04ef506fbe0b6446d0f79289bdd6a63e7c4ebe22a63caf
-cifar100/single-am-bern-0.875/test 6c79ac784f914df41b3072bfbf34a31fd3368c7556977f163662eeef93a5c599
-cifar100/am-bern-0.875/test b5a1f6adbc77adf2f4ca3606ca499bd06f5b9849479bdc00104e80fda7baa340
-cifar100/am-bern-0.875+adv/test a5f226aa4011661feebf2765fb76ce696ffaac59752b75581dcedaf764c01a97
+cifar10/single 2f5d90424e92515958a5296a6d8610e5748266ebfd529fe1ecd777c90c4f028a
+cifar10/batch-ensemble b163ae29b019aa8ec0a72186378524c66043239a85521e5d35105b342ecb2c2e
+cifar10/be+sd 0ff243484b058af8a7aa564107478d36753c2a6cfd31e555f6d6c28506e6893f
+cifar10/be+sd-not-diverse 8c18393a8142a40e745ba636ada51ab4f187d7323bb276906adbebd1bd3dd0c1
+cifar10/be+adv f1001a3df92d9103c8f9c5adf360bac46bb2fe852798346440d9a63396f859da
+cifar10/be+adv-not-diverse 3f6d53b43e66e6d4a7c412f641687a4e37270a69da15af3fb2ccc183ee43cfb2
+cifar10/be+adv-1.0 f732f88f9928831a3c2f5e1a7668405f4fada02a947a8f8bc7bec9503c16b73e
+cifar10/single-am-beta 7f1962d868a18be18f9670a75c81557e586293ecc32eccc863a9f8eb379fa70b
+cifar10/single-am-bern-0.875 0d4fe612cc80ea7f840dafc180883718eb5753125812da0119de2167bf7c1f45
+cifar10/single-am-bern-1.0 4b29d6548b71df26c2fcf02aaa03b4dd6f0eefabf4645476501b2886cc0fa67b
+cifar10/am-beta b1049a56a686b7445275e07d2a4c31630bc1fccd88ac5fda01f369f3f2cdd6f0
+cifar10/am-beta-not-diverse 45c90b61d96f09601e594713a05a51e3450db17d5841cf83c2a08b9d019e81b9
+cifar10/am-bern-0.875 29ee6aaa559e45d4893b521b9c9ca3f4bd0a3548257302f5cfffff80c018aae4
+cifar10/am-bern-1.0 c28653b48b585f94a91ad27155d2b92005982b8ad8fe360b8e83b55c572e0822
+cifar10/am-bern-0.875+adv 170361f8c283dbc27a7b8773f829749afa8ee87cfd7dd36f6b660c404a9e0e75
+cifar10/single-am-bern-0.875/test abc7f5c29e9d641f286fd26cc97087f89c89211f1e3e61357e9683e7f1014748
+cifar10/am-bern-0.875/test 6dd9c686abf3052d9a0b41f071d3ca64b0927533d6649755150612cef165a8e6
+cifar10/am-bern-0.875+adv/test 29ef0c943c1c8da89416771effee5fc9cbe471430df95688dca6dcab48cc13d5
+cifar100/single 82de1655ac23c4436298e497b501d880a8d50d5cd323e47c3330802f3d619ae5
+cifar100/batch-ensemble 90785f8f5a2eced8b3fc7f4e8268fe99be318fe8381db4e1e9a4e4d1dcc36ba5
+cifar100/be+sd 08d87fc27172f3990f9f0abb6cb51d56b09ca5995360297ae4fe4f0c9f4cb8a3
+cifar100/be+sd-not-diverse f37d1474f1327cab457442459f950bd79799e28b79fae01e4ada87f614a27119
+cifar100/be+adv 3f81713b8abc16dbe187d86e73ac45564a0ee30d54886b3c406f8fa44ffcd6d5
+cifar100/be+adv-not-diverse c1ceab419675d1c1e8f61e65519f5bb0f253dcf4995710182c82b8eaa02fa4a8
+cifar100/be+adv-1.0 e4ba1aebf2bc0159d5642ff09b2f29b66a6defa32d69b0bb4db420c0f47f42a2
+cifar100/single-am-beta 74b41fca2d52b73200b8a993a43a24941d9ba5e35f67239088088b476adaf3a9
+cifar100/single-am-bern-0.875 81eac5cf57df71ceb40e5700d44eefe7456d4b5fd17fdaa0d0c6ab5956ffa097
+cifar100/single-am-bern-1.0 6967e13bf4226d55139aa3a510333197ae65db2e7a5214b74cc0a4fa41719ea5
+cifar100/am-beta 747117ea68a4aa7b0ad6c47788d6a4c7077e3b3f03e1271cc812416f31421404
+cifar100/am-beta-not-diverse 99ce8ebdb7974b8a5ae7546ed5c405fed51c116e948f56d98129cdd726925e33
+cifar100/am-bern-0.875 2d213e121b4b9ffc242c1f5339b6cbb85bcc7b57c74ad45787dc6f7352ad7ab2
+cifar100/am-bern-1.0 98810e2e88b5f0c7b0e0232aa268b078a8fe1587bba31e59bafee0b83bde04d1
+cifar100/am-bern-0.875+adv 9992a23fa869b6e125b007b1430e9892cb3b8521d11be14ba38aefbd9502603e
+cifar100/single-am-bern-0.875/test b3fb3bd6f028244e7784882692cb5715d33641a545c5d4740e91528cfc59974e
+cifar100/am-bern-0.875/test b767cf71bee82c266bf86bc0724b919f1adb2b8e2b43fda8e0eff292d4d2ec9d
+cifar100/am-bern-0.875+adv/test 937102267eb17bb79827451008f004217f41ba14d403ca311f33df6e9f7009bc
 """
 
 
@@ -144,11 +147,18 @@ def test_the_hashes_of_the_36_rows_are_pinned() -> None:
     ("experiment", "canonical"),
     [
         (Experiment("any", "cifar10"), '{"dataset":"cifar10"}'),
-        (find_experiment("cifar10/single"), '{"dataset":"cifar10","epochs":200,"num_members":null}'),
-        (find_experiment("cifar10/am-bern-0.875"), '{"dataset":"cifar10","policy":{"augmix":{}}}'),
+        (
+            find_experiment("cifar10/single"),
+            '{"dataset":"cifar10","epochs":200,"num_members":null,"warmup_steps":352}',
+        ),
+        (
+            find_experiment("cifar10/am-bern-0.875"),
+            '{"dataset":"cifar10","decay_rs":false,"policy":{"augmix":{}},"warmup_steps":352}',
+        ),
         (
             find_experiment("cifar100/be+sd-not-diverse"),
-            '{"dataset":"cifar100","policy":{"stochastic_depth":{"assignment":"constant","drop_rate":[0.075]}}}',
+            '{"dataset":"cifar100","decay_rs":false,'
+            '"policy":{"stochastic_depth":{"assignment":"constant","drop_rate":[0.075]}},"warmup_steps":352}',
         ),
     ],
     ids=lambda value: value.name if isinstance(value, Experiment) else "",
@@ -159,13 +169,14 @@ def test_a_hash_is_of_what_differs_from_the_defaults(experiment: Experiment, can
 
 CHANGES = """train_on=all model=resnet cardinality=32 base_width=4 depth=14 width=8 num_members=none
 batchnorm=per-member init_std=0.1 epochs=50 steps=64 batch_size=64 learning_rate=0.05 final_learning_rate=0
-warmup_steps=352 momentum=0.8 weight_decay=0 decay_rs=false decay_batchnorm=false policy.flip=false
+warmup_steps=0 momentum=0.8 weight_decay=0 decay_rs=true decay_batchnorm=false member_rate=0.5 policy.flip=false
 policy.crop_padding=2 policy.crop_per_view=true
 policy.augmix=none policy.augmix.severity=1,2,3,3 policy.augmix.assignment=shuffled policy.augmix.mixing=beta
 policy.augmix.p=1 policy.augmix.beta=2 policy.augmix.jsd=12 policy.adversarial=none
 policy.adversarial.severity=0,0,0,0.1 policy.adversarial.assignment=shuffled policy.adversarial.p=1
 policy.adversarial.space=pixel policy.adversarial.clip=true policy.stochastic_depth=none
-policy.stochastic_depth.drop_rate=0,0,0,0 policy.stochastic_depth.assignment=shuffled""".split()
+policy.stochastic_depth.drop_rate=0,0,0,0 policy.stochastic_depth.assignment=shuffled
+policy.stochastic_depth.rescale=false""".split()
 NESTED = {"policy": MemberPolicy, "augmix": AugMix, "adversarial": Adversarial, "stochastic_depth": StochasticDepth}
 
 

@@ -54,11 +54,20 @@ def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
     for group, rate in zip(optimiser.param_groups, rates, strict=True):
         group["lr"] = rate
     set_learning_rate(optimiser, 0.025)
-    assert [float(rate) for rate in rates] == pytest.approx([0.025] * 3)
+    assert [float(rate) for rate in rates] == pytest.approx([0.025] * 4)
+
+
+def test_what_is_the_members_own_can_learn_at_another_rate() -> None:
+    optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, member_rate=0.5))
+    scaled = {"weights": 0.1, "member_biases": 0.05, "batchnorm": 0.1, "rs": 0.05}
+    assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(scaled)
+    set_learning_rate(optimiser, 0.02)
+    later = {name: rate / 5 for name, rate in scaled.items()}
+    assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(later)
 
 
 @pytest.mark.parametrize("spared", ["rs", "batchnorm", None])
 def test_what_the_experiment_spares_is_not_decayed(spared: str | None) -> None:
     experiment = override(EXPERIMENT, [f"decay_{spared}=false"] if spared else [])
     decay = {group["name"]: group["weight_decay"] for group in make_optimiser(ensemble(), experiment).param_groups}
-    assert decay == {kind: 0.0 if kind == spared else 5e-4 for kind in ("weights", "batchnorm", "rs")}
+    assert decay == {kind: 0.0 if kind == spared else 5e-4 for kind in ("weights", "member_biases", "batchnorm", "rs")}

@@ -13,7 +13,9 @@ from rich.console import Console
 from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
+from counterpoint.experiments import EXPERIMENTS, is_row
 from counterpoint.experiments.schedules import find_schedule
+from counterpoint.files import read_json
 from counterpoint.reproduction import Folders, RowRun, epochs_done, parse_seeds, read_result, select_rows, write_result
 from counterpoint.reproduction_page import page, table_lines, terminal_tables
 
@@ -265,5 +267,13 @@ def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
     assert result["corrupted"]["source"].get("frost", "photographs") == "photographs"
 
 
-def test_every_row_is_known_to_run() -> None:
-    assert {path.parent.as_posix() for path in COMMITTED if path.stem == "smoke-0"} == set(select_rows("all"))
+WITHOUT_WARMUP = sorted((RESULTS / "without-warmup").rglob("*.json"))
+
+
+@pytest.mark.parametrize("path", WITHOUT_WARMUP, ids=lambda path: path.relative_to(RESULTS).as_posix())
+def test_a_result_without_a_warm_up_counts_for_no_row(path: Path) -> None:
+    config = read_json(path)["config"]
+    assert config["name"] in EXPERIMENTS
+    assert not is_row(config)
+    warmed_up = EXPERIMENTS[config["name"]].warmup_steps
+    assert is_row(config | {"warmup_steps": warmed_up}), "nothing else is missing"

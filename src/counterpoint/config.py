@@ -42,11 +42,13 @@ class Experiment:
     weight_decay: float = 5e-4
     decay_rs: bool = True
     decay_batchnorm: bool = True
+    member_rate: float = 1.0
+    """Times the learning rate, for what each member has of its own: r, s and the biases beside them."""
 
     def __post_init__(self) -> None:
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
             _check_at_least(key, getattr(self, key), 1)
-        for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay"):
+        for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
             _check_at_least(key, getattr(self, key), 0)
         for key in ("num_members", "steps"):
             if (value := getattr(self, key)) is not None:

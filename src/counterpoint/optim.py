@@ -7,9 +7,12 @@ import torch
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, parameter_groups
 
+_OF_THE_MEMBERS = ("rs", "member_biases")
+
 
 def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
-    """One optimiser over all parameters; r and s, or BatchNorm's, can be spared the weight decay (SPEC D3)."""
+    """One optimiser over all parameters. r and s, or BatchNorm's, can be spared the weight decay (SPEC D3), and what
+    each member has of its own can have another learning rate."""
     groups = parameter_groups(
         model,
         experiment.weight_decay,
@@ -18,20 +21,21 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
     )
     device = next(model.parameters()).device
     on_gpu = device.type == "cuda"
-    # A recorded step reads the rate from the GPU's memory.
-    rate = torch.tensor(experiment.learning_rate, device=device) if on_gpu else experiment.learning_rate
-    return torch.optim.SGD(
-        groups, lr=rate, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu
-    )
+    for group in groups:
+        group["rate_scale"] = experiment.member_rate if group["name"] in _OF_THE_MEMBERS else 1.0
+        rate = experiment.learning_rate * group["rate_scale"]
+        # A recorded step reads the rate from the GPU's memory.
+        group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
+    return torch.optim.SGD(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
 
 
 def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
-    """The rate of every group, in place where it lies on the GPU."""
+    """Give every group `rate` times its own scale, in place where it lies on the GPU."""
     for group in optimiser.param_groups:
         if isinstance(group["lr"], torch.Tensor):
-            group["lr"].fill_(rate)
+            group["lr"].fill_(rate * group["rate_scale"])
         else:
-            group["lr"] = rate
+            group["lr"] = rate * group["rate_scale"]
 
 
 def learning_rate(experiment: Experiment, step: int, total_steps: int) -> float:

@@ -99,10 +99,14 @@ class Adversarial:
 
 @dataclass(frozen=True)
 class StochasticDepth:
-    """Each residual branch is dropped, for each image, with its member's drop rate."""
+    """Each residual branch is dropped, for each image, with its member's drop rate, the same in every block.
+
+    With `rescale` a kept branch is divided by 1 − drop rate in training, so that its expectation is that of evaluation.
+    """
 
     drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
     assignment: Assignment = "diverse"
+    rescale: bool = True
 
     def __post_init__(self) -> None:
         _check_vector("drop rate", self.drop_rate, self.assignment)

@@ -77,12 +77,14 @@ def _check_twin(run: Run, twin: Run) -> None:
     """Raise unless `twin` is the same experiment, trained on the split, with its validation logits saved."""
     if twin.experiment.train_on != "split":
         raise InputError(f"{twin.folder} was trained on all images too; the twin must have train_on=split")
-    same = {"name": run.experiment.name, "train_on": run.experiment.train_on}
+    # A warm-up of one epoch has more steps on all images than on the split.
+    may_differ = ("name", "train_on", "warmup_steps")
+    same = {key: getattr(run.experiment, key) for key in may_differ}
     differing = config.differences(config.to_dict(run.experiment), config.to_dict(twin.experiment) | same)
     if differing:
         raise InputError(
             f"{twin.folder} is not the twin of {run.folder} ({'; '.join(differing)}); "
-            f"they may differ in train_on and name only"
+            f"they may differ in {', '.join(may_differ)} only"
         )
     read_logits(twin, "clean")
 

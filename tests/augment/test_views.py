@@ -89,6 +89,15 @@ class TestAssignment:
         expected = (1 / (1 - rates)).float().expand(2, 3, 600)[views.keep_LMB > 0]
         torch.testing.assert_close(kept, expected)
 
+    def test_a_kept_branch_is_as_it_is_without_rescaling(self) -> None:
+        policy = MemberPolicy(stochastic_depth=StochasticDepth((0.5,), "constant", rescale=False))
+        numbers = torch.arange(20)
+        views = sample_views(
+            images(20), policy, num_members=1, indices_B=numbers, steps_B=numbers, seed=0, epoch=0, num_blocks=2
+        )
+        assert views.keep_LMB is not None
+        assert views.keep_LMB.unique().tolist() == [0.0, 1.0]
+
 
 def test_wrong_values_are_named() -> None:
     with pytest.raises(InputError, match=r"augmix severity has 3 entries .* 'diverse' needs one for each of 4 members"):

@@ -92,14 +92,16 @@ def test_prediction_is_the_mean_of_the_members_probabilities() -> None:
 def test_parameter_groups_know_r_and_s() -> None:
     ensemble = resnet(5, 3, width=4)
     groups = {g["name"]: g for g in parameter_groups(ensemble, 5e-4)}
-    assert {name: g["weight_decay"] for name, g in groups.items()} == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4}
+    kinds = ("weights", "member_biases", "batchnorm", "rs")
+    assert {name: g["weight_decay"] for name, g in groups.items()} == dict.fromkeys(kinds, 5e-4)
     ids = [id(p) for g in groups.values() for p in g["params"]]
     assert sorted(ids) == sorted(id(p) for p in ensemble.parameters())
     factors = {id(p) for name, p in ensemble.named_parameters() if name.endswith((".r", ".s"))}
     assert {id(p) for p in groups["rs"]["params"]} == factors
+    assert [id(p) for p in groups["member_biases"]["params"]] == [id(ensemble.get_parameter("network.classifier.bias"))]
     for spared in ("rs", "batchnorm"):
         decays = {g["name"]: g["weight_decay"] for g in parameter_groups(ensemble, 5e-4, **{f"decay_{spared}": False})}
-        assert decays == {"weights": 5e-4, "batchnorm": 5e-4, "rs": 5e-4} | {spared: 0.0}
+        assert decays == dict.fromkeys(kinds, 5e-4) | {spared: 0.0}
     assert [g["name"] for g in parameter_groups(resnet(5), 0.1)] == ["weights", "batchnorm"]
 
 
@@ -111,6 +113,8 @@ class TestStochasticDepth:
         assert factors[:, 1].unique().tolist() == [0.0, pytest.approx(4 / 3)]
         assert abs((factors[:, 1] == 0).float().mean() - 0.25) < 0.005
         assert abs(factors[:, 1].mean() - 1) < 0.01
+        unscaled = branch_factors(uniform, torch.tensor([[0.0], [0.25]]), rescale=False)
+        assert torch.equal(unscaled, (factors > 0).float())
 
     @pytest.mark.parametrize("build", [resnext29, resnet], ids=["resnext29", "resnet"])
     def test_a_dropped_branch_leaves_the_shortcut(self, build: object) -> None:

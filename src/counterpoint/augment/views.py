@@ -78,7 +78,7 @@ def sample_views(
     if depth := policy.stochastic_depth:
         rate_MB = severity(depth.drop_rate, depth.assignment, "stochastic depth")
         uniform_MBL = torch.stack([s.uniform(indices_B, num_blocks) for s in streams("stochastic depth")])
-        keep_LMB = branch_factors(uniform_MBL.movedim(2, 0), rate_MB)
+        keep_LMB = branch_factors(uniform_MBL.movedim(2, 0), rate_MB, rescale=depth.rescale)
     return Views(normalise(unit_MBCHW), amount_MB, keep_LMB, companions_2MBCHW)
 
 

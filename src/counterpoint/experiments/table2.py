@@ -5,24 +5,20 @@
 200 epochs for the single model, 250 for ensembles.
 """
 
-from typing import Literal
-
 from counterpoint.config import Experiment
+from counterpoint.experiments.rows import CifarName, ensemble, single
 from counterpoint.policy import Adversarial, MemberPolicy, StochasticDepth
 
 
-def _rows(dataset: Literal["cifar10", "cifar100"]) -> tuple[Experiment, ...]:
-    def row(name: str, policy: MemberPolicy) -> Experiment:
-        return Experiment(f"{dataset}/{name}", dataset, policy=policy)
-
+def _rows(dataset: CifarName) -> tuple[Experiment, ...]:
     return (
-        Experiment(f"{dataset}/single", dataset, num_members=None, epochs=200),
-        row("batch-ensemble", MemberPolicy()),
-        row("be+sd", MemberPolicy(stochastic_depth=StochasticDepth())),
-        row("be+sd-not-diverse", MemberPolicy(stochastic_depth=StochasticDepth((0.075,), "constant"))),
-        row("be+adv", MemberPolicy(adversarial=Adversarial())),
-        row("be+adv-not-diverse", MemberPolicy(adversarial=Adversarial(assignment="shuffled"))),
-        row("be+adv-1.0", MemberPolicy(adversarial=Adversarial(p=1.0))),
+        single(dataset, "single", MemberPolicy()),
+        ensemble(dataset, "batch-ensemble", MemberPolicy()),
+        ensemble(dataset, "be+sd", MemberPolicy(stochastic_depth=StochasticDepth())),
+        ensemble(dataset, "be+sd-not-diverse", MemberPolicy(stochastic_depth=StochasticDepth((0.075,), "constant"))),
+        ensemble(dataset, "be+adv", MemberPolicy(adversarial=Adversarial())),
+        ensemble(dataset, "be+adv-not-diverse", MemberPolicy(adversarial=Adversarial(assignment="shuffled"))),
+        ensemble(dataset, "be+adv-1.0", MemberPolicy(adversarial=Adversarial(p=1.0))),
     )
 
 

@@ -5,9 +5,8 @@
 200 epochs. The severity is AugMix's own default, 3; the paper does not say (SPEC D6).
 """
 
-from typing import Literal
-
 from counterpoint.config import Experiment
+from counterpoint.experiments.rows import CifarName, single
 from counterpoint.policy import AugMix, MemberPolicy
 
 SINGLE_SEVERITY = (3.0,)
@@ -18,10 +17,10 @@ _MIXING = {
 }
 
 
-def single_with_augmix(dataset: Literal["cifar10", "cifar100"], mixing: str) -> Experiment:
+def single_with_augmix(dataset: CifarName, mixing: str) -> Experiment:
     """A single network trained with AugMix."""
-    policy = MemberPolicy(augmix=_MIXING[mixing])
-    return Experiment(f"{dataset}/single-am-{mixing}", dataset, num_members=None, policy=policy, epochs=200)
+    return single(dataset, f"single-am-{mixing}", MemberPolicy(augmix=_MIXING[mixing]))
 
 
-TABLE3 = tuple(single_with_augmix(d, mixing) for d in ("cifar10", "cifar100") for mixing in _MIXING)
+_DATASETS: tuple[CifarName, ...] = ("cifar10", "cifar100")
+TABLE3 = tuple(single_with_augmix(dataset, mixing) for dataset in _DATASETS for mixing in _MIXING)

@@ -1,4 +1,4 @@
-"""Which parameters are r and s, which are BatchNorm's, and which are the rest, for weight decay (SPEC D3)."""
+"""Which parameters are r and s, which the members' biases, which BatchNorm's, and which the rest (SPEC D3)."""
 
 from typing import Any
 
@@ -10,11 +10,12 @@ from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLin
 def parameter_groups(
     model: nn.Module, weight_decay: float, *, decay_rs: bool = True, decay_batchnorm: bool = True
 ) -> list[dict[str, Any]]:
-    """Optimiser groups named "weights", "batchnorm" and "rs", each with its weight decay; empty groups are left out.
+    """Optimiser groups named "weights", "member_biases", "batchnorm" and "rs", each with its weight decay; empty groups
+    are left out.
 
     Everything is decayed, as one optimiser over all parameters would, unless r and s or BatchNorm's are left out.
     """
-    decayed = {"weights": True, "batchnorm": decay_batchnorm, "rs": decay_rs}
+    decayed = {"weights": True, "member_biases": True, "batchnorm": decay_batchnorm, "rs": decay_rs}
     groups: dict[str, list[nn.Parameter]] = {kind: [] for kind in decayed}
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
@@ -31,6 +32,6 @@ def parameter_groups(
 
 
 def _kind(module: nn.Module, name: str) -> str:
-    if isinstance(module, BatchEnsembleConv2d | BatchEnsembleLinear) and name in ("r", "s"):
-        return "rs"
+    if isinstance(module, BatchEnsembleConv2d | BatchEnsembleLinear) and name != "weight":
+        return "member_biases" if name == "bias" else "rs"
     return "batchnorm" if isinstance(module, nn.modules.batchnorm._BatchNorm) else "weights"

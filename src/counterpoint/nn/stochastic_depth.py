@@ -19,9 +19,10 @@ def check_drop_rates(drop_rates: Sequence[float], num_members: int) -> None:
             raise InputError(f"drop rate {rate} is outside [0, 1)")
 
 
-def branch_factors(uniform_LMB: Tensor, drop_rate_MB: Tensor) -> Tensor:
+def branch_factors(uniform_LMB: Tensor, drop_rate_MB: Tensor, *, rescale: bool = True) -> Tensor:
     """What each of L residual branches is multiplied by for each view (L, M, B): 0 if dropped, 1/(1−rate) if kept.
 
-    The scaling keeps the branch's expectation, so nothing is left to do in evaluation.
+    That scaling keeps the branch's expectation. Without `rescale` a kept branch is as it is, in evaluation too.
     """
-    return torch.where(uniform_LMB < drop_rate_MB, 0.0, 1 / (1 - drop_rate_MB)).float()
+    kept_MB = 1 / (1 - drop_rate_MB) if rescale else torch.ones_like(drop_rate_MB)
+    return torch.where(uniform_LMB < drop_rate_MB, 0.0, kept_MB).float()
