@@ -20,7 +20,8 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from counterpoint.augment.augmix import apply_augmix, sample_augmix
+from counterpoint.augment.augmix import apply_augmix
+from counterpoint.augment.augmix_plan import sample_augmix
 from counterpoint.seeding import Stream
 
 SEVERITY = 3.0
@@ -66,7 +67,7 @@ def pillow_augmix_all(images_NHWC: NDArray[np.uint8]) -> None:
         pillow_augmix(image_HWC, rng)
 
 
-def images_a_second(work: Callable[[], object], images: int, repeats: int) -> float:
+def images_per_second(work: Callable[[], object], images: int, repeats: int) -> float:
     work()
     seconds = []
     for _ in range(repeats):
@@ -84,15 +85,15 @@ def measure_ours(images_NCHW: torch.Tensor, repeats: int) -> float:
         if images_NCHW.is_cuda:
             torch.cuda.synchronize()
 
-    return images_a_second(work, len(images_NCHW), repeats)
+    return images_per_second(work, len(images_NCHW), repeats)
 
 
 def measure_pillow(images_NHWC: NDArray[np.uint8], processes: int, repeats: int) -> float:
     if processes == 1:
-        return images_a_second(lambda: pillow_augmix_all(images_NHWC), len(images_NHWC), repeats)
+        return images_per_second(lambda: pillow_augmix_all(images_NHWC), len(images_NHWC), repeats)
     parts = np.array_split(images_NHWC, processes)
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        return images_a_second(lambda: pool.map(pillow_augmix_all, parts, chunksize=1), len(images_NHWC), repeats)
+        return images_per_second(lambda: pool.map(pillow_augmix_all, parts, chunksize=1), len(images_NHWC), repeats)
 
 
 def main() -> None:

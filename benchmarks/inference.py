@@ -26,14 +26,14 @@ from torch._dynamo.utils import counters
 
 from counterpoint.augment.standard import normalise, to_unit
 from counterpoint.data import DataSet, data_root, load
-from counterpoint.environment import command_line, describe_environment
-from counterpoint.inference import Precision, arithmetic, fold_members, load_model, member_logits
-from counterpoint.logits import collect_logits
+from counterpoint.devices import Precision, arithmetic, choose_device
+from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
+from counterpoint.evaluation.logits import collect_logits
+from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.metrics import ece, error
 from counterpoint.nn import Ensemble
-from counterpoint.runs import Run, load_run
-from counterpoint.shifted import ShiftedSet, shifted_set
-from counterpoint.train import choose_device
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.storage.provenance import command_line, describe_environment
 
 FAST: tuple[Precision, ...] = ("bf16", "headline")
 CELLS = (("gaussian_noise", 5), ("defocus_blur", 3), ("fog", 3), ("elastic_transform", 4), ("jpeg_compression", 1))
@@ -70,14 +70,14 @@ def time_throughput(model: Ensemble, data: DataSet, options: argparse.Namespace)
             "folded, compiled": folded(model, device, precision, compiled=True),
         }
         for name, logits in ways.items():
-            speed = member_images_a_second(logits, batches, precision)
-            rows.append({"way": name, "precision": precision, "member_images_a_second": speed})
+            speed = member_images_per_second(logits, batches, precision)
+            rows.append({"way": name, "precision": precision, "member_images_per_second": speed})
             print(f"{name:18}{precision:>9}{speed:12,.0f} member-images/s", flush=True)
     return rows
 
 
 @torch.no_grad()
-def member_images_a_second(logits: Logits, batches: list[Tensor], precision: Precision) -> float:
+def member_images_per_second(logits: Logits, batches: list[Tensor], precision: Precision) -> float:
     """The median over batches, each waited for, after one round for compiling and tuning."""
     with arithmetic(precision, batches[0].device):
         times = [seconds(logits, batch) for batch in 4 * batches]
@@ -93,7 +93,7 @@ def seconds(logits: Logits, images_BCHW: Tensor) -> float:
     return time.perf_counter() - start
 
 
-def time_grid(run: Run, data: DataSet, shifted: ShiftedSet, precision: Precision, options: Any) -> dict[str, Any]:
+def time_grid(run: Run, data: DataSet, shifted: CorruptedSet, precision: Precision, options: Any) -> dict[str, Any]:
     """Seconds of clean + 75 cells; compiling and tuning, which a batch of black images does, are told apart."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(run.folder, Path(folder) / "run", ignore=shutil.ignore_patterns("logits"))
@@ -114,7 +114,7 @@ def time_grid(run: Run, data: DataSet, shifted: ShiftedSet, precision: Precision
 
 
 def compare_precisions(
-    model: Ensemble, data: DataSet, shifted: ShiftedSet, options: argparse.Namespace
+    model: Ensemble, data: DataSet, shifted: CorruptedSet, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """bf16 and headline against strict fp32, each as `evaluate` runs it, on the first images of five cells."""
     count = min(IMAGES_A_CELL, options.cell_images or IMAGES_A_CELL)
@@ -172,7 +172,7 @@ def main() -> None:
     if "throughput" in options.parts:
         results["throughput"] = time_throughput(model, data, options)
     if {"grid", "differences"} & set(options.parts):
-        shifted = shifted_set(data, options.root)
+        shifted = corrupted_set(data, options.root)
     if "grid" in options.parts:
         results["grid"] = [time_grid(run, data, shifted, precision, options) for precision in FAST]
     if "differences" in options.parts:

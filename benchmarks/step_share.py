@@ -17,11 +17,12 @@ import torch
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.models import build_model
-from counterpoint.optim import make_optimiser
-from counterpoint.paths import choose_path, make_learner
+from counterpoint.data.split import Part
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy
-from counterpoint.steps import Part, Step, TrainState, epoch_steps, update
+from counterpoint.training.engines import choose_engine, make_engine
+from counterpoint.training.loop import update
+from counterpoint.training.network import build_model
+from counterpoint.training.step import TrainState, epoch_batches
 
 AT_ONCE = 64
 POLICIES = {
@@ -59,7 +60,7 @@ def time_views(experiment: Experiment, part: Part, repeats: int) -> float:
     """Milliseconds a step to make the views of 64 steps at once."""
 
     def make() -> None:
-        next(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
+        next(epoch_batches(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
 
     make()
     return milliseconds(make, part.numbers_N.device, repeats) / AT_ONCE
@@ -71,13 +72,13 @@ def time_step(experiment: Experiment, part: Part, repeats: int) -> float:
     model = build_model(experiment, 10, 3, seed=0).to(device).train()
     if device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    state = TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
-    learn = make_learner(state, experiment, choose_path("auto", experiment, device))
-    steps: list[Step] = list(epoch_steps(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
-    for step in steps:
-        update(state, step, experiment, 1000, learn)
-    turns = iter(steps * repeats)
-    return milliseconds(lambda: update(state, next(turns), experiment, 1000, learn), device, repeats)
+    state = TrainState.before_first_step(model, experiment)
+    engine = make_engine(state, experiment, choose_engine("auto", experiment, device))
+    batches = list(epoch_batches(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
+    for batch in batches:
+        update(engine, batch, total=1000)
+    turns = iter(batches * repeats)
+    return milliseconds(lambda: update(engine, next(turns), total=1000), device, repeats)
 
 
 def main() -> None:

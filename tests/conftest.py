@@ -6,3 +6,5 @@ import torch
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
+
+pytest_plugins = ["tests.made_images", "tests.made_runs"]

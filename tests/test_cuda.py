@@ -1,9 +1,8 @@
 """What must hold on a GPU; skipped where there is none. `make test-gpu` runs it with the other tests that use one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,13 +13,13 @@ from torch.nn.functional import cross_entropy
 from counterpoint.augment.views import sample_views
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.models import build_model
-from counterpoint.optim import make_optimiser
-from counterpoint.paths import Learner, PathName, make_forward, make_learner
+from counterpoint.data.split import split_training_images
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
-from counterpoint.steps import Forward, Step, TrainState, epoch_steps, learn_from, split_training_images, update
-from counterpoint.train import Options, train
+from counterpoint.training.engines import Engine, EngineName, RecordedEngine, make_engine, make_forward
+from counterpoint.training.loop import Options, train, update
+from counterpoint.training.network import build_model
+from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -66,34 +65,29 @@ def tiny_data(count: int = 80) -> DataSet:
 def start(experiment: Experiment) -> TrainState:
     model = build_model(experiment, 10, 3, seed=0)
     model = model.to("cuda", memory_format=torch.channels_last).train()  # type: ignore[call-overload]
-    return TrainState(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device="cuda"))
+    return TrainState.before_first_step(model, experiment)
 
 
-def steps_of(experiment: Experiment, epochs: int) -> Iterator[Step]:
+def batches_of(experiment: Experiment, epochs: int) -> Iterator[Batch]:
     part = split_training_images(tiny_data(), experiment)[0].to(torch.device("cuda"))
     for epoch in range(epochs):
-        yield from epoch_steps(part, experiment, seed=0, epoch=epoch, num_blocks=9)
+        yield from epoch_batches(part, experiment, seed=0, epoch=epoch, num_blocks=9)
 
 
-def trained(experiment: Experiment, learner: Callable[[TrainState], Learner], epochs: int = 5) -> dict[str, Tensor]:
+def trained(engine: Engine, epochs: int = 5) -> dict[str, Tensor]:
     """Everything that a training leaves behind, on the CPU."""
+    for batch in batches_of(engine.experiment, epochs):
+        update(engine, batch, total=100)
+    return {name: tensor.detach().cpu() for name, tensor in engine.state.tensors().items()}
+
+
+def recorded(experiment: Experiment) -> Engine:
+    return make_engine(start(experiment), experiment, "fast")
+
+
+def unrecorded(experiment: Experiment, name: EngineName) -> Engine:
     state = start(experiment)
-    learn = learner(state)
-    for step in steps_of(experiment, epochs):
-        update(state, step, experiment, 100, learn)
-    return {name: tensor.detach().cpu() for name, tensor in state.tensors().items()}
-
-
-def recorded(experiment: Experiment) -> Callable[[TrainState], Learner]:
-    return lambda state: make_learner(state, experiment, "fast")
-
-
-def unrecorded(experiment: Experiment, path: PathName) -> Callable[[TrainState], Learner]:
-    def learner(state: TrainState) -> Learner:
-        forward = make_forward(state.model, experiment.batch_size, path, torch.device("cuda"))
-        return lambda step: learn_from(state, step, experiment, forward)
-
-    return learner
+    return Engine(state, experiment, make_forward(state.model, experiment.batch_size, name, torch.device("cuda")))
 
 
 def assert_same_bits(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
@@ -139,12 +133,12 @@ def kind_of(name: str) -> str:
     return parameter if parameter in ("r", "s") else f"{layer}.{parameter}"
 
 
-def outcome(state: TrainState, step: Step, forward: Forward) -> dict[str, Tensor]:
+def outcome(state: TrainState, batch: Batch, forward: Forward) -> dict[str, Tensor]:
     """The logits and all gradients, those of a kind of parameter as one vector."""
     state.model.zero_grad()
-    views_MBCHW = step.views.views_MBCHW.detach().clone().requires_grad_()
-    logits_MBK = forward(views_MBCHW, step.views.keep)
-    cross_entropy(logits_MBK.flatten(0, 1), step.labels_B.repeat(len(logits_MBK))).backward()
+    views_MBCHW = batch.views.views_MBCHW.detach().clone().requires_grad_()
+    logits_MBK = forward(views_MBCHW, batch.views.keep)
+    cross_entropy(logits_MBK.flatten(0, 1), batch.labels_B.repeat(len(logits_MBK))).backward()
     assert views_MBCHW.grad is not None
     gradients: dict[str, list[Tensor]] = {}
     for name, parameter in state.model.named_parameters():
@@ -167,15 +161,15 @@ def relative(found: Tensor, exact: Tensor) -> float:
     ],
     ids=["shared", "per-member", "single"],
 )
-def test_the_fast_path_is_as_exact_as_bf16_eager(experiment: Experiment) -> None:
+def test_the_fast_engine_is_as_exact_as_bf16_eager(experiment: Experiment) -> None:
     """From fp32 it is no further than 1.5 times as far as plain PyTorch in bf16, which rounds more often."""
     state = start(experiment)
-    step = next(steps_of(experiment, 1))
+    batch = next(batches_of(experiment, 1))
     device = torch.device("cuda")
-    exact = outcome(state, step, state.model)
+    exact = outcome(state, batch, state.model)
     eager, fast = (
-        outcome(state, step, make_forward(state.model, experiment.batch_size, path, device))
-        for path in ("eager", "fast")
+        outcome(state, batch, make_forward(state.model, experiment.batch_size, name, device))
+        for name in ("eager", "fast")
     )
     distances = {kind: (relative(fast[kind], exact[kind]), relative(eager[kind], exact[kind])) for kind in exact}
     assert {kind: pair for kind, pair in distances.items() if not pair[0] <= 1.5 * pair[1]} == {}
@@ -184,52 +178,51 @@ def test_the_fast_path_is_as_exact_as_bf16_eager(experiment: Experiment) -> None
 @pytest.mark.usefixtures("deterministic")
 def test_a_recorded_step_is_the_step() -> None:
     """Ten steps of 32 images and five of 16, each size recorded after three, with all augmentations."""
-    learners: list[Any] = []
-
-    def learner(state: TrainState) -> Learner:
-        learners.append(make_learner(state, RESNEXT, "fast"))
-        return learners[0]
-
-    assert_same_bits(trained(RESNEXT, learner), trained(RESNEXT, unrecorded(RESNEXT, "fast")))
-    assert {size for size, place in learners[0]._places.items() if place.graph} == {32, 16}
+    engine = recorded(RESNEXT)
+    assert isinstance(engine, RecordedEngine)
+    assert_same_bits(trained(engine), trained(unrecorded(RESNEXT, "fast")))
+    assert {size for size, place in engine._places.items() if place.graph} == {32, 16}
 
 
 @pytest.mark.usefixtures("deterministic")
 def test_a_second_stream_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from counterpoint.nn.fast import grouped, pointwise
 
-    with_two = trained(RESNEXT, recorded(RESNEXT))
+    with_two = trained(recorded(RESNEXT))
     for module in (grouped, pointwise):
         monkeypatch.setattr(module, "run_beside", lambda work, *_: work())
-    assert_same_bits(with_two, trained(RESNEXT, recorded(RESNEXT)))
+    assert_same_bits(with_two, trained(recorded(RESNEXT)))
 
 
 @pytest.mark.usefixtures("deterministic")
 def test_a_training_gives_the_same_bits_again() -> None:
-    assert_same_bits(trained(RESNEXT, recorded(RESNEXT)), trained(RESNEXT, recorded(RESNEXT)))
+    assert_same_bits(trained(recorded(RESNEXT)), trained(recorded(RESNEXT)))
 
 
 def test_thirty_steps_lead_to_the_same_place() -> None:
-    """From where fp32 ends, the fast path ends no further than twice as far as bf16 eager."""
+    """From where fp32 ends, the fast engine ends no further than twice as far as bf16 eager."""
 
-    def weights(learner: Callable[[TrainState], Learner]) -> Tensor:
-        tensors = trained(PLAIN, learner, epochs=10)
+    def weights(engine: Engine) -> Tensor:
+        tensors = trained(engine, epochs=10)
         names = [name.removeprefix("momentum.") for name in tensors if name.startswith("momentum.")]
         return torch.cat([tensors[f"model.{name}"].flatten() for name in names])
 
-    fp32 = weights(lambda state: lambda step: learn_from(state, step, PLAIN, state.model))
+    exact = start(PLAIN)
+    fp32 = weights(Engine(exact, PLAIN, exact.model))
     fast, eager = weights(recorded(PLAIN)), weights(unrecorded(PLAIN, "eager"))
     assert relative(fast, fp32) <= 2 * relative(eager, fp32)
 
 
 @pytest.mark.parametrize(
-    ("path", "experiment"),
+    ("engine", "experiment"),
     [("eager", RESNEXT), ("compiled", replace(RESNET, policy=MemberPolicy())), ("fast", RESNEXT)],
     ids=["eager", "compiled", "fast"],
 )
-def test_resume_gives_the_same_bits_when_deterministic(tmp_path: Path, path: PathName, experiment: Experiment) -> None:
+def test_resume_gives_the_same_bits_when_deterministic(
+    tmp_path: Path, engine: EngineName, experiment: Experiment
+) -> None:
     """Compiling takes most of the time: the compiled network is the smaller one, without adversarial views."""
-    options = Options(device="cuda", deterministic=True, path=path)
+    options = Options(device="cuda", deterministic=True, engine=engine)
     assert train(experiment, tmp_path / "whole", tiny_data(), options=options)
     calls = 0
 
@@ -251,7 +244,7 @@ def test_the_gpu_learns_what_the_cpu_learns(tmp_path: Path) -> None:
     experiment = replace(RESNET, policy=MemberPolicy(), epochs=1)
     losses = []
     for device in ("cpu", "cuda"):
-        train(experiment, tmp_path / device, tiny_data(200), options=Options(device=device, path="eager"))
+        train(experiment, tmp_path / device, tiny_data(200), options=Options(device=device, engine="eager"))
         log = (tmp_path / device / "log.jsonl").read_text()
         losses.append(float(log.rpartition('"loss": ')[2].partition(",")[0]))
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

@@ -1,3 +1,81 @@
-"""Ensembles whose members each see a differently augmented version of the data."""
+"""Ensembles whose members each see a differently augmented version of the data: accurate, calibrated, also under shift.
+
+The public names can be imported from here. Each is loaded when it is first used: the command line stays fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from counterpoint.augment import apply_augmix, make_views, mixing_weights, perturb, sample_augmix
+    from counterpoint.config import Experiment
+    from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+    from counterpoint.errors import InputError
+    from counterpoint.experiments import EXPERIMENTS
+    from counterpoint.metrics import brier, disagreement, ece, ece_rms, nll, reliability_bins
+    from counterpoint.nn import (
+        BatchEnsembleConv2d,
+        BatchEnsembleLinear,
+        Ensemble,
+        batch_ensemble,
+        parameter_groups,
+        resnet,
+        resnext29,
+    )
+    from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "augment": "apply_augmix make_views mixing_weights perturb sample_augmix",
+    "config": "Experiment",
+    "corrupt": "CORRUPTIONS EXTRA_CORRUPTIONS",  # `corrupt` itself is the room: use counterpoint.corrupt.corrupt
+    "errors": "InputError",
+    "experiments": "EXPERIMENTS",
+    "metrics": "brier disagreement ece ece_rms nll reliability_bins",
+    "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble parameter_groups resnet resnext29",
+    "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
+}
+_ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
+
+__all__ = [
+    "CORRUPTIONS",
+    "EXPERIMENTS",
+    "EXTRA_CORRUPTIONS",
+    "Adversarial",
+    "AugMix",
+    "BatchEnsembleConv2d",
+    "BatchEnsembleLinear",
+    "Ensemble",
+    "Experiment",
+    "InputError",
+    "MemberPolicy",
+    "StochasticDepth",
+    "apply_augmix",
+    "batch_ensemble",
+    "brier",
+    "disagreement",
+    "ece",
+    "ece_rms",
+    "make_views",
+    "mixing_weights",
+    "nll",
+    "parameter_groups",
+    "perturb",
+    "reliability_bins",
+    "resnet",
+    "resnext29",
+    "sample_augmix",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'counterpoint' has no attribute {name!r}")
+    value = getattr(import_module(f"counterpoint.{_ROOM_OF[name]}"), name)
+    globals()[name] = value  # so that this function is asked once
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -139,7 +139,7 @@ class MemberPolicy:
             )
 
     @property
-    def views_a_step(self) -> int:
+    def views_per_step(self) -> int:
         """How many views of an image a member sees in a step: three with AugMix's consistency loss."""
         return 3 if self.augmix and self.augmix.jsd else 1
 

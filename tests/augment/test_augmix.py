@@ -7,14 +7,13 @@ from PIL import Image, ImageEnhance, ImageOps
 from scipy import stats
 from torch import Tensor
 
-from counterpoint.augment.augmix import (
+from counterpoint.augment.augmix import apply_augmix, run_chains
+from counterpoint.augment.augmix_plan import (
     ALL_OPERATIONS,
     EXTRA_OPERATIONS,
     OPERATIONS,
     AugMixPlan,
-    apply_augmix,
     concatenate,
-    run_chains,
     sample_augmix,
 )
 from counterpoint.errors import InputError

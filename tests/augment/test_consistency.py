@@ -11,12 +11,13 @@ from counterpoint.augment.consistency import jensen_shannon
 from counterpoint.augment.views import Views, make_views, sample_views
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.models import build_model
+from counterpoint.data.split import split_training_images
 from counterpoint.nn import Ensemble
-from counterpoint.optim import make_optimiser
 from counterpoint.policy import AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
-from counterpoint.steps import TrainState, epoch_steps, learn_from, split_training_images
+from counterpoint.training.network import build_model
+from counterpoint.training.optimizer import make_optimiser
+from counterpoint.training.step import TrainState, epoch_batches, take_step
 
 AUGMIX = AugMix((1.0, 4.0), jsd=12.0)
 EXPERIMENT = Experiment(
@@ -79,7 +80,7 @@ def test_views_of_several_steps_made_at_once_are_the_same() -> None:
     )
     part, _ = split_training_images(data, EXPERIMENT)
     one, two = (
-        list(epoch_steps(part, EXPERIMENT, seed=0, epoch=0, at_once=at_once, num_blocks=3)) for at_once in (1, 2)
+        list(epoch_batches(part, EXPERIMENT, seed=0, epoch=0, at_once=at_once, num_blocks=3)) for at_once in (1, 2)
     )
     for left, right in zip(one, two, strict=True):
         assert left.views.companions_2MBCHW is not None
@@ -93,10 +94,10 @@ def test_a_step_is_that_of_the_obvious_loop(depth: StochasticDepth | None) -> No
     numbers = torch.arange(6)
     data = DataSet("tiny", *[ImageSet(images(), numbers % 3, ("a", "b", "c"))] * 2)
     part, _ = split_training_images(data, experiment)
-    step = next(epoch_steps(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
+    step = next(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
     ours, twin = (build_model(experiment, 3, 3, seed=0).double().train() for _ in range(2))
-    state = TrainState(ours, make_optimiser(ours, experiment), torch.zeros(3, dtype=torch.float64))
-    learn_from(state, step, experiment, ours)
+    state = TrainState.before_first_step(ours, experiment)
+    take_step(state, step, experiment, ours)
 
     optimiser = make_optimiser(twin, experiment)
     loss, wrong = obvious_loss(twin, step.views, step.labels_B)

@@ -6,14 +6,8 @@ from torch import Tensor
 
 pytest.importorskip("triton")
 
-from counterpoint.augment.augmix import (
-    ALL_OPERATIONS,
-    OPERATIONS,
-    AugMixPlan,
-    _choose_way,
-    sample_augmix,
-    views_by_groups,
-)
+from counterpoint.augment.augmix import _choose_way, views_by_groups
+from counterpoint.augment.augmix_plan import ALL_OPERATIONS, OPERATIONS, AugMixPlan, sample_augmix
 from counterpoint.augment.fused import fused_views
 from counterpoint.seeding import Stream
 

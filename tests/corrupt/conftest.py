@@ -1,4 +1,4 @@
-"""Images to corrupt: small made-up ones, and the real ones where the data folder has them."""
+"""Real images to corrupt, where the data folder has them."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import ndimage
 
 
 def _data(*parts: str) -> Path:
@@ -17,14 +16,6 @@ def _data(*parts: str) -> Path:
     if not path.exists():
         pytest.skip(f"{path} is not there")
     return path
-
-
-@pytest.fixture(scope="session")
-def made_up() -> NDArray[np.uint8]:
-    """Six smooth colour images with black and white in them."""
-    noise = np.random.default_rng(0).normal(size=(6, 32, 32, 3))
-    smooth = ndimage.gaussian_filter(noise, (0, 2, 2, 0), mode="wrap")
-    return np.clip(128 + 600 * smooth, 0, 255).astype(np.uint8)
 
 
 @pytest.fixture(scope="session")

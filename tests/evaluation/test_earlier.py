@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from counterpoint.evaluate import evaluate_run
-from counterpoint.runs import Run
+from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.runs.folder import Run
 
 MakeRun = Callable[..., Run]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import counterpoint.ood
-from counterpoint.arrays import write_array
-from counterpoint.ood import load_outside, ood_results
-from counterpoint.runs import Run
+import counterpoint.evaluation.ood
+from counterpoint.evaluation.ood import load_outside, ood_results
+from counterpoint.runs.folder import Run
+from counterpoint.storage.arrays import write_array
 
 MakeRun = Callable[..., Run]
 CLEAN_MNK = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 40))
@@ -42,7 +42,7 @@ def test_without_another_set_there_is_none(make_run: MakeRun) -> None:
 
 def test_the_other_cifar_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(counterpoint.ood, "load", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(counterpoint.evaluation.ood, "load", lambda *arguments: asked.append(arguments))
     (tmp_path / "cifar-100-python").mkdir()
     for dataset in ("cifar100", "digits", "cifar10"):
         load_outside(dataset, tmp_path)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
+from counterpoint.evaluation.corrupted_set import CELLS
 from counterpoint.metrics import (
     disagreement,
     ece,
@@ -17,8 +18,7 @@ from counterpoint.metrics import (
     noise_floor,
 )
 from counterpoint.report.results import load_results
-from counterpoint.runs import Run
-from counterpoint.shifted import CELLS
+from counterpoint.runs.folder import Run
 
 MakeRun = Callable[..., Run]
 Evaluate = Callable[..., dict[str, Any]]

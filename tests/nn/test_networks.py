@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from counterpoint.augment.stochastic_depth import branch_factors
 from counterpoint.errors import InputError
 from counterpoint.nn import BatchEnsembleConv2d, BatchEnsembleLinear, Ensemble, parameter_groups, resnet, resnext29
 from counterpoint.nn.norm import left_untouched
-from counterpoint.nn.stochastic_depth import branch_factors
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -133,24 +133,17 @@ class TestStochasticDepth:
         expected = network.classifier(x.mean(dim=(2, 3)))
         torch.testing.assert_close(network(images, keep), expected)
 
-    def test_drawn_in_training_and_absent_in_evaluation(self) -> None:
-        plain = resnet(5, 2, width=4)
-        assert isinstance(plain, Ensemble)
-        dropping = Ensemble(plain.network, 2, drop_rates=(0.0, 0.9))
+    def test_without_a_mask_nothing_is_dropped(self) -> None:
+        ensemble = resnet(5, 2, width=4).train()
+        assert isinstance(ensemble, Ensemble)
         views = torch.randn(2, 8, 3, 16, 16)
-        with left_untouched(dropping):
-            assert not torch.equal(dropping(views), dropping(views))
-        plain.eval(), dropping.eval()
-        assert torch.equal(plain(views), dropping(views))
+        with left_untouched(ensemble):
+            assert torch.equal(ensemble(views), ensemble(views, torch.ones(ensemble.num_blocks, 16)))
+            assert not torch.equal(ensemble(views), ensemble(views, torch.zeros(ensemble.num_blocks, 16)))
 
-    def test_wrong_rates_are_named(self) -> None:
-        network = resnet(5)
-        with pytest.raises(InputError, match=r"drop_rates has 2 entries \[0.1, 0.2\]; give one for each of 3"):
-            Ensemble(network, 3, drop_rates=(0.1, 0.2))
-        with pytest.raises(InputError, match=r"drop rate 1.0 is outside \[0, 1\)"):
-            Ensemble(network, 1, drop_rates=(1.0,))
-        with pytest.raises(InputError, match="Linear has no residual branches"):
-            Ensemble(nn.Linear(1, 1), 1, drop_rates=(0.5,))
+    def test_a_network_without_branches_takes_no_mask(self) -> None:
+        with pytest.raises(InputError, match="Flatten has no residual branches that counterpoint can drop"):
+            Ensemble(nn.Flatten(), 1)(torch.randn(1, 2, 3, 4, 4), torch.ones(1, 2))
 
 
 def test_the_adversarial_pass_leaves_the_model_untouched() -> None:

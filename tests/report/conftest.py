@@ -258,16 +258,16 @@ def real_results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     import torch
 
     from counterpoint.data.digits import load_digits
-    from counterpoint.evaluate import evaluate_run
+    from counterpoint.evaluation.pipeline import evaluate_run
     from counterpoint.experiments.quickstart import QUICKSTART
-    from counterpoint.runs import load_run
-    from counterpoint.train import Options, train
+    from counterpoint.runs.folder import load_run
+    from counterpoint.training.loop import Options, train
 
     folder, data = tmp_path_factory.mktemp("real"), load_digits()
     few = replace(data, train=data.train.select(torch.arange(300)), test=data.test.select(torch.arange(20)))
     folders: list[Path] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("counterpoint.evaluate.load", lambda *_: few)
+        patch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few)
         for experiment in reversed(QUICKSTART):
             short = replace(experiment, train_on="split", epochs=1, batch_size=128, width=2)
             target = folder / short.name.replace("/", "-")

@@ -5,8 +5,8 @@ import pytest
 
 from counterpoint import config
 from counterpoint.experiments import EXPERIMENTS
+from counterpoint.experiments.paper import PAPER
 from counterpoint.report.beside_paper import beside_paper, stands_for_row
-from counterpoint.report.paper import PAPER
 from counterpoint.report.run import Run, label_runs
 
 MakeResults = Callable[..., dict[str, Any]]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from counterpoint.errors import InputError
+from counterpoint.experiments.paper import PAPER
 from counterpoint.report.export import to_csv, to_json
 from counterpoint.report.markdown import to_markdown
-from counterpoint.report.paper import PAPER
 from counterpoint.report.run import Run
 from counterpoint.report.shift import severities
 from counterpoint.report.tables import METRICS

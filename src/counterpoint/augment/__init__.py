@@ -1,7 +1,8 @@
 """Augmentation of training images with a severity for each member; everything random is sampled first, then applied."""
 
 from counterpoint.augment.adversarial import perturb
-from counterpoint.augment.augmix import AugMixPlan, apply_augmix, concatenate, sample_augmix
+from counterpoint.augment.augmix import apply_augmix
+from counterpoint.augment.augmix_plan import AugMixPlan, concatenate, sample_augmix
 from counterpoint.augment.mixing import mixing_weights
 from counterpoint.augment.views import make_views
 

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from counterpoint.augment import augmix, geometry, kernels
-from counterpoint.augment.augmix import AugMixPlan
+from counterpoint.augment import augmix_plan, geometry, kernels
+from counterpoint.augment.augmix_plan import AugMixPlan
 
 _BLOCK, _WARPS = 256, 4  # pixels at a time; with more, fewer programs fit on a multiprocessor (registers)
 _KINDS = {
@@ -38,7 +38,7 @@ def fused_views(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
 
 
 def _is(plan: AugMixPlan, name: str) -> Tensor:
-    return plan.operations_NWD == augmix.OPERATIONS.index(name)
+    return plan.operations_NWD == augmix_plan.OPERATIONS.index(name)
 
 
 def _kinds(plan: AugMixPlan) -> Tensor:
@@ -54,14 +54,14 @@ def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
     """Float64 (N, W, D, 6): where the geometric operations take a pixel from."""
     levels_NWD = plan.levels_NWD
     zero, one = torch.zeros_like(levels_NWD), torch.ones_like(levels_NWD)
-    shear, degrees = augmix.shear_of(levels_NWD), augmix.degrees_of(levels_NWD)
+    shear, degrees = augmix_plan.shear_of(levels_NWD), augmix_plan.degrees_of(levels_NWD)
 
     def only(name: str, values_NWD: Tensor) -> Tensor:
         return torch.where(_is(plan, name), values_NWD.double(), zero)
 
     slid = (
-        one, only("shear_x", shear), only("translate_x", augmix.pixels_of(levels_NWD, width)),
-        only("shear_y", shear), one, only("translate_y", augmix.pixels_of(levels_NWD, height)),
+        one, only("shear_x", shear), only("translate_x", augmix_plan.pixels_of(levels_NWD, width)),
+        only("shear_y", shear), one, only("translate_y", augmix_plan.pixels_of(levels_NWD, height)),
     )  # fmt: skip
     turned = geometry.rotation(degrees, height, width)
     rotated_NWD1 = _is(plan, "rotate")[..., None]
@@ -70,6 +70,6 @@ def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
 
 def _amounts(plan: AugMixPlan) -> Tensor:
     """Int32: which bits posterize keeps, or from which value on solarize inverts; from 256 on, nothing."""
-    bits = 255 << (8 - augmix.bits_of(plan.levels_NWD)) & 255
-    threshold = torch.where(_is(plan, "solarize"), augmix.threshold_of(plan.levels_NWD), 256)
+    bits = 255 << (8 - augmix_plan.bits_of(plan.levels_NWD)) & 255
+    threshold = torch.where(_is(plan, "solarize"), augmix_plan.threshold_of(plan.levels_NWD), 256)
     return torch.where(_is(plan, "posterize"), bits, threshold).int()

@@ -93,7 +93,7 @@ def check_images(images_NCHW: Tensor) -> None:
         )
 
 
-def images_a_chunk(images_NCHW: Tensor) -> int:
+def images_per_chunk(images_NCHW: Tensor) -> int:
     """How many images to work on at once, so that on a CPU the float64 intermediates stay in its cache."""
     values = 2**18 if images_NCHW.device.type == "cpu" else 2**24
     return max(1, values // math.prod(images_NCHW.shape[1:]))
@@ -107,5 +107,5 @@ def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameter
                 f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one an image"
             )
     on_device = (parameter.to(images_NCHW.device) for parameter in parameters)
-    chunks = zip(*(tensor.split(images_a_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)
+    chunks = zip(*(tensor.split(images_per_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)
     return torch.cat([operation(*chunk) for chunk in chunks])

@@ -3,17 +3,18 @@
 Everything random about a step is drawn here, before it, for any number of steps at once.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor
 
 from counterpoint.augment.adversarial import sample_amounts
-from counterpoint.augment.augmix import apply_augmix, concatenate, sample_augmix
+from counterpoint.augment.augmix import apply_augmix
+from counterpoint.augment.augmix_plan import concatenate, sample_augmix
 from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.stochastic_depth import branch_factors
 from counterpoint.errors import InputError
-from counterpoint.nn.stochastic_depth import branch_factors
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.seeding import Stream
 
@@ -34,12 +35,21 @@ class Views:
         """The mask in the folded form that networks take, (L, M·B)."""
         return None if self.keep_LMB is None else self.keep_LMB.flatten(1)
 
-    def select(self, rows: slice) -> "Views":
+    @property
+    def tensors(self) -> list[Tensor]:
+        """What there is, in the order of the fields."""
+        values = (getattr(self, field.name) for field in fields(self))
+        return [tensor for tensor in values if tensor is not None]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Views":
+        """The views with every tensor changed."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(tensor) for name, tensor in values.items() if tensor is not None})
+
+    def select(self, images: slice) -> "Views":
         """The views of some of the images."""
-        amount = None if self.amount_MB is None else self.amount_MB[:, rows]
-        keep = None if self.keep_LMB is None else self.keep_LMB[:, :, rows]
-        companions = None if self.companions_2MBCHW is None else self.companions_2MBCHW[:, :, rows]
-        return Views(self.views_MBCHW[:, rows], amount, keep, companions)
+        # B is the last axis of what was drawn, and stands before (C, H, W) in what the members see.
+        return self.map(lambda tensor: tensor[..., images, :, :, :] if tensor.ndim > 3 else tensor[..., images])
 
 
 def sample_views(

@@ -1,6 +1,5 @@
 """Corrupted test sets: the CIFAR-C corruptions, seeded, for any images. Needs no torch."""
 
-from counterpoint.corrupt.atlas import draw_atlas
 from counterpoint.corrupt.cells import About, read_about, read_cell
 from counterpoint.corrupt.frost import FrostDir, FrostSource, find_frost, frost_source
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
@@ -15,7 +14,6 @@ __all__ = [
     "FrostDir",
     "FrostSource",
     "corrupt",
-    "draw_atlas",
     "find_frost",
     "frost_source",
     "read_about",

@@ -6,9 +6,8 @@ times. A set made here also has about.json; the official sets have none.
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from uuid import uuid4
@@ -19,10 +18,8 @@ from counterpoint.corrupt.frost import FrostSource
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
-from counterpoint.files import write_json
-
-if sys.platform != "win32":
-    import fcntl
+from counterpoint.storage.files import write_json
+from counterpoint.storage.locks import shared
 
 
 @dataclass(frozen=True)
@@ -100,23 +97,15 @@ def write_about(folder: Path, about: About) -> None:
     write_json(folder / "about.json", asdict(about))
 
 
-@contextmanager
-def working_in(folder: Path) -> Iterator[None]:
+def working_in(folder: Path) -> AbstractContextManager[None]:
     """Inside, this process writes to the claimed folder. Others may do so too: only one that is alone there removes
     what killed ones left behind."""
-    if sys.platform == "win32":  # which has no flock
-        yield
-        return
-    with (folder / ".lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass  # what is unfinished here may be another's
-        else:
-            for leftover in folder.glob(".*.npy.*.part"):
-                leftover.unlink()
-        fcntl.flock(file, fcntl.LOCK_SH)
-        yield
+
+    def sweep() -> None:
+        for leftover in folder.glob(".*.npy.*.part"):
+            leftover.unlink()
+
+    return shared(folder, when_alone=sweep)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from scipy import ndimage
 from counterpoint.corrupt.frost_texture import frost_textures
 from counterpoint.corrupt.pixels import REFERENCE_SIDE, Floats
 from counterpoint.errors import InputError
-from counterpoint.folders import data_root
+from counterpoint.storage.folders import data_root
 
 FrostSource = Literal["photographs", "texture"]
 FrostDir = Path | Literal["texture"]

@@ -20,9 +20,9 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
 
-Progress = Callable[[str, int, int], None]
+Written = Callable[[str, int, int], None]
 
-_BYTES_A_PIECE = 1 << 21
+_BYTES_PER_PIECE = 1 << 21
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -36,7 +36,7 @@ def write_corrupted_set(
     seed: int = 0,
     workers: int | None = None,
     frost_dir: FrostDir | None = None,
-    progress: Progress = lambda _name, _done, _total: None,
+    progress: Written = lambda _name, _done, _total: None,
 ) -> None:
     """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
 
@@ -102,7 +102,7 @@ def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: Fr
     number, image_bytes = len(images_NHWC), images_NHWC[0].nbytes
     rows = len(SEVERITIES) * number
     np.lib.format.open_memmap(path, "w+", np.uint8, (rows, *images_NHWC.shape[1:]))
-    step = max(1, _BYTES_A_PIECE // image_bytes)
+    step = max(1, _BYTES_PER_PIECE // image_bytes)
     for severity in SEVERITIES:
         for start in range(0, number, step):
             place = ((severity - 1) * number + start - rows) * image_bytes

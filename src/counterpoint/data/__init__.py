@@ -6,9 +6,10 @@ from pathlib import Path
 
 from counterpoint.data.cifar import CIFAR10, CIFAR100, load_cifar
 from counterpoint.data.digits import load_digits
-from counterpoint.data.sets import DataSet, ImageSet, held_out_split
+from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.data.split import held_out_split
 from counterpoint.errors import unknown
-from counterpoint.folders import data_root
+from counterpoint.storage.folders import data_root
 
 __all__ = ["DATASETS", "DataSet", "ImageSet", "data_root", "held_out_split", "load"]
 

@@ -16,7 +16,7 @@ import torch
 
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
-from counterpoint.folders import download_command
+from counterpoint.storage.folders import download_command
 
 _SHAPE = (3, 32, 32)
 _PIXELS = 3 * 32 * 32

@@ -15,9 +15,9 @@ import numpy as np
 
 from counterpoint.data.cifar import CIFAR10, CIFAR100, Cifar, find_cifar, load_cifar
 from counterpoint.errors import InputError, unknown
-from counterpoint.folders import download_command
+from counterpoint.storage.folders import download_command
 
-Progress = Callable[[int, int | None], None]
+Received = Callable[[int, int | None], None]
 """Told how many bytes have arrived, of how many in all (None where the server does not say)."""
 
 _TRIES = 4
@@ -74,7 +74,7 @@ def check_download(name: str, archives: Mapping[str, Archive] = ARCHIVES) -> Non
 def fetch(
     name: str,
     root: Path,
-    progress: Progress = lambda *_: None,
+    progress: Received = lambda *_: None,
     *,
     archives: Mapping[str, Archive] = ARCHIVES,
     back_off_s: float = 1.0,
@@ -100,7 +100,7 @@ def fetch(
     return target
 
 
-def _download(url: str, part: Path, progress: Progress, back_off_s: float) -> None:
+def _download(url: str, part: Path, progress: Received, back_off_s: float) -> None:
     """Try again while the file grows, and give up after a few tries in a row that add nothing."""
     failures, furthest = 0, _size(part)
     while True:
@@ -115,7 +115,7 @@ def _download(url: str, part: Path, progress: Progress, back_off_s: float) -> No
         time.sleep(back_off_s * 2 ** (failures - 1))
 
 
-def _go_on(url: str, part: Path, progress: Progress) -> None:
+def _go_on(url: str, part: Path, progress: Received) -> None:
     """Ask for what `part` does not have yet; a server that sends everything instead starts the file over."""
     start = _size(part)
     headers = {"User-Agent": "counterpoint"} | ({"Range": f"bytes={start}-"} if start else {})

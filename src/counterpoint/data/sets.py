@@ -1,4 +1,4 @@
-"""A data set in memory: images as one uint8 tensor, labels as another; the validation split."""
+"""A data set in memory: images as one uint8 tensor, labels as another."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.seeding import Stream
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +45,6 @@ class DataSet:
     name: str
     train: ImageSet
     test: ImageSet
-
-
-def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Which images to train on and which to validate on, each in ascending order; always the same for one seed."""
-    if not 0 <= held_out < n_train:
-        raise InputError(f"held_out is {held_out}; it must be at least 0 and less than the {n_train} training images")
-    order = Stream(seed, "split").permutation(n_train)
-    return order[held_out:].sort().values, order[:held_out].sort().values
 
 
 def _describe(tensor: Tensor) -> str:

@@ -14,7 +14,7 @@ from counterpoint.errors import InputError, unknown
 Init = Literal["normal", "signs"]
 
 
-def rows_a_member(rows: int, num_members: int) -> int:
+def rows_per_member(rows: int, num_members: int) -> int:
     """B of a folded batch of M·B rows."""
     if rows % num_members:
         raise InputError(
@@ -27,7 +27,7 @@ def rows_a_member(rows: int, num_members: int) -> int:
 def expand_to_rows(values_MC: Tensor, rows: int) -> Tensor:
     """Each member's vector repeated for each of its rows: (M, C) to (M·B, C)."""
     members, channels = values_MC.shape
-    return values_MC[:, None].expand(members, rows_a_member(rows, members), channels).reshape(rows, channels)
+    return values_MC[:, None].expand(members, rows_per_member(rows, members), channels).reshape(rows, channels)
 
 
 def _initial_factors(shape: tuple[int, int], init: Init, std: float, generator: torch.Generator | None) -> Tensor:

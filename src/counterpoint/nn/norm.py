@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from torch import Tensor, nn
 
-from counterpoint.nn.batch_ensemble import rows_a_member
+from counterpoint.nn.batch_ensemble import rows_per_member
 
 
 class PerMemberBatchNorm2d(nn.BatchNorm2d):
@@ -16,7 +16,7 @@ class PerMemberBatchNorm2d(nn.BatchNorm2d):
         self.num_members = num_members
 
     def forward(self, input: Tensor) -> Tensor:
-        rows_a_member(input.shape[0], self.num_members)
+        rows_per_member(input.shape[0], self.num_members)
         members_as_channels = input.unflatten(0, (self.num_members, -1)).transpose(0, 1).flatten(1, 2)
         normalised = super().forward(members_as_channels)
         return normalised.unflatten(1, (self.num_members, -1)).transpose(0, 1).flatten(0, 1)

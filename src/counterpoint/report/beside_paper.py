@@ -7,7 +7,7 @@ from statistics import mean
 from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS, is_row
-from counterpoint.report.paper import PAPER, PaperRow
+from counterpoint.experiments.paper import PAPER, PaperRow
 from counterpoint.report.run import AGGREGATES, Run
 from counterpoint.report.tables import Cell, Column, Row, Table, percent, signed
 

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from counterpoint import __version__
+from counterpoint.experiments.paper import PAPER
 from counterpoint.report.beside_paper import stands_for_row
-from counterpoint.report.paper import PAPER
 from counterpoint.report.records import Record, names, records
 from counterpoint.report.run import Run, label_runs
 from counterpoint.report.shift import severities

@@ -8,7 +8,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from counterpoint import __version__
 from counterpoint.errors import InputError, unknown
-from counterpoint.files import write_atomically
 from counterpoint.report.beside_paper import beside_paper
 from counterpoint.report.collapse import collapses
 from counterpoint.report.comparison import comparisons
@@ -24,6 +23,7 @@ from counterpoint.report.selective import selective
 from counterpoint.report.shift_views import shift_view
 from counterpoint.report.tables import metrics_tables
 from counterpoint.report.views import run_view
+from counterpoint.storage.files import write_atomically
 
 # The section that must have something to show ("" for those always there), its id, and its name among the contents.
 _CONTENTS = (

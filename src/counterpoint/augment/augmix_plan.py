@@ -1,0 +1,151 @@
+"""What AugMix will do to each image: a plan, sampled before anything is applied.
+
+Each image goes through `width` chains of 1 to `depth` operations (SPEC D6). A plan holds levels, not pixels or degrees,
+so it does not depend on the size of the images.
+
+Shapes: N images, W chains per image, D places in a chain.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from counterpoint.augment.mixing import mixing_weights
+from counterpoint.errors import InputError, unknown
+from counterpoint.seeding import Stream
+
+OPERATIONS = tuple("autocontrast equalize posterize rotate solarize shear_x shear_y translate_x translate_y".split())
+EXTRA_OPERATIONS = ("colour", "contrast", "brightness", "sharpness")
+ALL_OPERATIONS = OPERATIONS + EXTRA_OPERATIONS
+IDLE = -1
+"""The place in a plan after a chain's end."""
+
+LOWEST_LEVEL, HIGHEST_LEVEL = 0.1, 10.0
+
+
+def share_of_level(levels_N: Tensor, most: float) -> Tensor:
+    """`most` at level 10, in proportion below; the sign of the level stays."""
+    # The divisor is a tensor because CUDA divides by a number through its reciprocal: rounded twice.
+    return levels_N * most / levels_N.new_full((), HIGHEST_LEVEL)
+
+
+def _whole_share(levels_N: Tensor, most: float) -> Tensor:
+    return share_of_level(levels_N, most).long()
+
+
+def bits_of(levels_N: Tensor) -> Tensor:
+    """How many bits posterize keeps."""
+    return 4 - _whole_share(levels_N.abs(), 4)
+
+
+def degrees_of(levels_N: Tensor) -> Tensor:
+    """How far an image is rotated."""
+    return _whole_share(levels_N, 30)
+
+
+def threshold_of(levels_N: Tensor) -> Tensor:
+    """The least value that solarize inverts."""
+    return 256 - _whole_share(levels_N.abs(), 256)
+
+
+def shear_of(levels_N: Tensor) -> Tensor:
+    """How far a shear moves a row (or column) for each one below (or right of) it, in pixels."""
+    return share_of_level(levels_N, 0.3)
+
+
+def pixels_of(levels_N: Tensor, size: int) -> Tensor:
+    """How far an image of this width (or height) is translated."""
+    return _whole_share(levels_N, size / 3)
+
+
+@dataclass(frozen=True, eq=False)
+class AugMixPlan:
+    """What happens to each image. Plans of members or steps can be joined (`concatenate`) and cut (`plan[10:20]`)."""
+
+    operations_NWD: Tensor  # int8: the place in ALL_OPERATIONS, or −1 after the chain's end
+    levels_NWD: Tensor  # float64, the random sign included
+    weights_NW: Tensor  # float32, of the chains; they sum to 1
+    m_N: Tensor  # float32, the weight of the augmented image
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.operations_NWD, self.levels_NWD, self.weights_NW, self.m_N
+
+    def __len__(self) -> int:
+        return len(self.m_N)
+
+    def __getitem__(self, index: slice | Tensor) -> "AugMixPlan":
+        return AugMixPlan(*(tensor[index] for tensor in self.tensors))
+
+    def to(self, device: torch.device | str) -> "AugMixPlan":
+        return AugMixPlan(*(tensor.to(device) for tensor in self.tensors))
+
+
+def concatenate(plans: Sequence[AugMixPlan]) -> AugMixPlan:
+    """One plan for the images of all `plans`, in their order."""
+    return AugMixPlan(*(torch.cat(parts) for parts in zip(*(plan.tensors for plan in plans), strict=True)))
+
+
+def sample_augmix(
+    indices_N: Tensor,
+    severity: float | Tensor,
+    stream: Stream,
+    *,
+    width: int = 3,
+    depth: int = 3,
+    mixing: str = "bernoulli",
+    p: float = 0.875,
+    beta: float = 1.0,
+    operations: Sequence[str] = OPERATIONS,
+) -> AugMixPlan:
+    """A plan for the images with these numbers in the data set, on their device; the same in any batch.
+
+    `severity` is one number or one for each image: levels are uniform between 0.1 and it, and 0 leaves the image clean.
+    The m come from `mixing_weights(mixing, …, p=p, beta=beta)`.
+    """
+    severity_N = _checked_severity(severity, indices_N)
+    choices = _checked_choices(operations, indices_N.device)
+    if min(width, depth) < 1:
+        raise InputError(f"width is {width} and depth is {depth}; both must be 1 or more")
+    draws = [3 * width * depth, 2 * width]
+    places, chains = stream.uniform(indices_N, sum(draws)).split(draws, dim=1)
+    picks_NWD, strengths_NWD, signs_NWD = places.reshape(-1, 3, width, depth).unbind(1)
+    lengths_NW, heights_NW = chains.reshape(-1, 2, width).unbind(1)
+
+    after_end_NWD = torch.arange(depth, device=indices_N.device) > (lengths_NW * depth).long()[..., None]
+    levels_NWD = LOWEST_LEVEL + strengths_NWD * (severity_N - LOWEST_LEVEL)[:, None, None]
+    exponentials_NW = -heights_NW.log()
+    m_N = mixing_weights(mixing, indices_N, replace(stream, purpose=f"{stream.purpose}/mixing"), p=p, beta=beta)
+    return AugMixPlan(
+        operations_NWD=choices[(picks_NWD * len(choices)).long()].masked_fill_(after_end_NWD, IDLE),
+        levels_NWD=torch.where(signs_NWD < 0.5, -levels_NWD, levels_NWD),
+        weights_NW=(exponentials_NW / exponentials_NW.sum(1, keepdim=True)).float(),
+        m_N=m_N * (severity_N > 0),
+    )
+
+
+def _checked_severity(severity: float | Tensor, indices_N: Tensor) -> Tensor:
+    given = torch.as_tensor(severity, dtype=torch.float64)
+    if indices_N.ndim != 1 or given.shape not in ((), indices_N.shape):
+        raise InputError(
+            f"indices have shape {tuple(indices_N.shape)} and severity {tuple(given.shape)}; "
+            "indices must be (N,), and severity a number or (N,)"
+        )
+    wrong = given[~((given == 0) | ((given >= LOWEST_LEVEL) & (given <= HIGHEST_LEVEL)))]
+    if len(wrong):
+        raise InputError(
+            f"severity is {wrong[0].item():g}; it must be between {LOWEST_LEVEL:g} and {HIGHEST_LEVEL:g}, "
+            "or 0 for a clean image"
+        )
+    return given.to(indices_N.device).expand(indices_N.shape)
+
+
+def _checked_choices(operations: Sequence[str], device: torch.device) -> Tensor:
+    if not operations:
+        raise InputError(f"operations is empty; it must name at least one of {', '.join(ALL_OPERATIONS)}")
+    for name in operations:
+        if name not in ALL_OPERATIONS:
+            raise unknown("operation", name, ALL_OPERATIONS)
+    return torch.tensor([ALL_OPERATIONS.index(name) for name in operations], dtype=torch.int8, device=device)

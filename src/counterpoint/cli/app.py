@@ -1,0 +1,68 @@
+"""The program: its commands, and how it ends where an input is wrong."""
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import counterpoint
+from counterpoint.cli.bench import bench
+from counterpoint.cli.corrupt import corrupt
+from counterpoint.cli.data import data
+from counterpoint.cli.demo import demo
+from counterpoint.cli.evaluate import evaluate
+from counterpoint.cli.experiments import experiments
+from counterpoint.cli.progress import console
+from counterpoint.cli.report import report
+from counterpoint.cli.reproduce import reproduce
+from counterpoint.cli.train import train
+from counterpoint.cli.views import views
+from counterpoint.errors import InputError
+
+app = typer.Typer(
+    name="counterpoint",
+    help="Train ensembles whose members each see a differently augmented version of the data, and see how far their "
+    "confidence can be trusted.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, experiments, data, views, train, evaluate, corrupt, report, reproduce):
+    app.command()(command)
+app.add_typer(bench, name="bench")
+
+
+def main() -> None:
+    """Run a command; a wrong input, or a file that cannot be read or written, ends with its message and status 2."""
+    try:
+        app(prog_name="counterpoint")
+    except InputError as error:
+        _fail(str(error))
+    except FileExistsError as error:
+        _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+
+
+def _fail(message: str) -> None:
+    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    sys.exit(2)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        console.print(counterpoint.__version__, highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    del version  # its callback did the work

@@ -1,0 +1,53 @@
+"""`counterpoint bench`: measure this machine."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import SetOption
+from counterpoint.cli.progress import console
+
+bench = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def _bench() -> None:
+    """Measure this machine."""
+
+
+@bench.command()
+def step(
+    experiment: Annotated[
+        str, typer.Argument(help="A name that `counterpoint experiments` lists.")
+    ] = "cifar10/batch-ensemble",
+    set_: SetOption = None,
+    repeats: Annotated[int, typer.Option(min=3, help="Steps timed of each way.")] = 40,
+    slow: Annotated[
+        bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32, TF32 and bf16.")
+    ] = True,
+    out: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
+) -> None:
+    """Time a training step on the GPU: eager, torch.compile and the fast engine, with the same inputs in one run.
+
+    First the engines' logits and gradients are compared with fp32's.
+
+    The floor is computed from the network and from this GPU's rates, measured in the same run.
+    """
+    from dataclasses import asdict
+
+    from counterpoint.config import override
+    from counterpoint.devices import choose_device
+    from counterpoint.experiments import find_experiment
+    from counterpoint.storage.files import write_json
+    from counterpoint.storage.provenance import command_line, describe_environment
+    from counterpoint.training.bench import measure
+
+    chosen = override(find_experiment(experiment), set_ or [])
+    found = []
+    for figure in measure(chosen, repeats=repeats, slow=slow):
+        console.print(str(figure), soft_wrap=True)
+        found.append(asdict(figure))
+        if out:  # after each, so that none is lost
+            environment = describe_environment(choose_device("cuda"))
+            write_json(out, {"command": command_line(), "environment": environment, "figures": found})

@@ -1,0 +1,56 @@
+"""`counterpoint corrupt`: corrupted test sets, and an atlas of the corruptions."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import DataOption
+from counterpoint.cli.progress import TerminalWatcher, console
+from counterpoint.errors import InputError
+
+
+def corrupt(
+    dataset: Annotated[
+        str | None, typer.Argument(help="cifar10, cifar100 or digits; not needed for an atlas.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the set.", show_default="regenerated/… in the data folder")
+    ] = None,
+    atlas: Annotated[
+        Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG.")
+    ] = None,
+    image: Annotated[
+        str, typer.Option(help="The atlas's image: its number in the test set, or a picture's path.")
+    ] = "0",
+    seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
+    extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    root: DataOption = None,
+) -> None:
+    """Make the corrupted test set of a data set: 15 corruptions × 5 severities, in CIFAR-C's own layout.
+
+    What is there already is kept, so that an interrupted command goes on where it stopped.
+    """
+    from counterpoint.data import data_root, load
+    from counterpoint.evaluation.corrupted_set import make_corrupted_set
+    from counterpoint.pictures.atlas import draw_image_atlas
+    from counterpoint.pictures.sheet import check_png
+
+    folder = root or data_root()
+    if atlas:
+        check_png(atlas)
+        with TerminalWatcher() as watcher:
+            draw_image_atlas(image, dataset, atlas, seed=seed, root=folder, watcher=watcher)
+        console.print(f"atlas: {atlas}", soft_wrap=True)
+        return
+    if dataset is None:
+        raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas PNG")
+    data = load(dataset, folder)
+    try:
+        with TerminalWatcher() as watcher:
+            made = make_corrupted_set(data, folder, out=out, seed=seed, extra=extra, workers=workers, watcher=watcher)
+    except KeyboardInterrupt:
+        console.print("stopped; finished corruptions are kept, and the same command goes on from there", soft_wrap=True)
+        raise typer.Exit(130) from None
+    console.print(f"corrupted set: {made.folder} (frost from {made.source['frost']})", soft_wrap=True)

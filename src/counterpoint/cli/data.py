@@ -1,0 +1,33 @@
+"""`counterpoint data`: which data sets are there, and downloads."""
+
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import DataOption
+from counterpoint.cli.progress import TerminalWatcher, console
+from counterpoint.cli.tables import data_table
+
+
+def data(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="To download: cifar10, cifar100, cifar10-c, cifar100-c. None lists what is there."),
+    ] = None,
+    root: DataOption = None,
+) -> None:
+    """List the data sets that are there, or download some, with progress, resume and checksum."""
+    from counterpoint.data import data_root
+    from counterpoint.data.fetch import check_download, fetch, status
+
+    folder = root or data_root()
+    for name in names or []:  # all of them before the first download
+        check_download(name)
+    for name in names or []:
+        with TerminalWatcher() as watcher:
+            fetched = fetch(name, folder, partial(watcher.downloaded, name))
+        console.print(f"{name} is in {fetched}", soft_wrap=True)
+    if names:
+        return
+    console.print(data_table(folder, status(folder)))

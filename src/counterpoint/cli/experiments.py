@@ -1,0 +1,22 @@
+"""`counterpoint experiments`: what can be trained."""
+
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.progress import console
+from counterpoint.cli.tables import EXPERIMENTS_LEGEND, experiments_table
+
+
+def experiments(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help="Show only names with all of these words; a whole name is that one alone."),
+    ] = None,
+) -> None:
+    """List the experiments that `train` knows."""
+    from counterpoint.experiments import select_experiments
+
+    found = select_experiments(words or [])
+    console.print(experiments_table(found))
+    console.print(f"\n{EXPERIMENTS_LEGEND}", highlight=False)

@@ -1,0 +1,111 @@
+"""What the command line shows while it works: progress bars, notes, and a clean stop on Ctrl-C."""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from counterpoint.watching import TrainingProgress, Watcher
+
+console = Console(markup=False)  # names and paths may hold brackets
+
+_TRAINING = (
+    TextColumn("{task.description}"),
+    BarColumn(bar_width=12),
+    TextColumn("{task.fields[figures]}"),
+    TimeRemainingColumn(),
+)
+_COUNT = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+_DOWNLOAD = (
+    TextColumn("{task.description}"),
+    BarColumn(),
+    DownloadColumn(),
+    TransferSpeedColumn(),
+    TimeRemainingColumn(),
+)
+
+
+class TerminalWatcher(Watcher):
+    """Draws one bar at a time, for the work that it hears of; a bar of new work takes the place of the last one.
+
+    A bar shows from the first call on: not where there is nothing to do, and not before an error that comes first.
+    """
+
+    def __init__(self) -> None:
+        self._work = ""
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> "TerminalWatcher":
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._end()
+
+    def trained(self, progress: TrainingProgress) -> None:
+        figures = f"loss {progress.loss:.3f} error {progress.error:.1%} {progress.images_per_second:,.0f} images/s"
+        self._show(
+            progress.experiment,
+            _TRAINING,
+            description=f"{progress.experiment} {progress.epoch}/{progress.epochs}",
+            completed=progress.step,
+            total=progress.total_steps,
+            figures=figures if progress.images_per_second else "starting",  # which takes a while on a GPU
+        )
+
+    def counted(self, work: str, done: int, total: int) -> None:
+        self._show(work, _COUNT, completed=done, total=total)
+
+    def downloaded(self, name: str, done: int, total: int | None) -> None:
+        """So many bytes of a file are here."""
+        self._show(name, _DOWNLOAD, completed=done, total=total)
+
+    def noted(self, text: str) -> None:
+        console.print(text, soft_wrap=True, highlight=False)
+
+    def _show(self, work: str, columns: tuple[ProgressColumn, ...], **values: Any) -> None:
+        if self._bar is None or work != self._work:
+            self._end()
+            self._work, self._bar = work, Progress(*columns, console=console)
+            self._bar.add_task(work, total=None, figures="")
+        self._bar.update(self._bar.task_ids[0], **values)
+        self._bar.start()
+
+    def _end(self) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[threading.Event]:
+    """An event that Ctrl-C or a termination request sets, so that work can end with a checkpoint; a second one ends it
+    at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            sys.exit(128 + number)
+        stop.set()
+        console.print("stopping after this step; once more ends it at once")
+
+    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)

@@ -1,0 +1,39 @@
+"""`counterpoint report`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import RunsArgument
+from counterpoint.cli.progress import console
+from counterpoint.errors import InputError
+
+
+def report(
+    runs: RunsArgument,
+    out: Annotated[Path | None, typer.Option(help="The file to write.", show_default="report.FORMAT")] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option("--format", help="html, csv, md or json.", show_default="as the file's name ends, or html"),
+    ] = None,
+) -> None:
+    """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
+    from counterpoint.report import write_report
+
+    kind = format_ or _format_of(out)
+    path = out or Path(f"report.{kind}")
+    write_report(runs, path, kind)
+    console.print(f"report: {path}", soft_wrap=True)
+
+
+def _format_of(out: Path | None) -> str:
+    """The format that a report's name asks for."""
+    from counterpoint.report import FORMATS
+
+    if out is None or out.is_dir():
+        return "html"
+    if (ending := out.suffix[1:].lower()) not in FORMATS:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise InputError(f"{str(out)!r} ends in none of {endings}; give such a name, or add --format")
+    return ending

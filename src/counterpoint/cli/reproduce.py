@@ -1,0 +1,95 @@
+"""`counterpoint reproduce`: the paper's rows."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import DataOption, DeviceOption
+from counterpoint.cli.progress import TerminalWatcher, console, stop_on_signal
+from counterpoint.errors import InputError
+
+
+def reproduce(
+    table: Annotated[str, typer.Argument(help="table1, table2, table3 or all.", show_default=False)],
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows",
+            metavar="WORDS",
+            help='Only rows with these words in their name, e.g. "cifar10 single"; a whole name is that row alone.',
+        ),
+    ] = None,
+    schedule: Annotated[
+        str, typer.Option(help="paper, short (a fifth of the epochs) or smoke (64 steps: does it run?).")
+    ] = "paper",
+    run: Annotated[
+        bool, typer.Option("--run", help="Train and evaluate what is missing; otherwise only print.")
+    ] = False,
+    seeds: Annotated[str, typer.Option(help="The seeds to run, e.g. 0,1,2; every seed that was run is shown.")] = "0",
+    max_minutes: Annotated[
+        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this time is over.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs"),
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    page: Annotated[
+        Path | None, typer.Option(help="Write all tables as Markdown.", show_default="docs/reproduction.md with --run")
+    ] = None,
+    import_parts: Annotated[
+        Path | None, typer.Option(help="First join the runs that --export-parts wrote to this folder.")
+    ] = None,
+    export_parts: Annotated[
+        Path | None, typer.Option(help="At last write the runs with their newest checkpoints here, to be carried.")
+    ] = None,
+    part_mib: Annotated[int, typer.Option(min=1, help="The size of a part.")] = 14,
+    root: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Show the paper's tables with our results beside them; with --run, first run what is missing.
+
+    Finished rows are skipped and interrupted ones go on. A row's result is kept in results/, small enough to commit.
+    """
+    from counterpoint.experiments.schedules import find_schedule
+    from counterpoint.reproduction.rows import Folders, RowRun, parse_seeds, read_result, select_rows
+    from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
+    from counterpoint.runs.transfer import export_runs, import_runs
+
+    if max_minutes is not None and not run:
+        raise InputError("--max-minutes needs --run; without it nothing is trained")
+    if run and page is None:
+        page = Path("docs/reproduction.md")
+    if page:
+        check_page(page)
+    chosen, folders = find_schedule(schedule), Folders(out, results)
+    names = select_rows(table, rows or [])
+    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
+    if import_parts:
+        import_runs(import_parts, out)
+    if run:
+        from counterpoint.reproduction.campaign import run_missing
+
+        with stop_on_signal() as stop, TerminalWatcher() as watcher:
+            run_missing(
+                wanted,
+                folders,
+                root=root,
+                device=device,
+                max_minutes=max_minutes,
+                should_stop=stop.is_set,
+                watcher=watcher,
+            )
+    if export_parts:
+        export_runs(out, [one.place for one in wanted], export_parts, part_mib)
+    if page:
+        write_page(page, folders)
+    for shown in terminal_tables(names, chosen, folders):
+        console.print(shown)
+    console.print(notes(chosen), highlight=False)
+    if not run and not results.exists():
+        console.print(f"no results: there is no folder {results}; --results names another", soft_wrap=True)
+    if missing := sum(read_result(results, one) is None for one in wanted):
+        console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
+    if page:
+        console.print(f"written: {page}", soft_wrap=True)
+    if run and stop.is_set():
+        raise typer.Exit(130)

@@ -1,0 +1,45 @@
+"""Which training images are trained on and which are held out."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.errors import InputError
+from counterpoint.seeding import Stream
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of a data set's training images, with their numbers in it, which key every draw."""
+
+    images: ImageSet
+    numbers_N: Tensor
+
+    def __len__(self) -> int:
+        return len(self.numbers_N)
+
+    def to(self, device: torch.device) -> "Part":
+        return Part(self.images.to(device), self.numbers_N.to(device))
+
+
+def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Which images to train on and which to validate on, each in ascending order; always the same for one seed."""
+    if not 0 <= held_out < n_train:
+        raise InputError(f"held_out is {held_out}; it must be at least 0 and less than the {n_train} training images")
+    order = Stream(seed, "split").permutation(n_train)
+    return order[held_out:].sort().values, order[:held_out].sort().values
+
+
+def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, Part]:
+    """The part to train on and the part held out: nothing with train_on="all", otherwise a tenth (CIFAR: 5,000).
+
+    Of a small set more than a tenth, up to 500 images but no more than a third: a temperature that is fitted to a few
+    dozen images, or to none that the network gets wrong, is worth nothing.
+    """
+    count = len(data.train)
+    few = min(max(count // 10, 500), count // 3)
+    kept, held_out = held_out_split(count, few if experiment.train_on == "split" else 0)
+    return Part(data.train.select(kept), kept), Part(data.train.select(held_out), held_out)

@@ -1,0 +1,87 @@
+"""The device that work runs on, and torch's settings for its arithmetic, which are put back afterwards."""
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, get_args
+
+import torch
+
+from counterpoint.errors import InputError, unknown
+
+Precision = Literal["headline", "bf16", "strict"]
+"""Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
+
+
+def choose_device(name: str) -> torch.device:
+    """The device called `name`; "auto" is the GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device {name!r} is not known; use auto, cpu, cuda or cuda:N") from None
+    if device.type not in ("cpu", "cuda"):
+        raise InputError(f"device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} GPUs")
+    return device
+
+
+def has_triton() -> bool:
+    """Whether our own kernels can run: Triton comes with PyTorch's CUDA builds, but not on every system."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def training_arithmetic(device: torch.device, deterministic: bool) -> Iterator[None]:
+    """Inside, a GPU's kernels are chosen for training: the fastest, or with `deterministic` those that always give the
+    same bits. A CPU needs no setting."""
+    if device.type != "cuda":
+        yield
+        return
+    cudnn = torch.backends.cudnn
+    before = torch.are_deterministic_algorithms_enabled(), cudnn.benchmark
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read by cuBLAS when deterministic
+    torch.use_deterministic_algorithms(deterministic)
+    cudnn.benchmark = not deterministic
+    try:
+        with torch.cuda.device(device):  # whose streams and kernels are meant where nobody says so
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        cudnn.benchmark = before[1]
+
+
+@contextmanager
+def arithmetic(precision: Precision, device: torch.device) -> Iterator[None]:
+    """Inside, convolutions may use TF32 at headline precision, nothing else ever does; bf16 is autocast."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32
+    cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = precision == "headline", True, False
+    try:
+        with warnings.catch_warnings(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)  # not enabled on purpose
+            yield
+    finally:
+        cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = before
+
+
+def check_precision(name: str) -> Precision:
+    """`name`, if it is a precision's."""
+    if name not in get_args(Precision):
+        raise unknown("precision", name, get_args(Precision))
+    return name  # type: ignore[return-value]
+
+
+def describe_precision(precision: Precision, device: torch.device) -> str:
+    """What was computed in what, for a result's record."""
+    if precision == "bf16":
+        return "bf16 activations and convolutions, fp32 linear layers"
+    on_gpu = device.type == "cuda"
+    return "fp32 activations, TF32 convolutions" if on_gpu and precision == "headline" else "fp32"

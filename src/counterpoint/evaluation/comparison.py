@@ -1,0 +1,141 @@
+"""The difference between two evaluated runs on the same images, from their results.json and scores.npz alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoint.errors import InputError
+from counterpoint.evaluation.results import SCHEMA
+from counterpoint.evaluation.scores import RunScores, read_scores
+from counterpoint.metrics import ImageScores, Interval, mean_difference, paired_differences
+from counterpoint.storage.files import read_json, write_json
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """What a whole evaluation left in a folder."""
+
+    folder: Path
+    results: dict[str, Any]
+    scores: RunScores
+
+
+def read_evaluated(folder: Path) -> Evaluated:
+    """The evaluation in `folder`, checked to be whole; a checkpoint and logits are not needed."""
+    remedy = f"`counterpoint evaluate {folder}` makes it"
+    try:
+        results = read_json(folder / "results.json")
+    except InputError as error:
+        raise InputError(f"{error} ({remedy})") from None
+    if not isinstance(results, dict) or results.get("schema") != SCHEMA:
+        raise InputError(f"{folder / 'results.json'} is not a results file of this version (schema {SCHEMA}); {remedy}")
+    evaluated = Evaluated(folder, results, read_scores(folder))
+    try:
+        belong_together = _belong_together(evaluated)
+    except (KeyError, TypeError) as missing:
+        raise InputError(
+            f"{folder / 'results.json'} is not a whole results file ({missing}: missing or of the wrong kind); {remedy}"
+        ) from None
+    if not belong_together:
+        raise InputError(
+            f"{folder / 'scores.npz'} and results.json come from two evaluations; "
+            f"`counterpoint evaluate {folder} --recompute` makes both again"
+        )
+    return evaluated
+
+
+def add_comparisons(folder: Path, others: Sequence[Evaluated]) -> dict[str, Any]:
+    """Write the comparisons of the evaluated run in `folder` with `others` into its results.json, in place of older
+    ones; what results.json then holds."""
+    ours = read_evaluated(folder)
+    results = ours.results | {"against": [compare(ours, other) for other in others]}
+    write_json(folder / "results.json", results)
+    return results
+
+
+def compare(ours: Evaluated, other: Evaluated) -> dict[str, Any]:
+    """Differences, ours − other's, with intervals over images: on the clean set and over the cells.
+
+    A part is None where the two were not evaluated on the same images.
+    """
+    same_clean = _same(ours, other, "evaluated_on")
+    same_cells = ours.results["evaluated_on"]["dataset"] == other.results["evaluated_on"]["dataset"] and (
+        _same(ours, other, "corrupted", "source") and _same(ours, other, "corrupted", "images")
+    )
+    if not (same_clean or same_cells):
+        raise InputError(
+            f"{ours.folder} was evaluated on {_images(ours)}, and {other.folder} on {_images(other)}; "
+            "give runs evaluated on the same images"
+        )
+    return {
+        "experiment": other.results["experiment"],
+        "seed": other.results["run"]["seed"],
+        "run": other.folder.resolve().name,
+        "clean": _as_json(paired_differences(ours.scores.clean, other.scores.clean)) if same_clean else None,
+        "corrupted": _under_shift(ours.scores.cells, other.scores.cells) if same_cells else None,
+    }
+
+
+def _belong_together(evaluated: Evaluated) -> bool:
+    """Whether the scores give the figures: they are two files, and a crash can come between them."""
+    results, corrupted = evaluated.results, evaluated.results["corrupted"]
+    expected = [(results["evaluated_on"]["images"], results["clean"]["ensemble"]["nll"])]
+    found = [evaluated.scores.clean]
+    for name, cells in evaluated.scores.cells.items():
+        expected += [(corrupted["images"], cell["ensemble"]["nll"]) for cell in corrupted["cells"][name]]
+        found += cells
+    return len(found) == len(expected) and all(
+        len(scores) == images and np.isclose(scores.nll.mean(), nll, rtol=1e-5)
+        for scores, (images, nll) in zip(found, expected, strict=True)
+    )
+
+
+def _same(ours: Evaluated, other: Evaluated, *keys: str) -> bool:
+    one, two = ours.results, other.results
+    for key in keys:
+        one, two = one[key], two[key]
+    return one == two
+
+
+def _images(evaluated: Evaluated) -> str:
+    where, cells = evaluated.results["evaluated_on"], evaluated.results["corrupted"]
+    source = " ".join(str(value) for value in cells["source"].values())
+    return (
+        f"{where['images']:,} {where['part']} images of {where['dataset']} "
+        f"and {cells['images']:,} images a cell ({source})"
+    )
+
+
+def _under_shift(
+    ours: Mapping[str, Sequence[ImageScores]], other: Mapping[str, Sequence[ImageScores]]
+) -> dict[str, Any]:
+    by_severity = list(zip(zip(*ours.values(), strict=True), zip(*other.values(), strict=True), strict=True))
+    everything = [[cell for cells in grid.values() for cell in cells] for grid in (ours, other)]
+    return {
+        "mean": _mean_differences(*everything),
+        "severities": [_mean_differences(*both) for both in by_severity],
+    }
+
+
+def _mean_differences(ours: Sequence[ImageScores], other: Sequence[ImageScores]) -> dict[str, dict[str, float]]:
+    """An image's cells are not independent, so its mean over them counts as one."""
+    one, two = _means_of_images(ours), _means_of_images(other)
+    return _as_json({name: mean_difference(one[name], two[name]) for name in one})
+
+
+def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:
+    return {
+        "error": np.mean([~cell.correct for cell in cells], axis=0),
+        "nll": np.mean([cell.nll for cell in cells], axis=0),
+        "brier": np.mean([cell.brier for cell in cells], axis=0),
+    }
+
+
+def _as_json(differences: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
+    return {
+        name: {"difference": interval.value, "low": interval.low, "high": interval.high}
+        for name, interval in differences.items()
+    }

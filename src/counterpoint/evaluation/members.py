@@ -1,0 +1,159 @@
+"""The network of a finished run, and its members' logits: fast, and at a stated precision.
+
+Members run as plain folded networks, one after the other. On a GPU they are compiled, as one graph for all of them,
+and batches have one size and layout, so that nothing is compiled or tuned twice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.data.sets import DataSet
+from counterpoint.data.split import split_training_images
+from counterpoint.devices import Precision, arithmetic, check_precision
+from counterpoint.errors import InputError
+from counterpoint.nn import Ensemble
+from counterpoint.nn.folded import fold
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
+from counterpoint.runs.folder import Run
+from counterpoint.training.network import build_model
+from counterpoint.training.step import total_steps
+
+# ResNeXt-29 holds some megabytes an image; 1000 divides CIFAR's 10,000 test and 5,000 validation images.
+_IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
+
+MemberForward = Callable[[nn.Module, Tensor], Tensor]
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Members:
+    """The members of an ensemble as plain networks on a device, and how to run one on 8-bit images."""
+
+    networks: nn.ModuleList
+    forward: MemberForward
+    device: torch.device
+    precision: Precision
+    images_at_once: int
+    fixed_size: bool
+    """Smaller batches are padded to `images_at_once`."""
+
+
+def finished_checkpoint(run: Run, data: DataSet) -> Checkpoint:
+    """The last checkpoint of a run, which must be finished."""
+    trained, _ = split_training_images(data, run.experiment)
+    total = total_steps(run.experiment, len(trained))
+    checkpoint = latest_checkpoint(run.folder)
+    if checkpoint is None or checkpoint.step < total:
+        done = 0 if checkpoint is None else checkpoint.step
+        raise InputError(
+            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
+        )
+    return checkpoint
+
+
+def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for."""
+    checkpoint = finished_checkpoint(run, data)
+    model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
+    prefix = "model."
+    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
+    return model.to(device).eval(), checkpoint.step
+
+
+def fold_members(
+    model: Ensemble,
+    device: torch.device,
+    precision: Precision = "headline",
+    *,
+    compiled: bool | None = None,
+    most_images: int | None = None,
+) -> Members:
+    """The model's members ready for `member_logits`; `compiled` None means on a GPU only. Where no set of images is
+    larger than `most_images`, batches need not be either."""
+    check_precision(precision)
+    on_gpu = device.type == "cuda"
+    compiled = on_gpu if compiled is None else compiled
+    networks = fold(model)
+    _keep_linear_in_float32(networks)
+    layout = torch.channels_last if on_gpu else torch.contiguous_format
+    return Members(
+        networks.to(device, memory_format=layout),  # type: ignore[call-overload]
+        torch.compile(_logits, dynamic=False) if compiled else _logits,
+        device,
+        precision,
+        min(_IMAGES_AT_ONCE[device.type], most_images or _IMAGES_AT_ONCE[device.type]),
+        fixed_size=compiled or on_gpu,
+    )
+
+
+@torch.no_grad()
+def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
+    """Every member's fp32 logits (M, N, K) of uint8 images."""
+    logits = []
+    with arithmetic(members.precision, members.device):
+        for batch_BCHW in images_NCHW.split(members.images_at_once):
+            uploaded = _upload(batch_BCHW, members)
+            logits_MBK = torch.stack([members.forward(network, uploaded) for network in members.networks])
+            logits.append(logits_MBK[:, : len(batch_BCHW)])
+    return torch.cat(logits, dim=1).cpu().numpy()
+
+
+def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[tuple[Item, Value]]:
+    """Each item with what `read` gives for it; the next one is read in a thread while this one is in use."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting = None
+        for item in items:
+            following = item, pool.submit(read, item)
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+            waiting = following
+        if waiting is not None:
+            yield waiting[0], waiting[1].result()
+
+
+def _logits(network: nn.Module, images_BCHW: Tensor) -> Tensor:
+    logits_BK: Tensor = network(normalise(to_unit(images_BCHW)))
+    return logits_BK.float()
+
+
+def _upload(batch_BCHW: Tensor, members: Members) -> Tensor:
+    """The batch on the device; of fixed size also in a fixed layout, whichever it came in."""
+    if not members.fixed_size:
+        return batch_BCHW.to(members.device)
+    on_gpu = members.device.type == "cuda"
+    padded_BCHW = torch.empty(
+        (members.images_at_once, *batch_BCHW.shape[1:]),
+        dtype=batch_BCHW.dtype,
+        device=members.device,
+        memory_format=torch.channels_last if on_gpu else torch.contiguous_format,
+    ).zero_()
+    # From pinned memory, so that the copy waits for the GPU's queue and the CPU does not.
+    padded_BCHW[: len(batch_BCHW)].copy_(batch_BCHW.pin_memory() if on_gpu else batch_BCHW, non_blocking=True)
+    return padded_BCHW
+
+
+class InFloat32(nn.Module):
+    """A layer that autocast leaves in fp32: a logit of 10 in bf16 is a multiple of 1/16."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, input: Tensor) -> Tensor:
+        with torch.autocast(input.device.type, enabled=False):
+            return self.layer(input.float())
+
+
+def _keep_linear_in_float32(networks: nn.Module) -> None:
+    for parent in list(networks.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child) is nn.Linear:
+                setattr(parent, name, InFloat32(child))

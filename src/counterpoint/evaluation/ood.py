@@ -1,0 +1,41 @@
+"""Images of another kind: the test images of CIFAR-100 for a network on CIFAR-10, and the other way round."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from counterpoint.data import DataSet, load
+from counterpoint.data.cifar import CIFAR10, CIFAR100
+from counterpoint.evaluation.logits import has_logits, read_probs
+from counterpoint.metrics import ood_auroc
+from counterpoint.runs.folder import Run
+
+OUTSIDE = {"cifar10": CIFAR100, "cifar100": CIFAR10}
+
+
+def load_outside(dataset: str, root: Path) -> DataSet | None:
+    """The set of other images that belongs to `dataset`, if there is one in `root`."""
+    other = OUTSIDE.get(dataset)
+    if other is None or not any((root / folder).is_dir() for folder in other.folders):
+        return None
+    return load(other.name, root)
+
+
+def ood_results(run: Run, clean_MNK: np.ndarray) -> dict[str, Any] | None:
+    """How well confidence tells the clean images from those outside; None where no such logits were saved."""
+    if not has_logits(run, "ood"):
+        return None
+    outside_MNK = read_probs(run, "ood")
+    return {
+        "dataset": OUTSIDE[run.experiment.dataset].name,
+        "images": outside_MNK.shape[1],
+        "auroc": {
+            "ensemble": _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
+            "members": [_auroc(*both) for both in zip(clean_MNK, outside_MNK, strict=True)],
+        },
+    }
+
+
+def _auroc(inside_NK: np.ndarray, outside_NK: np.ndarray) -> float:
+    return ood_auroc(inside_NK.max(axis=1), outside_NK.max(axis=1))

@@ -1,0 +1,44 @@
+"""The views that members would be trained on, as a picture: rows are images, columns the members."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet
+from counterpoint.data.split import split_training_images
+from counterpoint.errors import InputError
+from counterpoint.pictures.sheet import Picture, draw_sheet
+from counterpoint.training.network import build_model
+from counterpoint.training.step import epoch_batches, perturbed_views, steps_per_epoch, total_steps
+
+
+def draw_views(
+    experiment: Experiment, data: DataSet, path: Path, *, images: int = 8, seed: int = 0, epoch: int = 0
+) -> None:
+    """Draw what the first `images` images of an epoch look like to each member, beside the images themselves.
+
+    The adversarial perturbation is that of the initial weights, with these images as the batch.
+    """
+    part, _ = split_training_images(data, experiment)
+    if not 1 <= images <= len(part):
+        raise InputError(f"images is {images}; it must be between 1 and {len(part)}, the images trained on")
+    epochs = math.ceil(total_steps(experiment, len(part)) / steps_per_epoch(experiment, len(part)))
+    if not 0 <= epoch < epochs:
+        raise InputError(f"epoch is {epoch}; {experiment.name} is trained in the epochs 0 to {epochs - 1}")
+    small = replace(experiment, batch_size=images)
+    model = build_model(small, len(data.train.classes), data.train.images_NCHW.shape[1], seed).train()
+    batch = next(epoch_batches(part, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks))
+    unit_MBCHW = (perturbed_views(model, batch, small, model) / 2 + 0.5).clamp(0, 1)
+    views_MBHWC = (unit_MBCHW * 255).round().byte().permute(0, 1, 3, 4, 2).numpy()
+    originals_BHWC = data.train.images_NCHW[batch.numbers_B].permute(0, 2, 3, 1).numpy()
+
+    def row(i: int) -> tuple[str, list[Picture]]:
+        label = data.train.classes[int(batch.labels_B[i])].replace("_", " ")
+        return f"{label}, no. {int(batch.numbers_B[i])}", [
+            originals_BHWC[i],
+            *(views_BHWC[i] for views_BHWC in views_MBHWC),
+        ]
+
+    headings = ["image", *(f"member {m}" for m in range(1, experiment.members + 1))]
+    draw_sheet([("", [row(i) for i in range(images)])], headings, path)

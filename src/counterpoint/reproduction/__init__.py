@@ -1,0 +1,1 @@
+"""The paper's rows run, kept as small results, and shown beside the paper's."""

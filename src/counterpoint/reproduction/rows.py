@@ -1,0 +1,151 @@
+"""The results of the paper's rows as small files to commit: results/<experiment>/<schedule>-<seed>.json.
+
+A file counts for its row only if its configuration's hash is that of the row at the file's schedule. Nothing here
+imports torch.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from counterpoint import config
+from counterpoint.config import Experiment
+from counterpoint.errors import InputError, unknown
+from counterpoint.experiments import config_hash, find_experiment, select_experiments
+from counterpoint.experiments.paper import PAPER
+from counterpoint.experiments.schedules import Schedule
+from counterpoint.storage.files import read_json, write_json
+
+SCHEMA = 1
+TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
+_NOT_KEPT = ("schema", "recalibrated", "against")
+_LISTS_OF_FIGURES = ("reliability", "risk_coverage")
+_NOT_OF_CELLS = (*_LISTS_OF_FIGURES, "members", "honest")
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Where the runs and the committed results are."""
+
+    runs: Path
+    results: Path
+
+    def __post_init__(self) -> None:
+        for folder in (self.runs, self.results):
+            if folder.exists() and not folder.is_dir():  # in which nothing would be found
+                raise InputError(f"{folder} is a file, and a folder is needed there; give another path")
+
+
+@dataclass(frozen=True)
+class RowRun:
+    """One row at one schedule with one seed."""
+
+    row: str
+    schedule: Schedule
+    seed: int
+
+    @property
+    def experiment(self) -> Experiment:
+        """The row's experiment, shortened as the schedule says."""
+        return self.schedule.shorten(find_experiment(self.row))
+
+    @property
+    def place(self) -> Path:
+        """Its folder among the runs, and its file among the results."""
+        return Path(self.row) / f"{self.schedule.name}-{self.seed}"
+
+
+def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
+    """The names of a table's rows, in its order; with `words`, those that fit one of them ("cifar10 single")."""
+    if table not in TABLES:
+        raise unknown("table", table, TABLES)
+    rows = [name for name, row in PAPER.items() if row.table in TABLES[table]]
+    if not words:
+        return rows
+    wanted = {e.name for text in words for e in select_experiments(text.split())}
+    if not wanted.intersection(rows):
+        wrong = " or ".join(map(repr, words))
+        raise InputError(f"no row of {table} fits {wrong}; `counterpoint experiments` lists the names")
+    return [name for name in rows if name in wanted]
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Seeds from a list such as "0,1,2"."""
+    if not re.fullmatch(r"\d+(,\d+)*", text.replace(" ", "")):
+        raise InputError(f"seeds are {text!r}; they must be whole numbers separated by commas, such as 0,1,2")
+    return list(dict.fromkeys(int(part) for part in text.split(",")))
+
+
+def write_result(folder: Path, run: RowRun, results: Mapping[str, Any]) -> Path:
+    """Keep what results.json says that fits into a small file: every metric of every cell, without the bins."""
+    path = folder / f"{run.place}.json"
+    hashed = config_hash(config.from_dict(results["config"]))
+    if hashed != config_hash(run.experiment):
+        raise InputError(f"the results are not those of {run.row} at the schedule {run.schedule.name!r}")
+    kept = {key: _slim(value, _LISTS_OF_FIGURES) for key, value in results.items() if key not in _NOT_KEPT}
+    kept["corrupted"]["cells"] = _slim(results["corrupted"]["cells"], _NOT_OF_CELLS)
+    write_json(path, {"schema": SCHEMA, "schedule": run.schedule.name, "hash": hashed, **kept})
+    return path
+
+
+def read_result(folder: Path, run: RowRun) -> dict[str, Any] | None:
+    """The result of this row, schedule and seed; None where there is none, or one of another configuration."""
+    path = folder / f"{run.place}.json"
+    if not path.exists():
+        return None
+    result = read_json(path)
+    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
+        raise InputError(f"{path} is not a result that `counterpoint reproduce` wrote (schema {SCHEMA}); move it away")
+    own = _hash_of(result["config"]) == config_hash(run.experiment) and result["run"]["seed"] == run.seed
+    return result if own else None
+
+
+def minutes(result: Mapping[str, Any]) -> float:
+    """Training and evaluation together."""
+    return float(result["run"]["train_seconds"] + result["evaluation"]["seconds"]) / 60
+
+
+def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:
+    """The seeds of a row that have a file or a folder here, in ascending order."""
+    names = (path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*"))
+    matches = (re.fullmatch(rf"{schedule.name}-(\d+)", name) for name in names)
+    return (RowRun(row, schedule, seed) for seed in sorted(int(match[1]) for match in matches if match))
+
+
+def epochs_done(runs: Path, run: RowRun) -> int | None:
+    """How many epochs of a run are behind it; None if it was not begun, or with other settings."""
+    folder = runs / run.place
+    if not (folder / "run.json").exists():
+        return None
+    if _hash_of(read_json(folder / "run.json")["experiment"]) != config_hash(run.experiment):
+        return None
+    return max((record["epoch"] for record in _log(folder) if record["event"] == "epoch"), default=0)
+
+
+def _hash_of(values: Mapping[str, Any]) -> str | None:
+    """The hash of saved settings; None where they are not settings of this version."""
+    try:
+        return config_hash(config.from_dict(values))
+    except InputError:
+        return None
+
+
+def _log(folder: Path) -> Iterator[dict[str, Any]]:
+    path = folder / "log.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:  # a last line that a crash cut short
+            return
+
+
+def _slim(value: Any, without: Iterable[str]) -> Any:
+    """`value` without some keys at any depth, and with six digits a figure: more than the seeds agree on."""
+    if isinstance(value, Mapping):
+        return {key: _slim(inner, without) for key, inner in value.items() if key not in without}
+    if isinstance(value, list):
+        return [_slim(inner, without) for inner in value]
+    return round(value, 6) if isinstance(value, float) else value

@@ -1,0 +1,202 @@
+"""Ours beside the paper's: the tables that `counterpoint reproduce` prints, and docs/reproduction.md."""
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from counterpoint.errors import InputError
+from counterpoint.experiments.paper import PAPER
+from counterpoint.experiments.schedules import SCHEDULES, Schedule
+from counterpoint.reproduction.rows import Folders, RowRun, epochs_done, found_runs, minutes, read_result, select_rows
+from counterpoint.storage.files import write_atomically
+
+_METRICS = ("error", "ece_width15", "ece_rms_width15")
+HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
+_CLEAN_CALIBRATION = slice(1, 3)
+_TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+_NOTES = (
+    "In percent. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
+    "corruption: the five severities pooled, then the mean of the 15 corruptions."
+)
+_DOES_IT_RUN = (
+    "Rows that train and are evaluated from start to end. Figures of so few steps and images say nothing more."
+)
+_SHORTER = (
+    "This is not the paper's schedule, and its figures do not stand for the paper's. Clean calibration is left out: "
+    "networks trained briefly are not yet over-confident."
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table: its name, what was run of it, and six figures of ours and of the paper's."""
+
+    row: str
+    status: str
+    ours: tuple[str, ...]
+    theirs: tuple[str, ...]
+
+
+def table_lines(rows: Sequence[str], schedule: Schedule, folders: Folders) -> list[Line]:
+    """One line a row, with every seed that was run."""
+    return [_line(row, schedule, folders) for row in rows]
+
+
+def terminal_tables(rows: Sequence[str], schedule: Schedule, folders: Folders) -> list[Table]:
+    """The tables of `rows`, one a table of the paper and data set."""
+    tables = []
+    for (number, dataset), own in _by_table(rows).items():
+        title = f"Table {number}, {_TITLES[dataset]}, schedule {schedule.name} ({schedule.about})"
+        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
+        for heading in HEADINGS:
+            words = heading in HEADINGS[:2]
+            # Folded where the terminal is narrow: a figure that is cut short is a wrong one.
+            table.add_column(
+                heading.replace("-C ", "-C\n"),
+                justify="left" if words else "right",
+                no_wrap=heading == "row",
+                overflow="fold",
+            )
+        for line in table_lines(own, schedule, folders):
+            table.add_row(line.row.removeprefix(f"{dataset}/"), line.status, *line.ours)
+            if schedule.images is None:
+                table.add_row("", "the paper", *line.theirs, style="dim")
+        tables.append(table)
+    return tables
+
+
+def notes(schedule: Schedule) -> str:
+    """What a reader must know beside the figures of a schedule."""
+    if schedule.images is not None:
+        return _DOES_IT_RUN
+    return _NOTES if schedule.name == "paper" else f"{_NOTES} {_SHORTER}"
+
+
+def page(folders: Folders) -> str:
+    """docs/reproduction.md: every table at each schedule of which something was run, and where it comes from."""
+    parts = [
+        "# The paper's tables, and ours",
+        "`counterpoint reproduce all --page docs/reproduction.md` writes this page from the files in results/ and, for "
+        "rows under way, from the folder of runs (`--out`). It runs nothing; `--run` runs what is missing. A result "
+        "counts for a row only if the hash of its configuration is the row's. Differences from the paper are in "
+        "[differences.md](differences.md).",
+    ]
+    for schedule in SCHEDULES.values():
+        sections = _sections(schedule, folders)
+        if sections or schedule.name == "paper":
+            parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["Nothing was run yet."])]
+    return "\n\n".join(parts) + "\n"
+
+
+def check_page(path: Path) -> None:
+    """Raise if `write_page` could not write there."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the page's file name, such as {path / 'reproduction.md'}")
+
+
+def write_page(path: Path, folders: Folders) -> None:
+    """Write `page` to a file."""
+    write_atomically(path, page(folders).encode())
+
+
+def _sections(schedule: Schedule, folders: Folders) -> list[str]:
+    """The Markdown tables of a schedule and what was run; empty where nothing was."""
+    rows = select_rows("all")
+    results = [(run, result) for row in rows for run, result in _results(row, schedule, folders)]
+    if schedule.images is not None:
+        return [notes(schedule), _provenance(results)] if results else []
+    if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
+        return []
+    tables = [
+        f"### Table {number}, {_TITLES[dataset]}\n\n" + _markdown(table_lines(own, schedule, folders))
+        for (number, dataset), own in _by_table(rows).items()
+    ]
+    ran = ["### What was run", _provenance(results)] if results else []
+    return [f"Ours, then the paper's. {notes(schedule)}", *tables, *ran]
+
+
+def _by_table(rows: Sequence[str]) -> dict[tuple[int, str], list[str]]:
+    groups: dict[tuple[int, str], list[str]] = {}
+    for row in rows:
+        groups.setdefault((PAPER[row].table, row.split("/")[0]), []).append(row)
+    return groups
+
+
+def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, dict[str, Any]]]:
+    runs = found_runs(folders.results, row, schedule)
+    return [(run, result) for run in runs if (result := read_result(folders.results, run))]
+
+
+def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
+    results = _results(row, schedule, folders)
+    done = {run for run, _ in results}
+    under_way = {run: epochs_done(folders.runs, run) for run in found_runs(folders.runs, row, schedule)}
+    parts = [f"n = {len(results)}, {sum(map(minutes, (r for _, r in results))):.1f} min"] if results else []
+    parts += [
+        f"seed {run.seed}: epoch {epoch} of {run.experiment.epochs}"
+        for run, epoch in under_way.items()
+        if run not in done and epoch is not None
+    ]
+    theirs = (*astuple(PAPER[row].clean), *astuple(PAPER[row].corrupted))
+    return Line(
+        row,
+        "; ".join(parts) or "not run",
+        _ours([result for _, result in results], schedule),
+        tuple(f"{100 * figure:#.3g}" for figure in theirs),
+    )
+
+
+def _ours(results: Sequence[dict[str, Any]], schedule: Schedule) -> tuple[str, ...]:
+    shown = [_spread(values) for values in zip(*map(_figures, results), strict=True)] or ["–"] * 6
+    if schedule.name != "paper":
+        shown[_CLEAN_CALIBRATION] = ["–"] * 2
+    return tuple(shown)
+
+
+def _figures(result: dict[str, Any]) -> list[float]:
+    clean, shifted = result["clean"]["ensemble"], result["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
+    return [figures[key] for figures in (clean, shifted) for key in _METRICS]
+
+
+def _spread(values: Sequence[float]) -> str:
+    mean = f"{100 * statistics.mean(values):.2f}"
+    return mean if len(values) == 1 else f"{mean} ± {100 * statistics.stdev(values):.2f}"
+
+
+def _markdown(lines: Sequence[Line]) -> str:
+    rows = [(f"`{line.row}`", line.status, *map("/".join, zip(line.ours, line.theirs, strict=True))) for line in lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (HEADINGS, ("---", "---", *["---:"] * 6), *rows))
+
+
+def _provenance(results: Sequence[tuple[RowRun, dict[str, Any]]]) -> str:
+    head = ("result", "minutes", "device", "engine", "commit", "evaluated on", "-C")
+    rows = [
+        (
+            f"[{run.place.as_posix()}](../results/{run.place.as_posix()}.json)",
+            f"{minutes(result):.1f}",
+            _of_segments(result, "device"),
+            _of_segments(result, "engine"),
+            _of_segments(result, "commit"),
+            f"{result['evaluated_on']['images']:,} {result['evaluated_on']['part']} images",
+            _source(result["corrupted"]),
+        )
+        for run, result in results
+    ]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def _of_segments(result: dict[str, Any], key: str) -> str:
+    old_key = "path" if key == "engine" else key  # in results of commit 98b0d55 and before
+    values = (segment.get(key, segment.get(old_key)) or "unknown" for segment in result["run"]["segments"])
+    return ", ".join(dict.fromkeys(value[:7] if key == "commit" else value for value in values))
+
+
+def _source(corrupted: dict[str, Any]) -> str:
+    source, images = corrupted["source"], f"{corrupted['images']:,} images a cell"
+    if source["kind"] == "official":
+        return f"official, {images}"
+    return f"regenerated (seed {source['seed']}, frost: {source['frost']}), {images}"

@@ -1,0 +1,56 @@
+"""A run's checkpoints: safetensors files, written atomically, the last two kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+from torch import Tensor
+
+from counterpoint.errors import InputError
+from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.storage.files import write_atomically
+
+_KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on: named tensors, the steps done, and the seconds spent so far."""
+
+    tensors: Mapping[str, Tensor]
+    step: int
+    seconds: float
+
+
+def save_checkpoint(run_folder: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint, then remove all but the last two."""
+    metadata = {"step": str(checkpoint.step), "seconds": repr(checkpoint.seconds)}
+    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()}
+    path = run_folder / "checkpoints" / f"step-{checkpoint.step:09d}.safetensors"
+    write_atomically(path, safetensors.torch.save(tensors, metadata))
+    for old in checkpoint_paths(run_folder)[:-_KEPT]:
+        old.unlink()
+
+
+def latest_checkpoint(run_folder: Path) -> Checkpoint | None:
+    """The newest checkpoint, if there is one."""
+    paths = checkpoint_paths(run_folder)
+    if not paths:
+        return None
+    try:
+        with safetensors.safe_open(paths[-1], framework="pt") as file:
+            metadata = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+    except safetensors.SafetensorError as error:
+        raise InputError(
+            f"{paths[-1]} is damaged ({error}); remove it to go on from the checkpoint before it"
+        ) from None
+    return Checkpoint(tensors, int(metadata["step"]), float(metadata["seconds"]))
+
+
+def sweep_checkpoints(run_folder: Path) -> None:
+    """Remove what a kill in the middle of writing a checkpoint left behind."""
+    for leftover in (run_folder / "checkpoints").glob(".step-*.tmp"):
+        leftover.unlink()

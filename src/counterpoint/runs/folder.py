@@ -1,0 +1,108 @@
+"""A run's folder: run.json (what was asked), log.jsonl, checkpoints/, and later logits/ and results.json.
+
+Nothing here needs torch, and nothing in a run folder needs unpickling.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from counterpoint import config
+from counterpoint.config import Experiment
+from counterpoint.errors import InputError
+from counterpoint.storage.files import read_json, write_atomically, write_json
+from counterpoint.storage.locks import LOCK_FILE
+from counterpoint.storage.provenance import command_line, now
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    folder: Path
+    experiment: Experiment
+    record: Mapping[str, Any]
+
+    @property
+    def seed(self) -> int:
+        return int(self.record["seed"])
+
+    def append_log(self, **values: Any) -> None:
+        """One line a record; a line is written whole or dropped by `trim_log`."""
+        with self._log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(values, allow_nan=False) + "\n")
+
+    def trim_log(self, step: int) -> None:
+        """Drop what was logged after `step`, the last checkpoint: those steps will be done again."""
+        if self._log.exists():
+            lines = [line for line in self.read_log() if line.get("step", 0) <= step]
+            write_atomically(self._log, "".join(json.dumps(line) + "\n" for line in lines).encode())
+
+    def read_log(self) -> list[dict[str, Any]]:
+        """The log's records; a last line that a crash cut short is left out."""
+        records = []
+        for line in self._log.read_text(encoding="utf-8").splitlines():
+            try:
+                records.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return records
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "log.jsonl"
+
+
+def checkpoint_paths(folder: Path) -> list[Path]:
+    """The checkpoints of the run in `folder`, the oldest first."""
+    return sorted((folder / "checkpoints").glob("step-*.safetensors"))
+
+
+def check_folder(folder: Path) -> None:
+    """Raise if the folder holds something that is no run."""
+    if not folder.is_dir() or (folder / "run.json").exists():
+        return
+    if any(entry.name != LOCK_FILE for entry in folder.iterdir()):
+        raise InputError(f"{folder} is not empty and holds no run; choose another --out")
+
+
+def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mapping[str, Any], environment: Any) -> Run:
+    """The run of `experiment` in `folder`: a new one, or the one there if it has the same experiment and seed."""
+    path = folder / "run.json"
+    if path.exists():
+        run = load_run(folder)
+        differing = config.differences(
+            {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
+        )
+        if differing:
+            raise InputError(
+                f"{folder} holds another run ({'; '.join(differing)}); choose another --out, or the same settings"
+            )
+        return run
+    record = {
+        "schema": SCHEMA,
+        "experiment": config.to_dict(experiment),
+        "seed": seed,
+        "options": dict(options),
+        "command": command_line(),
+        "started": now(),
+        "environment": environment,
+    }
+    write_json(path, record)
+    return Run(folder, experiment, record)
+
+
+def load_run(folder: Path) -> Run:
+    """The run in `folder`, with its experiment checked."""
+    if not (folder / "run.json").exists():
+        raise InputError(
+            f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
+        )
+    record = read_json(folder / "run.json")
+    if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
+        raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
+    return Run(folder, config.from_dict(record["experiment"]), record)

@@ -1,0 +1,93 @@
+"""Carry a run to another machine: run.json, the log and the newest checkpoint, in parts of a chosen size.
+
+A folder of parts holds manifest.json, which names each file's parts and SHA-256. Nothing is written on the other side
+before every part is there and right.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from counterpoint.errors import InputError
+from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.storage.files import read_json, write_atomically, write_json
+
+_MANIFEST = "manifest.json"
+
+
+def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> None:
+    """Write those of the runs `places` in the folder `runs` that have a checkpoint, each to its place in `out`."""
+    begun = [place for place in places if checkpoint_paths(runs / place)]
+    if not begun:
+        raise InputError(f"none of these rows has a checkpoint in {runs} yet; there is nothing to export")
+    for place in begun:
+        export_run(runs / place, out / place, part_mib)
+
+
+def import_runs(parts: Path, runs: Path) -> None:
+    """Join every run that `export_runs` wrote to `parts` into its place in `runs`."""
+    places = sorted(path.parent.relative_to(parts) for path in parts.rglob(_MANIFEST))
+    if not places:
+        raise InputError(f"{parts} holds no exported run (no {_MANIFEST}); give the folder that --export-parts made")
+    for place in places:
+        import_run(parts / place, runs / place)
+
+
+def export_run(run: Path, out: Path, part_mib: int) -> None:
+    """Write the run in `run` to `out` in parts of at most `part_mib` MiB; parts of an older export are removed."""
+    checkpoints = checkpoint_paths(run)
+    if not checkpoints:
+        raise InputError(f"{run} has no checkpoint yet; there is nothing to carry")
+    out.mkdir(parents=True, exist_ok=True)
+    for old in out.glob("*.part"):
+        old.unlink()
+    # run.json comes last, so that a run carried by half is not taken for a whole one.
+    files = [_split(run, path, out, part_mib << 20) for path in (checkpoints[-1], run / "log.jsonl", run / "run.json")]
+    write_json(out / _MANIFEST, {"files": files})
+
+
+def import_run(parts: Path, run: Path) -> None:
+    """Join what `export_run` wrote to `parts` into the run folder `run`, unless that is further already."""
+    joined = {file["path"]: _join(parts, file) for file in _read_manifest(parts)}
+    carried = next((name for name in joined if name.startswith("checkpoints/")), None)
+    if carried is None:
+        raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
+    newest = max((path.name for path in checkpoint_paths(run)), default="")
+    if newest > Path(carried).name:
+        raise InputError(f"{run} is already at {newest}, further than the parts in {parts} ({Path(carried).name})")
+    for name, content in joined.items():
+        write_atomically(run / name, content)
+
+
+def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
+    content = path.read_bytes()
+    parts = []
+    for number, start in enumerate(range(0, len(content), part_bytes)):
+        parts.append(f"{path.name}.{number:03d}.part")
+        write_atomically(out / parts[-1], content[start : start + part_bytes])
+    name = path.relative_to(run).as_posix()
+    return {"path": name, "sha256": hashlib.sha256(content).hexdigest(), "parts": parts}
+
+
+def _read_manifest(parts: Path) -> list[dict[str, Any]]:
+    manifest = read_json(parts / _MANIFEST)
+    if not isinstance(manifest, dict) or "files" not in manifest:
+        raise InputError(f"{parts / _MANIFEST} is not the manifest of an exported run; export the run again")
+    files: list[dict[str, Any]] = manifest["files"]
+    for file in files:
+        # The names come from another machine: they stay inside the folders that the user named.
+        for name in (file["path"], *file["parts"]):
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise InputError(f"{parts / _MANIFEST} names {name}, outside the run's folder")
+    return files
+
+
+def _join(parts: Path, file: dict[str, Any]) -> bytes:
+    missing = [name for name in file["parts"] if not (parts / name).exists()]
+    if missing:
+        raise InputError(f"{parts} lacks {', '.join(missing)} of {file['path']}; copy every part")
+    content = b"".join((parts / name).read_bytes() for name in file["parts"])
+    if hashlib.sha256(content).hexdigest() != file["sha256"]:
+        raise InputError(f"the parts of {file['path']} in {parts} are damaged (their SHA-256 differs); copy them again")
+    return content

@@ -1,0 +1,45 @@
+"""Locks on folders, so that processes do not overwrite each other's files. Windows has no flock, and gets no lock."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from counterpoint.errors import InputError
+
+if sys.platform != "win32":
+    import fcntl
+
+LOCK_FILE = ".lock"
+
+
+@contextmanager
+def locked(folder: Path, refusal: str) -> Iterator[None]:
+    """Hold the folder for this process alone; where another process has it, raise InputError with `refusal`."""
+    if sys.platform == "win32":
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(refusal) from None
+        yield
+
+
+@contextmanager
+def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
+    """Hold the folder together with other processes; `when_alone` is called first if no other holds it."""
+    if sys.platform == "win32":
+        yield
+        return
+    with (folder / LOCK_FILE).open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        else:
+            when_alone()
+        fcntl.flock(file, fcntl.LOCK_SH)
+        yield

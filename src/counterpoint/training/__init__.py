@@ -1,0 +1,1 @@
+"""Training: the loop, a step, the engines that compute it, the network, the optimizer, and how long a step takes."""

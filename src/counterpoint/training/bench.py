@@ -1,0 +1,270 @@
+"""How fast a training step is, engine by engine, in one run: numbers that can be compared because they share a machine,
+its state, and the inputs."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import cycle, pairwise
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import ImageSet
+from counterpoint.data.split import Part
+from counterpoint.devices import arithmetic
+from counterpoint.errors import InputError
+from counterpoint.nn import Ensemble
+from counterpoint.policy import MemberPolicy
+from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine, make_forward
+from counterpoint.training.loop import STEPS_AT_ONCE, update
+from counterpoint.training.network import build_model
+from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
+
+_INPUT_SETS = 8
+_CLASSES = 10
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One way to compute a step."""
+
+    name: str
+    milliseconds: float
+    member_images_per_second: float
+    share_of_floor: float
+    """The floor's time over this one."""
+    peak_gigabytes: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name:44}{self.milliseconds:8.2f} ms{self.member_images_per_second:10,.0f} member-images/s"
+            f"{self.share_of_floor:6.0%} of the floor{self.peak_gigabytes:7.2f} GB"
+        )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one engine's logits and gradients are from fp32's: ‖difference‖ / ‖fp32‖, all gradients as one vector."""
+
+    name: str
+    logits: float
+    gradients: float
+
+    def __str__(self) -> str:
+        return f"{self.name} against fp32: logits {self.logits:.1e}, gradients {self.gradients:.1e} (relative)"
+
+
+def measure(experiment: Experiment, *, repeats: int, slow: bool) -> Iterator[Difference | Timing]:
+    """How far the engines are from fp32, then how long each takes."""
+    yield from differences(experiment)
+    yield from time_steps(experiment, repeats=repeats, slow=slow)
+
+
+def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:
+    """Time the ways to compute a step of `experiment` on this machine's GPU; `slow` includes eager PyTorch."""
+    _check(experiment)
+    floor = floor_milliseconds(experiment)
+    rows = experiment.members * experiment.batch_size
+    variants: list[tuple[str, Experiment, Callable[[TrainState, Experiment], Engine]]] = [
+        ("torch.compile", experiment, _compiled_without_graph),
+        ("torch.compile, CUDA graph", experiment, partial(make_engine, name="compiled")),
+        ("fast", experiment, partial(make_engine, name="fast")),
+    ]
+    if experiment.members > 1 and experiment.policy.adversarial is None:
+        plain = replace(experiment, num_members=None, batch_size=rows, policy=MemberPolicy())
+        variants.insert(0, (f"no members, {rows} images, torch.compile", plain, _compiled_without_graph))
+    if slow:
+        variants[:0] = [
+            ("fp32 eager", experiment, _fp32_eager),
+            ("TF32 eager, channels-last", experiment, _tf32_eager),
+            ("bf16 eager", experiment, partial(make_engine, name="eager")),
+        ]
+    for name, of, make in variants:
+        milliseconds, gigabytes = _time(of, make, repeats)
+        yield Timing(name, milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
+    milliseconds, gigabytes = _time_with_views(experiment)
+    yield Timing("fast, views included", milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
+
+
+def differences(experiment: Experiment) -> Iterator[Difference]:
+    """How far the eager engine in bf16 and the fast one are from fp32, from the same weights and views."""
+    _check(experiment)
+    state = _start(experiment)
+    batch = next(_batches(state, experiment, 1))
+    device = torch.device("cuda")
+    with arithmetic("strict", device):
+        exact = _logits_and_gradients(state.model, batch, state.model)
+    engines: dict[str, EngineName] = {"bf16 eager": "eager", "fast": "fast"}
+    for shown, name in engines.items():
+        forward = make_forward(state.model, experiment.batch_size, name, device)
+        logits, gradients = _logits_and_gradients(state.model, batch, forward)
+        yield Difference(shown, _relative(logits, exact[0]), _relative(gradients, exact[1]))
+
+
+def floor_milliseconds(experiment: Experiment) -> float:
+    """What a step must take with convolutions as kernels of their own, at this GPU's measured rates.
+
+    Each convolution's three products take the larger of their bytes over the bandwidth and their operations over the
+    matrix rate; its output is passed over seven times more by BatchNorm's training (statistics 1, normalise 2, backward
+    2 + 3). The adversarial gradient is a forward pass and the input half of a backward pass more.
+    """
+    bandwidth, operations = copy_bandwidth(), matrix_rate()
+    convolutions = norm_passes = 0.0
+    for conv, read, written in _convolutions(experiment):
+        product = 2 * written * conv.in_channels // conv.groups * conv.kernel_size[0] * conv.kernel_size[1]
+        convolutions += max(product / operations, 2 * (read + written) / bandwidth)
+        norm_passes += 2 * written / bandwidth
+    times = 3 * convolutions + 7 * norm_passes
+    if experiment.policy.adversarial:
+        times += 2 * convolutions + 7 * norm_passes
+    return 1000 * times
+
+
+def copy_bandwidth() -> float:
+    """Bytes a second of a large copy on the device, read and written."""
+    source = torch.empty(2**30, dtype=torch.uint8, device="cuda").random_()
+    target = torch.empty_like(source)
+    return 2 * source.numel() / (_median_milliseconds(lambda: target.copy_(source), 20) / 1000)
+
+
+def matrix_rate() -> float:
+    """Operations a second of a large bf16 matrix product of random numbers."""
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    return 2 * 8192**3 / (_median_milliseconds(lambda: a @ b, 20) / 1000)
+
+
+def _check(experiment: Experiment) -> None:
+    if not torch.cuda.is_available():
+        raise InputError("bench step compares the ways to compute a step on an NVIDIA GPU, and torch sees none here")
+    choose_engine("fast", experiment, torch.device("cuda"))
+
+
+def _start(experiment: Experiment) -> TrainState:
+    device = torch.device("cuda")
+    torch.backends.cudnn.benchmark = True
+    model = build_model(experiment, _CLASSES, 3, seed=0)
+    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    return TrainState.before_first_step(model, experiment)
+
+
+def _batches(state: TrainState, experiment: Experiment, count: int, at_once: int = _INPUT_SETS) -> Iterator[Batch]:
+    """Batches of random images."""
+    images = count * experiment.batch_size
+    pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    part = Part(ImageSet(pixels, torch.arange(images) % _CLASSES, tuple("abcdefghij")), torch.arange(images))
+    part = part.to(torch.device("cuda"))
+    return epoch_batches(part, experiment, seed=0, epoch=0, at_once=at_once, num_blocks=state.model.num_blocks)
+
+
+def _time(
+    experiment: Experiment, make: Callable[[TrainState, Experiment], Engine], repeats: int
+) -> tuple[float, float]:
+    """Median milliseconds of a step, and the most memory it used."""
+    torch._dynamo.reset()
+    torch.cuda.empty_cache()
+    state = _start(experiment)
+    engine = make(state, experiment)
+    turns = cycle(list(_batches(state, experiment, _INPUT_SETS)))
+    torch.cuda.reset_peak_memory_stats()
+
+    def step() -> None:
+        update(engine, next(turns), total=10_000)
+
+    for _ in range(_INPUT_SETS):
+        step()
+    return _median_milliseconds(step, repeats), torch.cuda.max_memory_allocated() / 1e9
+
+
+def _time_with_views(experiment: Experiment) -> tuple[float, float]:
+    """Milliseconds of a step of the fast engine when views are made as they are in training, for many steps together: a
+    mean, since a few steps pay for all."""
+    torch.cuda.empty_cache()
+    state, at_once, rounds = _start(experiment), STEPS_AT_ONCE["cuda"], 3
+    engine = make_engine(state, experiment, "fast")
+    torch.cuda.reset_peak_memory_stats()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for number, batch in enumerate(_batches(state, experiment, (rounds + 1) * at_once, at_once)):
+        if number == at_once - 1:  # the next round's views are made after it
+            begin.record()
+        update(engine, batch, total=10_000)
+    end.record()
+    torch.cuda.synchronize()
+    return begin.elapsed_time(end) / (rounds * at_once + 1), torch.cuda.max_memory_allocated() / 1e9
+
+
+def _median_milliseconds(work: Callable[[], object], repeats: int) -> float:
+    work()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]
+    events[0].record()
+    for event in events[1:]:
+        work()
+        event.record()
+    torch.cuda.synchronize()
+    return median(before.elapsed_time(after) for before, after in pairwise(events))
+
+
+class _StrictEngine(Engine):
+    """fp32 without TF32."""
+
+    def step(self, batch: Batch) -> None:
+        with arithmetic("strict", torch.device("cuda")):
+            super().step(batch)
+
+
+def _fp32_eager(state: TrainState, experiment: Experiment) -> Engine:
+    """In the layout that PyTorch's networks come in."""
+    state.model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    return _StrictEngine(state, experiment, state.model)
+
+
+def _tf32_eager(state: TrainState, experiment: Experiment) -> Engine:
+    """PyTorch's own choice for fp32 convolutions, in the layout that is faster for them."""
+    return Engine(state, experiment, state.model)
+
+
+def _compiled_without_graph(state: TrainState, experiment: Experiment) -> Engine:
+    forward = make_forward(state.model, experiment.batch_size, "compiled", torch.device("cuda"))
+    return Engine(state, experiment, forward)
+
+
+def _logits_and_gradients(model: Ensemble, batch: Batch, forward: Forward) -> tuple[Tensor, Tensor]:
+    model.zero_grad(set_to_none=True)
+    logits_MBK = forward(batch.views.views_MBCHW, batch.views.keep)
+    cross_entropy(logits_MBK.flatten(0, 1), batch.labels_B.repeat(len(logits_MBK))).backward()
+    gradients = [parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None]
+    return logits_MBK.detach(), torch.cat(gradients)
+
+
+def _relative(found: Tensor, exact: Tensor) -> float:
+    return float((found.double() - exact.double()).norm() / exact.double().norm())
+
+
+def _convolutions(experiment: Experiment) -> list[tuple[nn.Conv2d, int, int]]:
+    """The network's convolutions with the values that each reads and writes in a step."""
+    model = build_model(experiment, _CLASSES, 3, seed=0).eval()
+    rows = experiment.members * experiment.batch_size
+    found: list[tuple[nn.Conv2d, int, int]] = []
+    with _watched(model, lambda conv, read, written: found.append((conv, rows * read, rows * written))):
+        model(torch.zeros(experiment.members, 1, 3, 32, 32))
+    return found
+
+
+@contextmanager
+def _watched(model: nn.Module, tell: Callable[[nn.Conv2d, int, int], None]) -> Iterator[None]:
+    """Calls `tell` with each convolution and the values an image that it reads and writes."""
+
+    def hook(conv: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        strided = conv.stride[0] * conv.stride[1] if conv.kernel_size == (1, 1) else 1
+        tell(conv, inputs[0][0].numel() // strided, output[0].numel())
+
+    handles = [m.register_forward_hook(hook) for m in model.modules() if isinstance(m, nn.Conv2d)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,153 @@
+"""Engines compute training steps: the same function, at different speeds.
+
+eager      plain PyTorch: what the others are compared with, and the only one on a CPU
+compiled   torch.compile, on a GPU for any network
+fast       counterpoint's own kernels, on a GPU for the networks that `nn.fast` knows
+
+On a GPU all three use bf16 activations. Compiled and fast steps are recorded once as a CUDA graph and then replayed, so
+that the GPU never waits for Python.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor
+
+from counterpoint.config import Experiment
+from counterpoint.devices import has_triton
+from counterpoint.errors import InputError, unknown
+from counterpoint.nn import Ensemble
+from counterpoint.training.step import Batch, Forward, TrainState, take_step
+
+EngineName = Literal["auto", "fast", "compiled", "eager"]
+
+_STEPS_BEFORE_RECORDING = 3  # in the first ones libraries choose their kernels
+
+
+@dataclass
+class Engine:
+    """Takes training steps on `state`; `forward` computes the logits."""
+
+    state: TrainState
+    experiment: Experiment
+    forward: Forward
+
+    def step(self, batch: Batch) -> None:
+        """One update of the state from what the members see."""
+        take_step(self.state, batch, self.experiment, self.forward)
+
+
+def check_engine(name: str) -> EngineName:
+    """`name`, if it is an engine's."""
+    if name not in get_args(EngineName):
+        raise unknown("engine", name, get_args(EngineName))
+    return name  # type: ignore[return-value]
+
+
+def choose_engine(name: EngineName, experiment: Experiment, device: torch.device) -> EngineName:
+    """The engine called `name` if it can be had; "auto" is the fastest that can."""
+    on_gpu, known = device.type == "cuda", experiment.model == "resnext29"
+    if name == "auto":
+        return "eager" if not on_gpu else "fast" if known and has_triton() else "compiled"
+    if name == "fast" and not (on_gpu and known):
+        raise InputError(
+            f"the fast engine needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "
+            "use --engine auto, compiled or eager"
+        )
+    if name == "fast" and not has_triton():
+        raise InputError("the fast engine needs Triton, which comes with PyTorch's CUDA builds; use --engine compiled")
+    return name
+
+
+def make_engine(state: TrainState, experiment: Experiment, name: EngineName) -> Engine:
+    """The engine called `name`, which takes training steps on `state`."""
+    device = next(state.model.parameters()).device
+    forward = make_forward(state.model, experiment.batch_size * experiment.policy.views_per_step, name, device)
+    engine = RecordedEngine if device.type == "cuda" and name != "eager" else Engine
+    return engine(state, experiment, forward)
+
+
+def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: torch.device) -> Forward:
+    """(views, keep) to fp32 logits; on a GPU in bf16 mixed precision."""
+    if name == "fast":
+        from counterpoint.nn.fast import fast_forward
+
+        return lambda views_MBCHW, keep: fast_forward(model, views_MBCHW, keep)
+    on_gpu = device.type == "cuda"
+    compiled = torch.compile(model, dynamic=False) if name == "compiled" else model
+
+    def forward(views_MBCHW: Tensor, keep: Tensor | None) -> Tensor:
+        # The smaller last batch of an epoch runs as it is: a second compile costs more than it saves.
+        module = compiled if views_MBCHW.shape[1] == batch_size else model
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
+            logits_MBK: Tensor = module(views_MBCHW, keep)
+        return logits_MBK.float() if on_gpu else logits_MBK
+
+    return forward
+
+
+@dataclass
+class _Place:
+    """The memory in which steps of one size are computed, and, once it is recorded, the CUDA graph of such a step.
+
+    Also the first steps, which are not recorded, have their inputs here: torch.compile makes code for the strides that
+    it sees, and cannot make other code in the middle of a recording.
+    """
+
+    batch: Batch
+    runs: int = 0
+    graph: torch.cuda.CUDAGraph | None = None
+
+    @classmethod
+    def of(cls, batch: Batch) -> "_Place":
+        return cls(batch.map(lambda tensor: tensor.clone(memory_format=torch.contiguous_format)))
+
+    def take(self, batch: Batch) -> None:
+        for place, new in zip(self.batch.tensors, batch.tensors, strict=True):
+            place.copy_(new)
+
+
+class RecordedEngine(Engine):
+    """Runs the first steps of each batch size as they are, then records one and replays it from there on.
+
+    Both happen on a stream of their own: autograd remembers the stream of a parameter's first use, and a recording must
+    not depend on the default stream.
+    """
+
+    def __init__(self, state: TrainState, experiment: Experiment, forward: Forward) -> None:
+        super().__init__(state, experiment, forward)
+        self._stream = torch.cuda.Stream()
+        self._places: dict[int, _Place] = {}
+
+    def step(self, batch: Batch) -> None:
+        place = self._place_of(batch)
+        if place.runs < _STEPS_BEFORE_RECORDING:
+            self._run(place.batch)
+            place.runs += 1
+            return
+        if place.graph is None:
+            place.graph = self._record(place.batch)
+        place.graph.replay()
+
+    def _place_of(self, batch: Batch) -> _Place:
+        size = len(batch.labels_B)
+        if size in self._places:
+            self._places[size].take(batch)
+        else:
+            self._places[size] = _Place.of(batch)
+        return self._places[size]
+
+    def _run(self, batch: Batch) -> None:
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
+            super().step(batch)
+        torch.cuda.current_stream().wait_stream(self._stream)
+
+    def _record(self, batch: Batch) -> torch.cuda.CUDAGraph:
+        graph = torch.cuda.CUDAGraph()
+        # One pool for all sizes: no two steps are under way at once.
+        pool = next((place.graph.pool() for place in self._places.values() if place.graph), None)
+        with torch.cuda.graph(graph, pool=pool, stream=self._stream, capture_error_mode="thread_local"):
+            super().step(batch)
+        return graph

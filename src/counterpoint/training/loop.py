@@ -1,0 +1,212 @@
+"""Train an experiment into a run folder, from the start or from its last checkpoint."""
+
+import dataclasses
+import itertools
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet
+from counterpoint.data.split import Part, split_training_images
+from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.errors import InputError
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
+from counterpoint.runs.folder import Run, check_folder, open_run
+from counterpoint.storage.locks import locked
+from counterpoint.storage.provenance import describe_environment, now
+from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
+from counterpoint.training.network import build_model
+from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.tensorboard import open_tensorboard
+from counterpoint.watching import SILENT, TrainingProgress, Watcher
+
+_WATCH_SECONDS = 1.0  # reading the loss empties the GPU's queue, so a watcher is told no more often than this
+STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # whose views are made together
+CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
+_STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, as opposed to what: nothing here changes the distribution of the result."""
+
+    device: str = "auto"
+    engine: EngineName = "auto"
+    """What computes a step (see `engines`)."""
+    deterministic: bool = False
+    """Bit-identical results on a GPU too, also after a resume, for some speed. A CPU always gives them."""
+    max_minutes: float | None = None
+    tensorboard: bool = False
+
+
+@dataclass
+class _Clock:
+    """Time of this process, and of the run over all its processes."""
+
+    before: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def here(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def whole(self) -> float:
+        return self.before + self.here
+
+
+def train(
+    experiment: Experiment,
+    folder: Path,
+    data: DataSet,
+    *,
+    seed: int = 0,
+    options: Options | None = None,
+    watcher: Watcher = SILENT,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Train in `folder`, or go on with the unfinished run there. True when the run is finished; False when
+    `max_minutes` or `should_stop` ended it early, with a checkpoint."""
+    options, clock = options or Options(), _Clock()
+    device = choose_device(options.device)
+    name = choose_engine(options.engine, experiment, device)
+    check_folder(folder)  # before it is locked, which leaves a file in it
+    busy = f"another process is training in {folder}; wait for it, or choose another --out"
+    with locked(folder, busy), training_arithmetic(device, options.deterministic):
+        environment = describe_environment(device)
+        run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
+        sweep_checkpoints(folder)
+        part = split_training_images(data, experiment)[0].to(device)
+        state = _start(run, part, device, clock)
+        run.append_log(event="started", step=state.step, engine=name, environment=environment)
+        limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
+        engine = make_engine(state, experiment, name)
+        return _train_epochs(run, part, engine, options, clock, watcher, lambda: should_stop() or clock.here > limit)
+
+
+def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
+    """The state after the run's last checkpoint, or before its first step."""
+    model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
+    # Not on a CPU: there torch 2.13 corrupts memory in the backward pass of a one-channel convolution (docs/log.md).
+    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+    state = TrainState.before_first_step(model, run.experiment)
+    if checkpoint := latest_checkpoint(run.folder):
+        state.restore(checkpoint.tensors, checkpoint.step)
+        clock.before = checkpoint.seconds
+    run.trim_log(state.step)
+    return state
+
+
+def _train_epochs(
+    run: Run,
+    part: Part,
+    engine: Engine,
+    options: Options,
+    clock: _Clock,
+    watcher: Watcher,
+    should_stop: Callable[[], bool],
+) -> bool:
+    experiment, state, device = run.experiment, engine.state, part.numbers_N.device
+    per_epoch = steps_per_epoch(experiment, len(part))
+    total = total_steps(experiment, len(part))
+    board = open_tensorboard(run.folder, state.step, options.tensorboard)
+    watch = _throttled(watcher, state, total, per_epoch, experiment, clock)
+    saved = clock.here
+    if state.step < total:
+        watch()
+    while state.step < total:
+        epoch, first = divmod(state.step, per_epoch)
+        if first == 0:
+            state.sums.zero_()
+        batches = epoch_batches(
+            part,
+            experiment,
+            seed=run.seed,
+            epoch=epoch,
+            first=first,
+            at_once=STEPS_AT_ONCE[device.type],
+            num_blocks=state.model.num_blocks,
+        )
+        for batch in itertools.islice(batches, total - state.step):
+            update(engine, batch, total)
+            watch()
+            if state.step % per_epoch and state.step < total and should_stop():
+                _require_finite(run, state, epoch)
+                _save(run, state, clock)
+                return False
+        record = _epoch_record(run, state, epoch, total, clock)
+        run.append_log(**record)
+        board(record)
+        stopping = state.step < total and should_stop()
+        if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
+            _save(run, state, clock)
+            saved = clock.here
+        if stopping:
+            return False
+    return True
+
+
+def update(engine: Engine, batch: Batch, total: int) -> None:
+    """One step of `total`: the schedule's learning rate, then the engine's step."""
+    state = engine.state
+    set_learning_rate(state.optimiser, learning_rate(engine.experiment, state.step, total))
+    engine.step(batch)
+    state.step += 1
+
+
+def _save(run: Run, state: TrainState, clock: _Clock) -> None:
+    save_checkpoint(run.folder, Checkpoint(state.tensors(), state.step, clock.whole))
+
+
+def _epoch_record(run: Run, state: TrainState, epoch: int, total: int, clock: _Clock) -> dict[str, object]:
+    _require_finite(run, state, epoch)
+    loss, error = _means(state)
+    rate = learning_rate(run.experiment, state.step - 1, total)
+    values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
+    return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
+
+
+def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
+    """Keep a network that has diverged out of the checkpoints."""
+    loss, _ = _means(state)
+    if not math.isfinite(loss):
+        before = latest_checkpoint(run.folder)
+        kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
+        raise InputError(
+            f"training diverged: the loss of epoch {epoch + 1} is {loss}. {kept}; "
+            f"lower learning_rate (now {run.experiment.learning_rate}) in a new run, with another --out"
+        )
+
+
+def _means(state: TrainState) -> tuple[float, float]:
+    """This epoch's loss and error so far; NaN before its first step."""
+    loss, wrong, rows = state.sums.tolist()
+    return (loss / rows, wrong / rows) if rows else (math.nan, math.nan)
+
+
+def _throttled(
+    watcher: Watcher, state: TrainState, total: int, per_epoch: int, experiment: Experiment, clock: _Clock
+) -> Callable[[], None]:
+    """A function to call before the first step and after each, which tells the watcher from time to time and at each
+    epoch's end."""
+    first_step, last_time, epochs = state.step, -math.inf, math.ceil(total / per_epoch)
+
+    def watch() -> None:
+        nonlocal last_time
+        within = state.step % per_epoch and state.step < total
+        if watcher is SILENT or (within and clock.here - last_time < _WATCH_SECONDS):
+            return
+        last_time = clock.here
+        speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
+        epoch = max(1, math.ceil(state.step / per_epoch))
+        name = experiment.name
+        watcher.trained(TrainingProgress(name, state.step, total, epoch, epochs, *_means(state), speed))
+
+    return watch

@@ -1,0 +1,175 @@
+"""A training step: what it sees, the loss, and the update.
+
+A step's images, views and learning rate are functions of (experiment, seed, step) alone.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from counterpoint.augment.adversarial import perturb
+from counterpoint.augment.consistency import jensen_shannon
+from counterpoint.augment.views import Views, sample_views
+from counterpoint.config import Experiment
+from counterpoint.data.split import Part
+from counterpoint.nn import Ensemble
+from counterpoint.nn.norm import left_untouched
+from counterpoint.seeding import Stream
+from counterpoint.training.optimizer import make_optimiser
+
+Forward = Callable[[Tensor, Tensor | None], Tensor]
+"""(views_MBCHW, keep) to logits_MBK."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step sees: images by their numbers in the data set, their labels, and each member's views of them."""
+
+    numbers_B: Tensor
+    labels_B: Tensor
+    views: Views
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        """The batch with every tensor changed."""
+        return Batch(change(self.numbers_B), change(self.labels_B), self.views.map(change))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Every tensor, in an order that is the same for batches of one policy."""
+        return [self.numbers_B, self.labels_B, *self.views.tensors]
+
+
+def steps_per_epoch(experiment: Experiment, images: int) -> int:
+    """The last, smaller batch of an epoch is kept (SPEC D13)."""
+    return math.ceil(images / experiment.batch_size)
+
+
+def total_steps(experiment: Experiment, images: int) -> int:
+    """The steps of a whole training on `images` images."""
+    return experiment.steps or experiment.epochs * steps_per_epoch(experiment, images)
+
+
+def epoch_batches(
+    part: Part,
+    experiment: Experiment,
+    *,
+    seed: int,
+    epoch: int,
+    first: int = 0,
+    at_once: int = 1,
+    num_blocks: int,
+    dtype: torch.dtype = torch.float32,
+) -> Iterator[Batch]:
+    """What the steps of an epoch see, from its `first` on. The views of `at_once` steps are made together, which
+    changes nothing but the speed."""
+    device, size = part.numbers_N.device, experiment.batch_size
+    order = Stream(seed, "order", epoch).permutation(len(part), device)
+    for start in range(first * size, len(part), at_once * size):
+        rows = order[start : start + at_once * size]
+        step_of_row = torch.arange(start, start + len(rows), device=device) // size
+        numbers, labels = part.numbers_N[rows], part.images.labels_N[rows]
+        views = sample_views(
+            part.images.images_NCHW[rows],
+            experiment.policy,
+            num_members=experiment.members,
+            indices_B=numbers,
+            steps_B=epoch * steps_per_epoch(experiment, len(part)) + step_of_row,
+            seed=seed,
+            epoch=epoch,
+            num_blocks=num_blocks,
+            dtype=dtype,
+        )
+        for one_step in (slice(i, i + size) for i in range(0, len(rows), size)):
+            yield Batch(numbers[one_step], labels[one_step], views.select(one_step))
+
+
+@dataclass
+class TrainState:
+    """What changes from step to step. `sums` holds the epoch's loss and errors, summed over views, on the device."""
+
+    model: Ensemble
+    optimiser: torch.optim.SGD
+    sums: Tensor
+    step: int = 0
+
+    @classmethod
+    def before_first_step(cls, model: Ensemble, experiment: Experiment) -> "TrainState":
+        """The state of a training of `model` that has not begun."""
+        device = next(model.parameters()).device
+        return cls(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that must be saved, by name."""
+        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        for name, parameter in self.model.named_parameters():
+            if "momentum_buffer" in self.optimiser.state[parameter]:
+                tensors[f"momentum.{name}"] = self.optimiser.state[parameter]["momentum_buffer"]
+        return tensors | {"sums": self.sums}
+
+    @torch.no_grad()
+    def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
+        """Take up what `tensors` gave at `step`."""
+        model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+        self.model.load_state_dict(model)
+        for name, parameter in self.model.named_parameters():
+            if (saved := tensors.get(f"momentum.{name}")) is not None:
+                # Into the parameter's own memory format, which the fused update relies on.
+                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
+        self.sums.copy_(tensors["sums"])
+        self.step = step
+
+
+def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward) -> None:
+    """Perturb the views if the policy says so, then the loss, then SGD.
+
+    All of it happens on the device and nothing depends on the step's number, so that a GPU can record and replay it.
+    """
+    views_MBCHW = perturbed_views(state.model, batch, experiment, forward)
+    state.optimiser.zero_grad(set_to_none=True)
+    if batch.views.companions_2MBCHW is None:
+        logits_MBK = forward(views_MBCHW, batch.views.keep)
+        loss = _loss(logits_MBK, batch.labels_B)
+    else:
+        logits_MBK, loss = _consistency(views_MBCHW, batch, experiment, forward)
+    loss.backward()
+    state.optimiser.step()
+    wrong_MB = logits_MBK.detach().argmax(dim=-1) != batch.labels_B
+    rows = wrong_MB.numel()
+    state.sums += torch.stack([loss.detach() * rows, wrong_MB.sum(), torch.full_like(loss, rows)])
+
+
+def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forward: Forward) -> Tensor:
+    """What the members see at last: the batch's views, adversarially perturbed if the policy says so."""
+    views = batch.views
+    if experiment.policy.adversarial is None or views.amount_MB is None:
+        return views.views_MBCHW
+    with left_untouched(model):
+        return perturb(
+            lambda views_MBCHW: _loss(forward(views_MBCHW, views.keep), batch.labels_B),
+            views.views_MBCHW,
+            views.amount_MB,
+            experiment.policy.adversarial,
+        )
+
+
+def _consistency(views_MBCHW: Tensor, batch: Batch, experiment: Experiment, forward: Forward) -> tuple[Tensor, Tensor]:
+    """The clean views' logits, and AugMix's loss: their cross-entropy and the weighted divergence of the three views.
+
+    One forward pass of all three, whose statistics BatchNorm shares; an image's views drop the same branches.
+    """
+    assert batch.views.companions_2MBCHW is not None
+    assert experiment.policy.augmix is not None
+    clean_MBCHW, second_MBCHW = batch.views.companions_2MBCHW
+    keep = None if batch.views.keep_LMB is None else batch.views.keep_LMB.repeat(1, 1, 3).flatten(1)
+    logits_MRK = forward(torch.cat([clean_MBCHW, views_MBCHW, second_MBCHW], dim=1), keep)
+    logits_3MBK = torch.stack(logits_MRK.chunk(3, dim=1))
+    divergence = jensen_shannon(logits_3MBK.flatten(1, 2))
+    return logits_3MBK[0], _loss(logits_3MBK[0], batch.labels_B) + experiment.policy.augmix.jsd * divergence
+
+
+def _loss(logits_MBK: Tensor, labels_B: Tensor) -> Tensor:
+    return cross_entropy(logits_MBK.flatten(0, 1), labels_B.repeat(logits_MBK.shape[0]))

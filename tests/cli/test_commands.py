@@ -1,0 +1,193 @@
+"""The command line as a user meets it, each command in a process of its own."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from counterpoint.cli import main
+
+COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
+TINY = ["--set", "epochs=1", "--set", "width=2", "--set", "batch_size=128", "--device", "cpu"]
+
+
+def run(*arguments: object, data: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    if data:
+        environment["COUNTERPOINT_DATA"] = str(data)
+    return subprocess.run(
+        [*COUNTERPOINT, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=180
+    )
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cli")
+    assert run("train", "digits/quickstart", "--out", folder / "run", *TINY).returncode == 0
+    done = run("evaluate", folder / "run", "--cell-images", 5, "--device", "cpu", data=folder / "data")
+    assert done.returncode == 0, done.stderr
+    assert "member 4" in done.stdout
+    return folder
+
+
+def test_train_evaluate_report(finished: Path) -> None:
+    results = json.loads((finished / "run" / "results.json").read_text())
+    assert results["run"]["command"].startswith("counterpoint train digits/quickstart --out")
+    done = run("report", finished / "run", "--out", finished / "report.html")
+    assert done.returncode == 0, done.stderr
+    assert str(finished / "report.html") in done.stdout
+    assert "digits/quickstart" in (finished / "report.html").read_text()
+    assert run("report", finished / "run", "--out", finished / "report.csv").returncode == 0
+    assert (finished / "report.csv").read_text().startswith("run,experiment,seed")
+    assert "digits/quickstart" in (finished / "report.csv").read_text()
+
+
+def test_a_finished_run_says_so(finished: Path) -> None:
+    done = run("train", "digits/quickstart", "--out", finished / "run", *TINY)
+    assert done.returncode == 0
+    assert "finished" in done.stdout
+
+
+def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
+    command = [*COUNTERPOINT, "train", "digits/single", "--out", str(tmp_path / "run"), "--set", "epochs=500"]
+    training = subprocess.Popen([*command, "--device", "cpu"], stdout=subprocess.PIPE, text=True)
+    log = tmp_path / "run" / "log.jsonl"
+    deadline = time.monotonic() + 120
+    while not (log.exists() and "epoch" in log.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    training.send_signal(signal.SIGINT)
+    output, _ = training.communicate(timeout=60)
+    assert training.returncode == 130
+    assert "stopped with a checkpoint" in output
+    assert list((tmp_path / "run" / "checkpoints").glob("step-*.safetensors"))
+
+
+def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
+    command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2"]
+    corrupting = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "set" / "gaussian_noise.npy").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.killpg(corrupting.pid, signal.SIGINT)  # as a terminal does: to the workers too
+    output, errors = corrupting.communicate(timeout=60)
+    assert corrupting.returncode == 130
+    assert "stopped; finished corruptions are kept, and the same command goes on" in output
+    assert errors == ""
+    assert (tmp_path / "set" / "gaussian_noise.npy").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "digits/quickstrt", "--out", "x"], "did you mean 'digits/quickstart'"),
+        (["train", "digits/single", "--out", "x", "--set", "epoch=3"], "unknown key 'epoch'; did you mean 'epochs'"),
+        (["train", "digits/single", "--out", "x", "--set", "epochs=many"], "epochs=many: it must be a whole number"),
+        (["train", "digits/single", "--out", "x", "--device", "tpu"], "device 'tpu' is not known"),
+        (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
+        (["train", "digits/single"], "Missing option '--out'"),
+        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
+        (["evaluate", "nowhere"], "nowhere holds no run"),
+        (["report", "nowhere"], "nowhere does not exist"),
+        (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
+        (["report", "nowhere", "--out", "r.pdf"], "'r.pdf' ends in none of .html, .csv, .md, .json"),
+        (["report", "nowhere", "--out", "."], ". is a folder; give the report's file name"),
+        (["reproduce", "table1", "--run"], "cifar10 is not in"),
+        (["reproduce", "table1", "--results", "file"], "file is a file, and a folder is needed there"),
+        (["reproduce", "table1", "--out", "file"], "file is a file, and a folder is needed there"),
+        (["reproduce", "table1", "--run", "--page", "."], ". is a folder; give the page's file name"),
+        (["reproduce", "table1", "--max-minutes", "5"], "--max-minutes needs --run"),
+        (["data", "imagenet"], "unknown download 'imagenet'"),
+        (["data", "digits"], "come with scikit-learn"),
+        (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
+        (["demo", "--device", "tpu"], "device 'tpu' is not known"),
+        (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),
+        (["views", "cifar10/single", "--out", "views.txt"], "a PNG cannot be written as 'views.txt'"),
+        (["views", "quick"], "unknown experiment 'quick'; did you mean 'digits/quickstart'?"),
+        (["views", "cifar10"], "unknown experiment 'cifar10'; `counterpoint experiments cifar10` lists"),
+        (["corrupt", "cifar11"], "unknown data set 'cifar11'"),
+        (["corrupt", "digits", "--atlas", "a.png", "--image", "450"], "digits has test images 0 to 449"),
+        (
+            ["corrupt", "--atlas", "a.png", "--image", "cat.png"],
+            "cat.png is neither a test image's number nor a picture",
+        ),
+        (["corrupt", "cifar10", "--atlas", "a.jpg"], "a PNG cannot be written as 'a.jpg'"),
+        (["corrupt", "digits", "--out", "file"], "file is a file, and a folder is needed there"),
+        (["corrupt"], "name a data set to corrupt"),
+        (["experiments", "imagenet"], "no experiment has 'imagenet' in its name"),
+        (["trian"], "No such command 'trian'"),
+        (["experiments", "[/b]"], "no experiment has '[/b]' in its name"),
+        (["train", "digits/single", "--out", "file/x"], "file/x: Not a directory"),
+        (["train", "digits/single", "--out", "x", "--path", "fast"], "the fast path needs a GPU and a resnext29"),
+        (["train", "digits/single", "--out", "x", "--path", "quick"], "unknown path 'quick'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_arguments_exit_with_2_and_say_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("counterpoint.cli.progress.console", Console(force_terminal=True))
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", ["counterpoint", *arguments])
+    for name, value in {"COUNTERPOINT_DATA": str(tmp_path / "data"), "COLUMNS": "200", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.out == "", "no progress bar before an error that comes first"
+    assert not (tmp_path / "x" / "run.json").exists()
+    assert not (tmp_path / "data").exists()
+
+
+def test_lists(tmp_path: Path) -> None:
+    listed = run("experiments").stdout
+    assert "cifar100/am-bern-0.875+adv/test" in listed
+    assert "on: split holds training images out" in listed
+    shown = run("data", data=tmp_path).stdout
+    assert "counterpoint data cifar10-c" in shown
+    assert "scikit-learn" in shown
+
+
+def test_pictures(tmp_path: Path) -> None:
+    assert run("views", "digits/quickstart", "--out", tmp_path / "views.png").returncode == 0
+    assert run("corrupt", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
+    picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "views.png", data=tmp_path)
+    assert picture.returncode == 0, picture.stderr
+    assert "95/95" in picture.stdout, "a large picture takes minutes"
+    assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
+    folder = finished / "data" / "regenerated" / "digits-C-seed0"
+    made = {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")}
+    done = run("corrupt", "digits", data=finished / "data")
+    assert done.returncode == 0, done.stderr
+    assert "frost from texture" in done.stdout
+    assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")} == made
+
+
+def test_help_and_version() -> None:
+    assert "Show the version" in run("--help").stdout
+    assert run("--version").stdout.strip() == "0.1.0"
+    assert "Usage: counterpoint train" in run("train", "--help").stdout
+
+
+def test_report_needs_no_torch(finished: Path) -> None:
+    code = "import sys; sys.modules['torch'] = None; from counterpoint.cli import main; main()"
+    command = [sys.executable, "-c", code, "report", str(finished / "run"), "--out", str(finished / "no-torch.html")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,64 @@
+"""Progress bars show when there is progress, and not before."""
+
+import io
+import math
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from counterpoint.cli.progress import TerminalWatcher
+from counterpoint.watching import TrainingProgress
+
+BARS: dict[str, tuple[Callable[[TerminalWatcher], None], str]] = {
+    "training": (
+        lambda watcher: watcher.trained(TrainingProgress("work", 2, 9, 1, 3, 0.5, 0.25, 1000.0)),
+        "loss 0.500 error 25.0% 1,000 images/s",
+    ),
+    "download": (lambda watcher: watcher.downloaded("work", 2, 9), "2/9 bytes"),
+    "unknown size": (lambda watcher: watcher.downloaded("work", 2, None), "2/? bytes"),
+    "count": (lambda watcher: watcher.counted("work", 2, 9), "2/9"),
+}
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What a terminal is sent."""
+    sent = io.StringIO()
+    terminal = Console(file=sent, force_terminal=True, color_system=None, width=100)
+    monkeypatch.setattr("counterpoint.cli.progress.console", terminal)
+    return sent
+
+
+@pytest.mark.parametrize(("tell", "shown"), BARS.values(), ids=BARS)
+def test_a_bar_shows_from_the_first_progress_on(
+    screen: io.StringIO, tell: Callable[[TerminalWatcher], None], shown: str
+) -> None:
+    with TerminalWatcher():
+        pass
+    assert screen.getvalue() == ""
+    with TerminalWatcher() as watcher:
+        assert screen.getvalue() == ""
+        tell(watcher)
+        assert "work" in screen.getvalue()
+    assert shown in screen.getvalue()
+
+
+def test_new_work_takes_the_bars_place(screen: io.StringIO) -> None:
+    with TerminalWatcher() as watcher:
+        watcher.counted("first", 1, 2)
+        watcher.counted("first", 2, 2)
+        watcher.counted("second", 1, 3)
+        watcher.noted("a note [in brackets]")
+    lines = [line.split() for line in screen.getvalue().splitlines()]
+    assert any(line[0].endswith("first") and line[-2] == "2/2" for line in lines if len(line) > 2)
+    assert any(line[0].endswith("second") and line[-2] == "1/3" for line in lines if len(line) > 2)
+    assert "a note [in brackets]" in screen.getvalue()
+
+
+def test_a_training_starts_before_it_has_figures(screen: io.StringIO) -> None:
+    with TerminalWatcher() as watcher:
+        watcher.trained(TrainingProgress("work", 4, 9, 2, 3, math.nan, math.nan, 0.0))
+    assert "work 2/3" in screen.getvalue()
+    assert "starting" in screen.getvalue()
+    assert "nan" not in screen.getvalue()

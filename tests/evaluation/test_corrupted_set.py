@@ -1,0 +1,83 @@
+"""The corrupted set of a data set: whose files are used, and whose frost."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from counterpoint.corrupt import CORRUPTIONS, corrupt
+from counterpoint.data.digits import load_digits
+from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
+from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set, make_corrupted_set
+from counterpoint.pictures.atlas import draw_image_atlas
+
+PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+
+
+def few_digits(name: str = "digits") -> DataSet:
+    data = load_digits()
+    return replace(data, name=name, test=data.test.select(torch.arange(2)))
+
+
+@pytest.fixture
+def photographs_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COUNTERPOINT_DATA has flat white photographs."""
+    folder = tmp_path / "elsewhere" / "frost"
+    folder.mkdir(parents=True)
+    for name in PHOTOGRAPHS:
+        Image.new("RGB", (300, 200), (255, 255, 255)).save(folder / name)
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
+
+
+def official_set(folder: Path, data: DataSet) -> Path:
+    folder.mkdir()
+    np.save(folder / "labels.npy", np.tile(data.test.labels_N.numpy(), 5).astype(np.uint8))
+    for name in CORRUPTIONS:
+        np.save(folder / f"{name}.npy", np.zeros((5 * len(data.test), 32, 32, 3), np.uint8))
+    return folder
+
+
+@pytest.mark.usefixtures("photographs_elsewhere")
+def test_the_frost_of_another_data_folder_is_not_used(tmp_path: Path) -> None:
+    made = make_corrupted_set(few_digits(), tmp_path / "data", workers=1)
+    assert made.source["frost"] == "texture"
+    images_NHWC = few_digits().test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    assert np.array_equal(made.read("frost", 3), corrupt(images_NHWC, "frost", 3, frost_dir="texture"))
+
+
+@pytest.mark.usefixtures("photographs_elsewhere")
+def test_the_atlas_does_not_use_it_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_image_atlas("1", "digits", tmp_path / "beside.png", seed=0, root=tmp_path / "data")
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
+    draw_image_atlas("1", "digits", tmp_path / "alone.png", seed=0, root=tmp_path / "data")
+    assert (tmp_path / "beside.png").read_bytes() == (tmp_path / "alone.png").read_bytes()
+
+
+def test_the_official_set_comes_first(tmp_path: Path) -> None:
+    data = few_digits("cifar10")
+    folder = official_set(tmp_path / "CIFAR-10-C", data)
+    assert corrupted_set(data, tmp_path) == CorruptedSet(folder, 2, {"kind": "official"})
+
+
+def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:
+    data = few_digits("cifar100")
+    folder = official_set(tmp_path / "CIFAR-100-C", data)
+    (folder / "labels.npy").unlink()
+    with pytest.raises(InputError, match=r"labels\.npy is missing or damaged"):
+        corrupted_set(data, tmp_path)
+    np.save(folder / "labels.npy", np.full(10, 9, np.uint8))
+    with pytest.raises(InputError, match=r"labels\.npy does not hold the labels of cifar100's test images five times"):
+        corrupted_set(data, tmp_path)
+
+
+@pytest.mark.parametrize("name", [CORRUPTIONS[0], CORRUPTIONS[-1]])
+def test_an_official_set_that_lacks_a_file_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
+    data = few_digits()
+    folder = official_set(tmp_path / "digits-C", data)
+    (folder / f"{name}.npy").unlink()
+    with pytest.raises(InputError, match=rf"{name}\.npy is missing"):
+        corrupted_set(data, tmp_path)

@@ -1,0 +1,231 @@
+"""Folded, compiled and padded inference against the network as it was trained."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._dynamo.utils import counters
+
+from counterpoint.config import Experiment
+from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.devices import Precision, describe_precision
+from counterpoint.errors import InputError
+from counterpoint.evaluation.corrupted_set import CorruptedSet
+from counterpoint.evaluation.logits import collect_logits, read_about, read_logits
+from counterpoint.evaluation.members import fold_members, load_model, member_logits, read_ahead
+from counterpoint.nn import Ensemble, resnet
+from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
+from counterpoint.runs.folder import Run, open_run
+
+CPU = torch.device("cpu")
+
+
+def random_model(num_members: int | None = 4, seed: int = 0) -> Ensemble:
+    generator = torch.Generator().manual_seed(seed)
+    network = resnet(10, num_members, 8, 4, generator=generator)
+    model = network if isinstance(network, Ensemble) else Ensemble(network)
+    with torch.no_grad():
+        model.train()(torch.randn(model.num_members, 64, 3, 8, 8, generator=generator))
+    return model.eval()
+
+
+def random_images(count: int, side: int = 8) -> Tensor:
+    generator = torch.Generator().manual_seed(1)
+    return torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8, generator=generator)
+
+
+@torch.no_grad()
+def slow_logits(model: Ensemble, images_NCHW: Tensor) -> np.ndarray:
+    views = (images_NCHW / 255 - 0.5) / 0.5
+    return model(views.expand(model.num_members, *views.shape)).numpy()
+
+
+@pytest.mark.parametrize("num_members", [None, 3])
+@pytest.mark.parametrize("count", [1, 7, 300])
+@pytest.mark.parametrize("precision", ["headline", "strict"])
+def test_the_logits_are_those_of_the_network(num_members: int | None, count: int, precision: Precision) -> None:
+    model, images_NCHW = random_model(num_members), random_images(count)
+    logits_MNK = member_logits(fold_members(model, CPU, precision), images_NCHW)
+    assert logits_MNK.dtype == np.float32
+    assert logits_MNK == pytest.approx(slow_logits(model, images_NCHW), rel=1e-4, abs=1e-5)
+
+
+def test_bf16_is_near_and_its_logits_are_not_rounded() -> None:
+    model, images_NCHW = random_model(), random_images(50)
+    expected = slow_logits(model, images_NCHW)
+    logits = member_logits(fold_members(model, CPU, "bf16"), images_NCHW)
+    assert 1e-4 < np.abs(logits - expected).max() / np.abs(expected).max() < 5e-2
+    rounded = torch.from_numpy(logits).bfloat16().float().numpy()
+    assert (logits != rounded).mean() > 0.9, "the linear layer stays in fp32"
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many graphs were compiled so far; without a code generator, so that no C++ compiler is needed."""
+    torch._dynamo.reset()
+    counters.clear()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    return lambda: counters["stats"]["unique_graphs"]
+
+
+def test_all_members_and_batches_share_one_graph(graphs: Callable[[], int]) -> None:
+    model, images_NCHW = random_model(), random_images(21)
+    members = replace(fold_members(model, CPU, compiled=True), images_at_once=8)
+    logits = member_logits(members, images_NCHW)
+    as_read = images_NCHW.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)[:5]
+    again = member_logits(members, as_read)
+    assert graphs() == 1, "another member, a smaller batch or another layout was compiled again"
+    assert logits == pytest.approx(slow_logits(model, images_NCHW), rel=1e-4, abs=1e-5)
+    assert again == pytest.approx(logits[:, :5], rel=1e-5)
+
+
+def test_another_network_of_the_same_kind_is_not_compiled_again(graphs: Callable[[], int]) -> None:
+    images_NCHW = random_images(6)
+    for seed in (0, 1):
+        model = random_model(2, seed)
+        members = replace(fold_members(model, CPU, compiled=True), images_at_once=6)
+        assert member_logits(members, images_NCHW) == pytest.approx(slow_logits(model, images_NCHW), rel=1e-4, abs=1e-5)
+    assert graphs() == 1
+
+
+@pytest.fixture
+def allow_tf32() -> Iterator[Callable[[bool], None]]:
+    """Sets what is allowed outside; monkeypatch cannot, because torch hides one of the two from it."""
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = cudnn.allow_tf32, matmul.allow_tf32
+
+    def allow(value: bool) -> None:
+        cudnn.allow_tf32 = matmul.allow_tf32 = value
+
+    yield allow
+    cudnn.allow_tf32, matmul.allow_tf32 = before
+
+
+class Probe(nn.Module):
+    """Notes the arithmetic that is allowed while it runs."""
+
+    def __init__(self, seen: list[tuple[bool, bool, bool]]) -> None:
+        super().__init__()
+        self.seen = seen
+
+    def forward(self, images_NCHW: Tensor) -> Tensor:
+        tf32 = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+        self.seen.append((*tf32, torch.is_autocast_enabled("cpu")))
+        return images_NCHW.mean(dim=(2, 3))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Probe":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("precision", "allowed"),
+    [("headline", (True, False, False)), ("bf16", (False, False, True)), ("strict", (False, False, False))],
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_a_precision_allows_what_it_says_and_leaves_no_trace(
+    precision: Precision, allowed: tuple[bool, bool, bool], before: bool, allow_tf32: Callable[[bool], None]
+) -> None:
+    allow_tf32(before)
+    tuned = torch.backends.cudnn.benchmark
+    seen: list[tuple[bool, bool, bool]] = []
+    member_logits(fold_members(Ensemble(Probe(seen)), CPU, precision), random_images(2))
+    assert seen == [allowed]
+    assert torch.backends.cudnn.benchmark == tuned
+    assert torch.backends.cudnn.allow_tf32 == before
+    assert torch.backends.cuda.matmul.allow_tf32 == before
+
+
+def test_the_model_is_left_as_it_is() -> None:
+    model = random_model()
+    kinds = [type(module) for module in model.modules()]
+    member_logits(fold_members(model, CPU, "bf16"), random_images(3))
+    assert [type(module) for module in model.modules()] == kinds
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("most_images", "largest"), [(None, 256), (7, 7), (10_000, 256)])
+def test_a_batch_is_no_larger_than_memory_and_the_images_need(most_images: int | None, largest: int) -> None:
+    assert fold_members(random_model(), CPU, most_images=most_images).images_at_once == largest
+
+
+def test_precisions_are_described() -> None:
+    cuda = torch.device("cuda")
+    assert describe_precision("headline", cuda) == "fp32 activations, TF32 convolutions"
+    assert describe_precision("strict", cuda) == describe_precision("headline", CPU) == "fp32"
+    assert describe_precision("bf16", cuda) == "bf16 activations and convolutions, fp32 linear layers"
+
+
+def test_an_unknown_precision_is_refused() -> None:
+    with pytest.raises(InputError, match=r"unknown precision 'bf61'; did you mean 'bf16'\?"):
+        fold_members(random_model(), CPU, "bf61")  # type: ignore[arg-type]
+
+
+def test_reading_ahead_is_one_item_ahead() -> None:
+    begun: list[int] = []
+    second = threading.Event()
+
+    def read(item: int) -> int:
+        begun.append(item)
+        if item == 1:
+            second.set()
+        return item * item
+
+    values = read_ahead(read, range(4))
+    assert next(values) == (0, 0)
+    assert second.wait(10), "the second item is read while the first is in use"
+    assert begun == [0, 1]
+    assert list(values) == [(1, 1), (2, 4), (3, 9)]
+    assert list(read_ahead(read, [])) == []
+
+
+def test_an_error_in_reading_arrives_where_the_item_is_used() -> None:
+    def read(item: int) -> int:
+        if item == 2:
+            raise InputError("cell 2 is damaged")
+        return item
+
+    values = read_ahead(read, range(4))
+    assert [next(values), next(values)] == [(0, 0), (1, 1)]
+    with pytest.raises(InputError, match="cell 2 is damaged"):
+        next(values)
+
+
+def tiny_run(folder: Path) -> tuple[Run, DataSet, CorruptedSet]:
+    """A run that counts as finished, its data set, and a corrupted set in the official layout."""
+    images = ImageSet(random_images(30), torch.arange(30) % 10, tuple("abcdefghij"))
+    data = DataSet("tiny", images, images.select(torch.arange(5)))
+    (folder / "corrupted").mkdir()
+    for i, name in enumerate(CORRUPTIONS):
+        np.save(
+            folder / "corrupted" / f"{name}.npy", np.random.default_rng(i).integers(0, 256, (25, 8, 8, 3), np.uint8)
+        )
+    experiment = Experiment("tiny", "digits", train_on="all", model="resnet", depth=8, width=4, epochs=1, batch_size=30)
+    run = open_run(folder / "run", experiment, seed=0, options={}, environment={})
+    save_checkpoint(
+        run.folder,
+        Checkpoint({f"model.{name}": tensor for name, tensor in random_model().state_dict().items()}, 1, 0.0),
+    )
+    return run, data, CorruptedSet(folder / "corrupted", 5, {})
+
+
+def test_the_precision_is_recorded_and_another_one_starts_over(tmp_path: Path) -> None:
+    run, data, shifted = tiny_run(tmp_path)
+    model, _ = load_model(run, data, CPU)
+    fog_NCHW = torch.from_numpy(np.array(shifted.read("fog", 2))).permute(0, 3, 1, 2)
+    fog = {}
+    for precision in get_args(Precision):
+        collect_logits(run, data, shifted, device=CPU, precision=precision)
+        assert read_about(run)["precision"] == describe_precision(precision, CPU)
+        fog[precision] = read_logits(run, "fog-2")
+        expected = member_logits(fold_members(model, CPU, precision), fog_NCHW).astype(np.float16)
+        assert np.array_equal(fog[precision], expected)
+    assert np.array_equal(fog["headline"], fog["strict"])
+    assert not np.array_equal(fog["headline"], fog["bf16"])

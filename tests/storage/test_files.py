@@ -1,0 +1,46 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.storage.files import read_json, write_atomically, write_json
+
+
+def test_a_written_file_is_whole_and_alone(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    write_atomically(path, b"one")
+    write_atomically(path, b"two")
+    assert [(p.name, p.read_bytes()) for p in path.parent.iterdir()] == [("file", b"two")]
+
+
+@pytest.mark.parametrize("stage", ["fsync", "replace"])
+def test_a_failure_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, stage, fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_json_comes_back_and_nonsense_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    write_json(path, {"a": [1, 2.5, None, "é"]})
+    assert read_json(path) == {"a": [1, 2.5, None, "é"]}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_json(path, float("nan"))
+    assert read_json(path) == {"a": [1, 2.5, None, "é"]}
+
+
+def test_reading_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.json does not exist"):
+        read_json(tmp_path / "absent.json")
+    cut = tmp_path / "cut.json"
+    cut.write_text('{"a": ')
+    with pytest.raises(InputError, match=r"cut\.json is not a whole JSON file"):
+        read_json(cut)

@@ -1,0 +1,280 @@
+"""Training into a folder: exact resume after real kills, clean stops, and refusals."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import counterpoint.training.loop
+from counterpoint.config import Experiment
+from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.errors import InputError
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
+from counterpoint.runs.folder import load_run
+from counterpoint.seeding import Stream
+from counterpoint.training.loop import Options, train
+from tests.heard import Heard
+
+CHILD = Path(__file__).with_name("tiny_run.py")
+EXPERIMENT = Experiment("small", "digits", model="resnet", width=2, num_members=2, epochs=3, batch_size=8)
+ON_CPU = Options(device="cpu")
+
+
+def small_data() -> DataSet:
+    numbers = torch.arange(54)  # 36 of which are trained on
+    pixels = Stream(0, "small").integers(numbers, 64, 256).view(54, 1, 8, 8).to(torch.uint8)
+    images = ImageSet(pixels, numbers % 3, ("a", "b", "c"))
+    return DataSet("small", images, images)
+
+
+def run_child(folder: Path, *kill: str) -> int:
+    return subprocess.run([sys.executable, str(CHILD), str(folder), *kill], capture_output=True, timeout=120).returncode
+
+
+def final_state(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(sorted((folder / "checkpoints").glob("step-*"))[-1])
+
+
+def epochs(folder: Path) -> list[dict[str, Any]]:
+    """The log's epochs without what depends on the clock."""
+    records = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [{k: v for k, v in r.items() if k not in ("seconds", "time")} for r in records if r["event"] == "epoch"]
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "whole"
+    assert run_child(folder) == 0
+    return folder
+
+
+@pytest.mark.parametrize(
+    "kills",
+    [
+        [("update", 2), ("fsync", 1)],  # before any checkpoint, and in the first
+        [("update", 9), ("replace", 1), ("update", 4)],  # in the second epoch, at its checkpoint, in the third
+        [("replace", 3)],  # at the very last rename
+    ],
+    ids=lambda kills: " ".join(f"{place}-{count}" for place, count in kills),
+)
+def test_a_killed_run_ends_with_the_same_bits(
+    tmp_path: Path, uninterrupted: Path, kills: list[tuple[str, int]]
+) -> None:
+    folder = tmp_path / "run"
+    for place, count in kills:
+        assert run_child(folder, place, str(count)) == -signal.SIGKILL
+        killed = json.loads(Path(f"{folder}.killed").read_text())
+        assert (killed["place"], killed["count"]) == (place, count)
+        unfinished = [name for name in killed["held"] if name.endswith(".tmp")]
+        assert len(unfinished) == (0 if place == "update" else 1), "the kill landed inside checkpoint writing"
+        for name in unfinished:
+            assert name.split(".tmp")[0].strip(".").rpartition(".")[0] not in killed["held"]
+    assert run_child(folder) == 0
+    ours, theirs = final_state(folder), final_state(uninterrupted)
+    assert ours.keys() == theirs.keys()
+    assert any(name.startswith("momentum.") for name in ours)
+    for name in ours:
+        assert torch.equal(ours[name], theirs[name]), name
+    assert epochs(folder) == epochs(uninterrupted)
+    assert not list((folder / "checkpoints").glob(".*")), "what the kill left behind is swept away"
+
+
+def test_the_last_two_checkpoints_are_kept(uninterrupted: Path) -> None:
+    names = sorted(path.name for path in (uninterrupted / "checkpoints").iterdir())
+    assert names == ["step-000000010.safetensors", "step-000000015.safetensors"]
+
+
+def test_a_stop_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
+    data = small_data()
+    assert train(EXPERIMENT, tmp_path / "whole", data, options=ON_CPU)
+    stops = 0
+    finished = False
+    while not finished:
+        calls = 0
+
+        def after_two_steps() -> bool:
+            nonlocal calls
+            calls += 1
+            return calls == 2
+
+        finished = train(EXPERIMENT, tmp_path / "parts", data, options=ON_CPU, should_stop=after_two_steps)
+        stops += not finished
+    assert stops >= 5
+    ours, theirs = final_state(tmp_path / "parts"), final_state(tmp_path / "whole")
+    assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert epochs(tmp_path / "parts") == epochs(tmp_path / "whole")
+
+
+def test_max_minutes_stops_with_a_checkpoint(tmp_path: Path) -> None:
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=replace(ON_CPU, max_minutes=0.0))
+    checkpoint = latest_checkpoint(load_run(tmp_path / "run").folder)
+    assert checkpoint is not None
+    assert checkpoint.step == 1
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+
+
+def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    before = final_state(tmp_path / "run")
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    assert all(torch.equal(before[k], v) for k, v in final_state(tmp_path / "run").items())
+
+
+def test_training_learns_and_the_watcher_sees_it(tmp_path: Path) -> None:
+    heard = Heard()
+    seen = heard.trainings
+    experiment = replace(EXPERIMENT, epochs=30, policy=replace(EXPERIMENT.policy, flip=False, crop_padding=0))
+    train(experiment, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    log = epochs(tmp_path / "run")
+    assert log[-1]["loss"] < 0.6 * log[0]["loss"]
+    assert log[-1]["learning_rate"] == pytest.approx(1e-6)
+    assert seen[-1].step == seen[-1].total_steps == 150
+    assert seen[-1].epoch == seen[-1].epochs == 30
+    assert seen[-1].error == pytest.approx(log[-1]["error"])
+
+
+def test_the_watcher_hears_of_a_training_when_nothing_can_be_refused_any_more(tmp_path: Path) -> None:
+    heard = Heard()
+    seen = heard.trainings
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match="holds another run"):
+        train(replace(EXPERIMENT, epochs=4), tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert seen == []
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert (seen[0].step, seen[0].epoch, seen[0].images_per_second) == (1, 1, 0)
+    assert all(progress.images_per_second > 0 for progress in seen[1:])
+    told = len(seen)
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert len(seen) == told, "a finished run has no training"
+    train(EXPERIMENT, tmp_path / "new", small_data(), options=ON_CPU, watcher=heard)
+    assert (seen[told].step, seen[told].epoch) == (0, 1)
+    assert math.isnan(seen[told].loss)
+
+
+def test_the_watcher_hears_how_many_epochs_the_steps_make(tmp_path: Path) -> None:
+    heard = Heard()
+    seen = heard.trainings
+    train(replace(EXPERIMENT, steps=6), tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert {progress.epochs for progress in seen} == {2}, "an epoch has five steps"
+    assert (seen[-1].step, seen[-1].epoch) == (6, 2), "the last step is told too, within an epoch"
+
+
+def test_the_speed_is_that_of_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = iter([False, True])
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    monkeypatch.setattr(counterpoint.training.loop._Clock, "here", property(lambda _: 2.0))
+    heard = Heard()
+    seen = heard.trainings
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert (seen[-1].step, seen[-1].images_per_second) == (15, 13 * 8 / 2)
+
+
+def test_seeds_differ(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        train(EXPERIMENT, tmp_path / str(seed), small_data(), seed=seed, options=ON_CPU)
+    one, other = final_state(tmp_path / "0"), final_state(tmp_path / "1")
+    assert not torch.equal(one["model.network.stem.0.weight"], other["model.network.stem.0.weight"])
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    data = small_data()
+    train(EXPERIMENT, tmp_path / "run", data, options=ON_CPU)
+    with pytest.raises(InputError, match=r"holds another run \(epochs: 3 → 4; seed: 0 → 7\)"):
+        train(replace(EXPERIMENT, epochs=4), tmp_path / "run", data, seed=7, options=ON_CPU)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        train(EXPERIMENT, tmp_path / "full", data, options=ON_CPU)
+    assert [entry.name for entry in (tmp_path / "full").iterdir()] == ["thesis.tex"], "no lock is left in it"
+
+
+def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
+    data = small_data()
+
+    def train_beside() -> bool:
+        with pytest.raises(InputError, match="another process is training"):
+            train(EXPERIMENT, tmp_path / "run", data, options=ON_CPU)
+        return True
+
+    assert not train(EXPERIMENT, tmp_path / "run", data, options=ON_CPU, should_stop=train_beside)
+
+
+def test_divergence_is_said_and_keeps_the_checkpoint(tmp_path: Path) -> None:
+    experiment = replace(EXPERIMENT, learning_rate=1e30)
+    with pytest.raises(InputError, match=r"epoch 1 is nan\. There is no checkpoint from before; lower learning_rate"):
+        train(experiment, tmp_path / "none", small_data(), options=ON_CPU)
+    assert latest_checkpoint(load_run(tmp_path / "none").folder) is None
+    assert not train(experiment, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match=r"epoch 1 is nan\. The checkpoint of step 1 is kept; lower learning_rate"):
+        train(experiment, tmp_path / "one", small_data(), options=ON_CPU)
+    kept = latest_checkpoint(load_run(tmp_path / "one").folder)
+    assert kept is not None
+    assert kept.step == 1
+
+
+def test_divergence_within_an_epoch_is_not_saved_at_a_stop(tmp_path: Path) -> None:
+    asked = iter([False, False])
+    with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
+        train(
+            replace(EXPERIMENT, learning_rate=1e30),
+            tmp_path / "run",
+            small_data(),
+            options=ON_CPU,
+            should_stop=lambda: next(asked, True),
+        )
+    assert latest_checkpoint(load_run(tmp_path / "run").folder) is None
+
+
+def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    run = load_run(tmp_path / "run")
+    checkpoint = latest_checkpoint(run.folder)
+    assert checkpoint is not None
+    save_checkpoint(run.folder, Checkpoint(checkpoint.tensors, checkpoint.step, seconds=5000.0))
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    assert run.read_log()[-1]["seconds"] > 5000
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    newest = sorted((tmp_path / "run" / "checkpoints").iterdir())[-1]
+    newest.write_bytes(newest.read_bytes()[:-100])
+    with pytest.raises(InputError, match=r"step-000000015.safetensors is damaged .* remove it to go on"):
+        train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    newest.unlink()
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+
+
+def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    log = tmp_path / "run" / "log.jsonl"
+    whole = epochs(tmp_path / "run")
+    log.write_text(log.read_text() + '{"event": "epo')
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    assert epochs(tmp_path / "run") == whole
+
+
+def test_tensorboard_gets_the_epochs(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=replace(ON_CPU, tensorboard=True))
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    written = [(event.step, pytest.approx(event.value)) for event in events.Scalars("train/loss")]
+    assert [(e["step"], e["loss"]) for e in epochs(tmp_path / "run")] == written
+
+
+def test_the_run_records_what_it_was_made_with(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), seed=5, options=ON_CPU)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert record["seed"] == 5
+    assert record["experiment"]["epochs"] == 3
+    assert record["environment"]["versions"]["torch"] == torch.__version__
+    assert load_run(tmp_path / "run").experiment == EXPERIMENT

@@ -1,0 +1,73 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from counterpoint.config import Experiment, override
+from counterpoint.nn import Ensemble, resnet
+from counterpoint.training.network import build_model
+from counterpoint.training.optimizer import learning_rate, make_optimiser, set_learning_rate
+
+EXPERIMENT = Experiment("test", "digits")
+
+
+def test_cosine_from_a_tenth_to_a_millionth() -> None:
+    rates = [learning_rate(EXPERIMENT, step, 101) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert rates[50] == pytest.approx((0.1 + 1e-6) / 2)
+    assert rates[25] == pytest.approx(1e-6 + (0.1 - 1e-6) * (1 + math.sqrt(0.5)) / 2)
+    assert rates[100] == pytest.approx(1e-6)
+    assert learning_rate(EXPERIMENT, 0, 1) == pytest.approx(0.1)
+
+
+def test_a_warmup_rises_evenly_to_the_cosine() -> None:
+    warm = replace(EXPERIMENT, warmup_steps=4)
+    plain = [learning_rate(EXPERIMENT, step, 101) for step in range(101)]
+    rates = [learning_rate(warm, step, 101) for step in range(101)]
+    assert rates[:4] == pytest.approx([0.2 * plain[0], 0.4 * plain[1], 0.6 * plain[2], 0.8 * plain[3]])
+    assert rates[4:] == plain[4:]
+
+
+def test_one_step_equals_nesterov_by_hand() -> None:
+    model = Ensemble(resnet(3, width=2))
+    optimiser = make_optimiser(model, EXPERIMENT)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    gradients = {}
+    for name, p in model.named_parameters():
+        p.grad = gradients[name] = torch.randn_like(p)
+    optimiser.step()
+    for name, p in model.named_parameters():
+        decayed = gradients[name] + 5e-4 * before[name]
+        velocity = decayed  # the momentum buffer starts as the first gradient
+        torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
+
+
+def ensemble() -> Ensemble:
+    return build_model(replace(EXPERIMENT, model="resnet", width=2, num_members=2), 3, 3, seed=0)
+
+
+def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
+    """A recorded step goes on reading it there."""
+    optimiser = make_optimiser(ensemble(), EXPERIMENT)
+    rates = [torch.tensor(0.1) for _ in optimiser.param_groups]
+    for group, rate in zip(optimiser.param_groups, rates, strict=True):
+        group["lr"] = rate
+    set_learning_rate(optimiser, 0.025)
+    assert [float(rate) for rate in rates] == pytest.approx([0.025] * 4)
+
+
+def test_what_is_the_members_own_can_learn_at_another_rate() -> None:
+    optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, member_rate=0.5))
+    scaled = {"weights": 0.1, "member_biases": 0.05, "batchnorm": 0.1, "rs": 0.05}
+    assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(scaled)
+    set_learning_rate(optimiser, 0.02)
+    later = {name: rate / 5 for name, rate in scaled.items()}
+    assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(later)
+
+
+@pytest.mark.parametrize("spared", ["rs", "batchnorm", None])
+def test_what_the_experiment_spares_is_not_decayed(spared: str | None) -> None:
+    experiment = override(EXPERIMENT, [f"decay_{spared}=false"] if spared else [])
+    decay = {group["name"]: group["weight_decay"] for group in make_optimiser(ensemble(), experiment).param_groups}
+    assert decay == {kind: 0.0 if kind == spared else 5e-4 for kind in ("weights", "member_biases", "batchnorm", "rs")}
