@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.progress import TransferSpeedColumn as SpeedColumn
+from rich.text import Text
 
 from counterpoint.train import Progress as TrainingProgress
 from counterpoint.train import Watcher
@@ -28,7 +29,7 @@ console = Console(markup=False)  # names and paths may hold brackets
 
 @contextmanager
 def training_bar(title: str) -> Iterator[Watcher]:
-    """A bar over a run's steps with loss, error, images/s and the time left."""
+    """A bar over a run's steps with loss, error, images/s and the time left; warnings stand above it."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=12),
@@ -38,6 +39,10 @@ def training_bar(title: str) -> Iterator[Watcher]:
     with _bar(title, *columns, figures="") as update:
 
         def watch(now: TrainingProgress) -> None:
+            for warning in now.warnings:
+                console.print(
+                    Text.assemble(("warning: ", "bold yellow"), f"epoch {now.epoch}: {warning}"), soft_wrap=True
+                )
             figures = f"loss {now.loss:.3f} error {now.error:.1%} {now.images_a_second:,.0f} images/s"
             update(
                 description=f"{title} {now.epoch}/{now.epochs}",

@@ -13,6 +13,7 @@ from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.earlier import still_valid
 from counterpoint.environment import command_line, now
 from counterpoint.files import write_json
+from counterpoint.health import health_results
 from counterpoint.logits import read_about, read_logits, read_probs
 from counterpoint.metrics import ImageScores, aggregate, image_scores, summarise
 from counterpoint.metrics.scores import join_scores
@@ -65,6 +66,7 @@ def write_results(
         "corrupted": about["corrupted"] | corrupted,
         "ood": ood_results(run, clean_MNK),
         "collapse": collapse_results(run, clean, corrupted["cells"], clean_MNK.shape[2]),
+        "health": health_results(run),
     }
     if temperatures_from is not None:
         results["recalibrated"] = recalibrated_results(run, temperatures_from, results)

@@ -5,7 +5,7 @@ import itertools
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.environment import describe_environment, now
 from counterpoint.errors import InputError
+from counterpoint.health import health_warnings, logged_health
 from counterpoint.models import build_model
+from counterpoint.nn import measure_health
 from counterpoint.optim import learning_rate, make_optimiser
 from counterpoint.paths import Learner, PathName, choose_path, make_learner
 from counterpoint.runs import Checkpoint, Run, check_folder, locked, open_run
@@ -40,7 +42,8 @@ _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 class Progress:
     """How far a training is; loss and error are this epoch's means over views.
 
-    The first one, with a speed of 0, comes when nothing more can be refused and the first step begins.
+    The first one, with a speed of 0, comes when nothing more can be refused and the first step begins. One with
+    warnings comes at an epoch's end, when many channels of the network are lost.
     """
 
     step: int
@@ -50,6 +53,7 @@ class Progress:
     loss: float
     error: float
     images_a_second: float
+    warnings: tuple[str, ...] = ()
 
 
 Watcher = Callable[[Progress], None]
@@ -169,6 +173,7 @@ def _train_epochs(
     board = open_tensorboard(run.folder, state.step, options.tensorboard)
     watch = _throttled(watcher, state, total, an_epoch, experiment, clock)
     saved = clock.here
+    healths = logged_health(run.read_log())
     if state.step < total:
         watch()
     while state.step < total:
@@ -192,8 +197,14 @@ def _train_epochs(
                 _save(run, state, clock)
                 return False
         record = _epoch_record(run, state, epoch, total, clock)
+        health = measure_health(state.model)
+        warnings = health_warnings(health, experiment, an_epoch, healths)
+        healths.append(health)
+        record |= {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
         run.append_log(**record)
         board(record)
+        if warnings:
+            watch(warnings)
         stopping = state.step < total and should_stop()
         if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
             _save(run, state, clock)
@@ -235,12 +246,12 @@ def _means(state: TrainState) -> tuple[float, float]:
 
 def _throttled(
     watcher: Watcher | None, state: TrainState, total: int, an_epoch: int, experiment: Experiment, clock: _Clock
-) -> Callable[[], None]:
+) -> Callable[..., None]:
     """A function to call before the first step and after each, which tells the watcher from time to time and at each
-    epoch's end."""
+    epoch's end; and to call with warnings when there are any."""
     first_step, last_time, epochs = state.step, -math.inf, math.ceil(total / an_epoch)
 
-    def watch() -> None:
+    def watch(warnings: Sequence[str] = ()) -> None:
         nonlocal last_time
         within = state.step % an_epoch and state.step < total
         if watcher is None or (within and clock.here - last_time < _WATCH_SECONDS):
@@ -248,6 +259,6 @@ def _throttled(
         last_time = clock.here
         speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
         epoch = max(1, math.ceil(state.step / an_epoch))
-        watcher(Progress(state.step, total, epoch, epochs, *_means(state), speed))
+        watcher(Progress(state.step, total, epoch, epochs, *_means(state), speed, tuple(warnings)))
 
     return watch
