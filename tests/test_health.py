@@ -66,7 +66,7 @@ def test_no_remedy_that_is_taken_already_or_cannot_be(experiment: Experiment, re
         assert f"try {remedy}" in warning
 
 
-def test_a_warning_comes_once_and_again_when_the_loss_has_doubled() -> None:
+def test_a_warning_comes_once_and_again_at_twice_the_share() -> None:
     shares = [0.01, 0.07, 0.08, 0.11, 0.05, 0.07, 0.13, 0.2, 0.23, 0.9, 1.0]
     healths = [health(dead_scales=round(10_000 * share), channels=10_000) for share in shares]
     warned = [share for i, share in enumerate(shares) if health_warnings(healths[i], SINGLE, 352, healths[:i])]

@@ -20,9 +20,9 @@ _EPOCHS_KEPT = 11  # the first, the last, and nine between
 def health_warnings(
     health: Health, experiment: Experiment, steps_per_epoch: int, earlier: Sequence[Health] = ()
 ) -> list[str]:
-    """A sentence, with its remedy, for each kind of channel that many are lost of.
+    """A sentence with its remedy for each way in which many channels are lost.
 
-    What was as bad in one of the `earlier` epochs is not said again, unless the share has doubled since the warning.
+    What was said after one of the `earlier` epochs is said again only at twice the share that is many, at four times, …
     """
     warnings = []
     if _is_news([_share(one, one.dead_scales) for one in (*earlier, health)], MANY_DEAD_SCALES):
@@ -44,8 +44,8 @@ def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
 
 
 def health_results(run: Run) -> dict[str, Any] | None:
-    """How a run's health went, by up to eleven epochs, and what there is to warn of at its end; None without a log of
-    it."""
+    """How a run's health went, by up to eleven epochs, and what there is to warn of at its end; None where the log has
+    no health."""
     records = [record for record in run.read_log() if "health" in record]
     if not records:
         return None
