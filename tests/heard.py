@@ -8,6 +8,7 @@ class Heard(Watcher):
         self.trainings: list[TrainingProgress] = []
         self.counts: list[tuple[str, int, int]] = []
         self.notes: list[str] = []
+        self.warnings: list[str] = []
 
     def trained(self, progress: TrainingProgress) -> None:
         self.trainings.append(progress)
@@ -17,3 +18,6 @@ class Heard(Watcher):
 
     def noted(self, text: str) -> None:
         self.notes.append(text)
+
+    def warned(self, text: str) -> None:
+        self.warnings.append(text)

@@ -32,5 +32,8 @@ class Watcher:
     def noted(self, text: str) -> None:
         """Something that a person should read."""
 
+    def warned(self, text: str) -> None:
+        """Something that a person should act on."""
+
 
 SILENT = Watcher()

@@ -38,6 +38,8 @@ def test_the_demo_has_all_of_it(
     )
     assert ensemble["against"][0]["experiment"] == "digits/single"
     assert ensemble["collapse"]["verdict"]
+    assert [one["epoch"] for one in ensemble["health"]["epochs"]] == [1, 2]
+    assert report.read_text().count("lost channels by epoch") == 2, "of the ensemble and of the single network"
     assert single["recalibrated"]["fitted_on"]["images"] == 449, "held out from the twin's training images"
     assert single["evaluated_on"]["part"] == "test"
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]

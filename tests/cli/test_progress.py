@@ -62,3 +62,12 @@ def test_a_training_starts_before_it_has_figures(screen: io.StringIO) -> None:
     assert "work 2/3" in screen.getvalue()
     assert "starting" in screen.getvalue()
     assert "nan" not in screen.getvalue()
+
+
+def test_a_warning_stands_above_the_bar(screen: io.StringIO) -> None:
+    with TerminalWatcher() as watcher:
+        watcher.trained(TrainingProgress("work", 4, 9, 2, 3, 0.5, 0.25, 1000.0))
+        assert "warning" not in screen.getvalue()
+        watcher.warned("many are [lost]; " + "x" * 100)
+        watcher.trained(TrainingProgress("work", 5, 9, 2, 3, 0.5, 0.25, 1000.0))
+    assert screen.getvalue().count(f"warning: many are [lost]; {'x' * 100}\n") == 1, "on one line"

@@ -119,6 +119,13 @@ def test_what_was_asked_for_is_printed_too() -> None:
     assert second[3] == ["error", "%", "–", "–"]
 
 
+def test_lost_channels_are_warned_of() -> None:
+    health = {"channels": 9, "epochs": [], "warnings": ["Many are lost."]}
+    assert evaluation_parts(results(members=2) | {"health": health})[2:] == ["warning: Many are lost."]
+    for healthy in (None, health | {"warnings": []}):
+        assert evaluation_parts(results(members=2) | {"health": healthy})[2:] == []
+
+
 def test_a_plain_network_has_one_line() -> None:
     assert [line[0] for line in lines(results_table(results(members=1)))[2:]] == ["network", "-C"]
 

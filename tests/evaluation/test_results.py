@@ -117,3 +117,14 @@ def test_a_single_network_has_nothing_to_differ(make_run: MakeRun, evaluated: Ev
     assert results["clean"]["pairwise_kl"] is None
     assert results["corrupted"]["aggregates"]["disagreement"] is None
     assert results["clean"]["honest"]["members"] == [results["clean"]["honest"]["ensemble"]]
+
+
+def test_the_health_of_the_log_is_kept(make_run: MakeRun, evaluated: Evaluate) -> None:
+    run = make_run()
+    assert evaluated(run)["health"] is None, "an older log has none"
+    health = {"channels": 100, "below_eps": 10, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}
+    record = {"event": "epoch", "epoch": 1, "step": 5, "time": "Monday", "seconds": 10.0, "health": health}
+    (run.folder / "log.jsonl").write_text(json.dumps(record) + "\n")
+    kept = evaluated(run)["health"]
+    assert kept["epochs"] == [{"epoch": 1, "below_eps": 10, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}]
+    assert "--set decay_rs=false" in kept["warnings"][0]

@@ -110,7 +110,7 @@ def _mean_of_cells(cells: dict[str, list[dict[str, Any]]], key: str) -> float | 
 
 @cache
 def _more(members: int, seed: int) -> dict[str, Any]:
-    """Everything that belongs to the run as a whole: ood, collapse, recalibrated, against."""
+    """Everything that belongs to the run as a whole: ood, collapse, health, recalibrated, against."""
     outside = _logits(np.zeros(60, dtype=int), members, 0, [seed, 99])
     inside, _ = _clean_logits(members, seed)
     of_predictors = [_mean_probs, *(_member_probs(i) for i in range(members))]
@@ -118,6 +118,7 @@ def _more(members: int, seed: int) -> dict[str, Any]:
     return {
         "ood": {"dataset": "letters", "images": 60, "auroc": {"ensemble": aurocs[0], "members": aurocs[1:]}},
         "collapse": _collapse(members, seed) if members > 1 else None,
+        "health": _health(members),
         "recalibrated": _recalibrated(members, seed),
         "against": [_against(members, seed)],
     }
@@ -141,6 +142,21 @@ def _collapse(members: int, seed: int) -> dict[str, Any]:
         "severities": [{key: float(np.mean([one[key] for one in row])) for key in row[0]} for row in severities],
         "verdict": collapse_verdict(clean["disagreement"], error, clean["pairwise_kl"], 5),
     }
+
+
+def _health(members: int) -> dict[str, Any]:
+    """More and more dead scales, and a spread that shrinks."""
+    epochs = [
+        {
+            "epoch": 4 * i + 1,
+            "below_eps": 0,
+            "dead_scales": 4 * i,
+            "spread_r": 0.5 - 0.1 * i if members > 1 else None,
+            "spread_s": 0.4 - 0.1 * i if members > 1 else None,
+        }
+        for i in range(5)
+    ]
+    return {"channels": 400, "epochs": epochs, "warnings": []}
 
 
 def _recalibrated(members: int, seed: int) -> dict[str, Any]:
@@ -222,8 +238,8 @@ def _results(
 ) -> dict[str, Any]:
     """What `counterpoint evaluate` writes, for made-up logits of 120 images and 5 classes.
 
-    `shifted` adds the corrupted section, and `more` the out-of-distribution, collapse, recalibrated and paired figures;
-    these take seconds to make, and are the same for every seed.
+    `shifted` adds the corrupted section, and `more` the out-of-distribution, collapse, health, recalibrated and paired
+    figures; these take seconds to make, and are the same for every seed.
     """
     return {
         "schema": 1,

@@ -128,7 +128,7 @@ def test_csv_has_the_images_from_outside(everything: dict[str, Any]) -> None:
 
 def test_json_holds_all_that_belongs_to_the_run(everything: dict[str, Any]) -> None:
     (run,) = json.loads(to_json([everything]))["runs"]
-    for key in ("ood", "collapse", "recalibrated", "against"):
+    for key in ("ood", "collapse", "health", "recalibrated", "against"):
         assert run[key] == everything[key]
     assert run["risk_coverage"]["clean"] == everything["clean"]["risk_coverage"]
     assert run["risk_coverage"]["severities"] == everything["corrupted"]["risk_coverage"]
@@ -138,7 +138,7 @@ def test_json_holds_all_that_belongs_to_the_run(everything: dict[str, Any]) -> N
 
 def test_json_of_a_run_without_them(results: list[dict[str, Any]]) -> None:
     one = json.loads(to_json(results))["runs"][1]
-    assert [one[key] for key in ("ood", "collapse", "recalibrated", "against", "paper")] == 5 * [None]
+    assert [one[key] for key in ("ood", "collapse", "health", "recalibrated", "against", "paper")] == 6 * [None]
     assert one["risk_coverage"]["severities"] is None
 
 

@@ -373,7 +373,7 @@ def whole_page(make_results: MakeResults) -> Page:
 
 
 SECTIONS = ["paper", "comparison", "seeds", "honesty", "shift", "severities", "heat-maps", "selective"]
-SECTIONS += ["recalibration", "collapse"]
+SECTIONS += ["recalibration", "collapse", "health"]
 
 
 def test_everything_has_its_section_and_its_place_among_the_contents(whole_page: Page) -> None:
@@ -407,6 +407,7 @@ def bare(value: Any) -> Any:
         "aurc",
         "ood",
         "collapse",
+        "health",
         "recalibrated",
         "against",
     }
@@ -452,6 +453,22 @@ def test_hostile_words_of_the_new_sections_are_only_text(make_results: MakeResul
     results = make_results(members=2, shifted=True, more=True)
     results["collapse"]["verdict"] = results["ood"]["dataset"] = results["recalibrated"]["clean_how"] = HOSTILE
     results["against"][0]["experiment"] = results["recalibrated"]["fitted_on"]["run"] = HOSTILE
+    results["health"]["warnings"] = [HOSTILE]
     page = Page(render([results]))
     assert page.count("script") == 0
     assert HOSTILE in page.text("p")
+    assert f"Warning: {HOSTILE}" in page.text("p")
+
+
+def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_results: MakeResults) -> None:
+    good = make_results("good", members=2, shifted=True, more=True)
+    bad = make_results("bad", members=1, shifted=True, more=True)
+    assert "warning" not in [element.get("class") for element in Page(render([good])).attributes("p")]
+    bad["health"]["warnings"] = ["Most of it is lost.", "The rest too."]
+    page = Page(render([good, bad]))
+    assert [element.get("class") for element in page.attributes("p")].count("warning") == 2
+    assert "Warning: Most of it is lost." in page.text("p")
+    assert [text for text in page.text("caption") if "lost channels" in text] == [
+        "good: lost channels by epoch",
+        "bad: lost channels by epoch",
+    ]

@@ -59,14 +59,20 @@ def test_a_section_for_each_part_that_there_is(make_results: MakeResults) -> Non
         "With a temperature: cifar10/single, seed 1",
         "Do the members differ? cifar10/single, seed 0",
         "Do the members differ? cifar10/single, seed 1",
+        "Lost channels: cifar10/single, seed 0",
+        "Lost channels: cifar10/single, seed 1",
         "What was run",
     ]
 
 
 def test_sentences_are_there_too(make_results: MakeResults) -> None:
     results = make_results("many", members=2, shifted=True, more=True)
+    results["health"]["warnings"] = ["Many channels are lost."]
     text = to_markdown([results])
     assert results["collapse"]["verdict"] in text
+    assert "After epoch 17, of 400 channels 16 (4.00 %) are dead and 0 (0.00 %) have a variance below eps." in text
+    assert "\n\nMany channels are lost.\n\n" in text
+    assert "| 17 | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
     assert "Clean images: cross-fitted on two seeded halves of the validation images." in text
 
 

@@ -231,6 +231,8 @@ def optional_parts(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "ood": results,
         "collapse": results,
         "collapse.r": results["collapse"],
+        "health": results,
+        "health.epochs[0].spread_r": results["health"]["epochs"][0],
         "recalibrated": results,
         "against": results,
         "against[0].clean": results["against"][0],
@@ -282,8 +284,9 @@ def test_every_member_and_severity_has_its_entry(
 
 def test_made_up_results_have_the_keys_of_real_ones(real_results: dict[str, Any], make_results: MakeResults) -> None:
     made = make_results(shifted=True, more=True)
-    for part in ("clean", "corrupted", "collapse", "recalibrated"):
+    for part in ("clean", "corrupted", "collapse", "health", "recalibrated"):
         assert set(made[part]) == set(real_results[part])
+    assert set(made["health"]["epochs"][0]) == set(real_results["health"]["epochs"][0])
     assert set(made["corrupted"]["aggregates"]) == set(real_results["corrupted"]["aggregates"])
     assert set(made["against"][0]) == set(real_results["against"][0])
     assert set(made["against"][0]["clean"]) == set(real_results["against"][0]["clean"])

@@ -1,11 +1,13 @@
 """Training into a folder: exact resume after real kills, clean stops, and refusals."""
 
+import copy
 import json
 import math
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,12 @@ import counterpoint.training.loop
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
+from counterpoint.nn import Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.seeding import Stream
 from counterpoint.training.loop import Options, train
+from counterpoint.training.network import build_model
 from tests.heard import Heard
 
 CHILD = Path(__file__).with_name("tiny_run.py")
@@ -269,6 +273,110 @@ def test_tensorboard_gets_the_epochs(tmp_path: Path) -> None:
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
     written = [(event.step, pytest.approx(event.value)) for event in events.Scalars("train/loss")]
     assert [(e["step"], e["loss"]) for e in epochs(tmp_path / "run")] == written
+    for name in ("below_eps", "dead_scales", "spread_r", "spread_s"):
+        written = [(event.step, pytest.approx(event.value)) for event in events.Scalars(f"health/{name}")]
+        assert [(e["step"], e["health"][name]) for e in epochs(tmp_path / "run")] == written
+
+
+def test_a_plain_network_has_no_spread_in_tensorboard(tmp_path: Path) -> None:
+    plain = replace(EXPERIMENT, num_members=None, epochs=1)
+    train(plain, tmp_path / "run", small_data(), options=replace(ON_CPU, tensorboard=True))
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    assert sorted(name for name in events.Tags()["scalars"] if "health" in name) == [
+        "health/below_eps",
+        "health/dead_scales",
+    ]
+
+
+def dying(model: torch.nn.Module, dead: int) -> None:
+    """Put so many of the network's 42 BatchNorm scales to 0."""
+    with torch.no_grad():
+        for norm in (m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)):
+            norm.weight.fill_(1.0)
+            norm.weight[:dead] = 0.0
+            dead = max(dead - norm.num_features, 0)
+
+
+def test_each_epoch_of_the_log_has_the_networks_health(tmp_path: Path) -> None:
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    log = epochs(tmp_path / "run")
+    assert len(log) == 3
+    state = final_state(tmp_path / "run")
+    model = build_model(EXPERIMENT, 3, 1, seed=0)
+    model.load_state_dict({k.removeprefix("model."): v for k, v in state.items() if k.startswith("model.")})
+    assert log[-1]["health"] == asdict(measure_health(model))
+    assert log[0]["health"]["spread_r"] != log[1]["health"]["spread_r"]
+    assert {record["health"]["channels"] for record in log} == {42}
+
+
+@pytest.fixture
+def dead_by_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Makes trainings whose network has so many dead scales at the end of each epoch."""
+
+    def make(*dead: int) -> None:
+        counts = iter(dead)
+
+        def measure(model: torch.nn.Module) -> Health:
+            model = copy.deepcopy(model)
+            dying(model, next(counts))
+            return measure_health(model)
+
+        monkeypatch.setattr("counterpoint.training.loop.measure_health", measure)
+
+    return make
+
+
+def test_the_watcher_is_warned_once_when_many_channels_are_lost(
+    tmp_path: Path, dead_by_epoch: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    dead_by_epoch(2, 4, 4)  # of 42
+    heard = Heard()
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    (warning,) = heard.warnings
+    assert warning.startswith("small, epoch 2: 9.5% of the network's channels (4 of 42) are switched off")
+    assert "--set warmup_steps=5," in warning
+    logged = warning.removeprefix("small, epoch 2: ")
+    assert [record.get("warnings") for record in epochs(tmp_path / "run")] == [None, [logged], None]
+    assert capsys.readouterr() == ("", ""), "the library does not print"
+
+
+def test_a_healthy_training_warns_of_nothing(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:
+    dead_by_epoch(0, 1, 2)
+    heard = Heard()
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert heard.warnings == []
+    assert not any("warnings" in record for record in epochs(tmp_path / "run"))
+
+
+def test_a_resumed_run_is_not_warned_again(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:
+    dead_by_epoch(4, 5, 9)
+    heard = Heard()
+    after_an_epoch = iter([False] * 5 + [True])
+    assert not train(
+        EXPERIMENT,
+        tmp_path / "run",
+        small_data(),
+        options=ON_CPU,
+        watcher=heard,
+        should_stop=lambda: next(after_an_epoch),
+    )
+    assert len(heard.warnings) == 1
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    epochs_warned = [warning.split(":")[0] for warning in heard.warnings]
+    assert epochs_warned == ["small, epoch 1", "small, epoch 3"], "in the third twice as many are lost"
+
+
+def test_an_older_log_goes_on_with_health(tmp_path: Path) -> None:
+    asked = iter([False] * 4 + [True])
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    log = tmp_path / "run" / "log.jsonl"
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    assert sum("health" in record for record in records) == 1
+    log.write_text("".join(json.dumps({k: v for k, v in r.items() if k != "health"}) + "\n" for r in records))
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    assert ["health" in record for record in epochs(tmp_path / "run")] == [False, True, True]
 
 
 def test_the_run_records_what_it_was_made_with(tmp_path: Path) -> None:

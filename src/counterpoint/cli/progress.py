@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from counterpoint.watching import TrainingProgress, Watcher
 
@@ -76,6 +77,9 @@ class TerminalWatcher(Watcher):
 
     def noted(self, text: str) -> None:
         console.print(text, soft_wrap=True, highlight=False)
+
+    def warned(self, text: str) -> None:
+        console.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
 
     def _show(self, work: str, columns: tuple[ProgressColumn, ...], **values: Any) -> None:
         if self._bar is None or work != self._work:

@@ -48,12 +48,15 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
 
 
 def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
-    """What `evaluate` prints: the headline figures, whether the members differ, recalibration and comparisons."""
+    """What `evaluate` prints: the headline figures, whether the members differ and many channels are lost,
+    recalibration and comparisons."""
     corrupted = results["corrupted"]
     about_cells = f"-C: {corrupted['source']['kind']}, {corrupted['images']:,} images a cell."
     parts: list[Table | str] = [results_table(results), about_cells]
     if collapse := results.get("collapse"):
         parts.append(collapse["verdict"])
+    if health := results.get("health"):
+        parts += [f"warning: {sentence}" for sentence in health["warnings"]]
     if recalibrated := results.get("recalibrated"):
         parts.append(recalibrated_table(recalibrated))
     return parts + [comparison_table(other) for other in results.get("against", [])]

@@ -22,6 +22,7 @@ from counterpoint.metrics.summary import risk_coverage_points
 from counterpoint.runs.folder import Run
 from counterpoint.storage.files import write_json
 from counterpoint.storage.provenance import command_line, now
+from counterpoint.training.health import health_results
 
 SCHEMA = 1
 
@@ -65,6 +66,7 @@ def write_results(
         "corrupted": about["corrupted"] | corrupted,
         "ood": ood_results(run, clean_MNK),
         "collapse": collapse_results(run, clean, corrupted["cells"], clean_MNK.shape[2]),
+        "health": health_results(run),
     }
     if temperatures_from is not None:
         results["recalibrated"] = recalibrated_results(run, temperatures_from, results)

@@ -4,6 +4,7 @@ from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLin
 from counterpoint.nn.convert import batch_ensemble, extract_member
 from counterpoint.nn.ensemble import Ensemble
 from counterpoint.nn.groups import parameter_groups
+from counterpoint.nn.health import Health, measure_health
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 from counterpoint.nn.resnet import resnet
 from counterpoint.nn.resnext import resnext29
@@ -12,9 +13,11 @@ __all__ = [
     "BatchEnsembleConv2d",
     "BatchEnsembleLinear",
     "Ensemble",
+    "Health",
     "PerMemberBatchNorm2d",
     "batch_ensemble",
     "extract_member",
+    "measure_health",
     "parameter_groups",
     "resnet",
     "resnext29",

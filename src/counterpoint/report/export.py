@@ -36,7 +36,7 @@ def to_json(results: Sequence[dict[str, Any]]) -> str:
             "figures": list(records(run)),
             "reliability": _reliability(run),
             "risk_coverage": _risk_coverage(run),
-            **{key: run.results.get(key) for key in ("ood", "collapse", "recalibrated", "against")},
+            **{key: run.results.get(key) for key in ("ood", "collapse", "health", "recalibrated", "against")},
             "paper": _paper_row(run),
         }
         for run in label_runs(results)

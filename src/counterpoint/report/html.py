@@ -13,6 +13,7 @@ from counterpoint.report.collapse import collapses
 from counterpoint.report.comparison import comparisons
 from counterpoint.report.drawing import percent_ticks
 from counterpoint.report.export import to_csv, to_json
+from counterpoint.report.health import healths
 from counterpoint.report.honesty import honest_panels
 from counterpoint.report.markdown import to_markdown
 from counterpoint.report.recalibration import recalibrations
@@ -39,6 +40,7 @@ _CONTENTS = (
     ("selective", "selective", "Keeping the surest"),
     ("recalibrations", "recalibration", "With a temperature"),
     ("collapses", "collapse", "Do the members differ?"),
+    ("healths", "health", "Lost channels"),
     ("", "provenance", "What was run"),
 )
 
@@ -98,6 +100,7 @@ def _sections(runs: Sequence[Run]) -> dict[str, Any]:
         "selective": selective(runs),
         "recalibrations": recalibrations(runs),
         "collapses": collapses(runs),
+        "healths": healths(runs),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from counterpoint.report.beside_paper import beside_paper
 from counterpoint.report.collapse import collapses
 from counterpoint.report.comparison import comparisons
+from counterpoint.report.health import healths
 from counterpoint.report.heatmaps import heat_maps
 from counterpoint.report.honesty import honest_panels
 from counterpoint.report.recalibration import recalibrations
@@ -43,6 +44,11 @@ def to_markdown(results: Sequence[dict[str, Any]]) -> str:
             part
             for one in collapses(runs)
             for part in _section(f"Do the members differ? {one.label}", (one.verdict,), one.tables)
+        ),
+        *(
+            part
+            for one in healths(runs)
+            for part in _section(f"Lost channels: {one.label}", (one.sentence, *one.warnings), (one.table,))
         ),
         "## What was run",
         *map(_provenance, runs),

@@ -69,6 +69,11 @@ RESULTS = {
         "severities?": [_BETWEEN_MEMBERS, "severities"],
         "verdict": str,
     },
+    "health?": {
+        "channels": int,
+        "epochs": [{"epoch": int, "below_eps": int, "dead_scales": int} | _numbers("spread_r?", "spread_s?")],
+        "warnings": list,
+    },
     "recalibrated?": {
         "fitted_on": {"dataset": str, "part": str, "images": int, "run": str},
         "clean_how": str,

@@ -15,11 +15,13 @@ from counterpoint.data.sets import DataSet
 from counterpoint.data.split import Part, split_training_images
 from counterpoint.devices import choose_device, training_arithmetic
 from counterpoint.errors import InputError
+from counterpoint.nn import measure_health
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
 from counterpoint.runs.folder import Run, check_folder, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
+from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.network import build_model
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
@@ -119,6 +121,7 @@ def _train_epochs(
     board = open_tensorboard(run.folder, state.step, options.tensorboard)
     watch = _throttled(watcher, state, total, per_epoch, experiment, clock)
     saved = clock.here
+    healths = logged_health(run.read_log())
     if state.step < total:
         watch()
     while state.step < total:
@@ -142,8 +145,14 @@ def _train_epochs(
                 _save(run, state, clock)
                 return False
         record = _epoch_record(run, state, epoch, total, clock)
+        health = measure_health(state.model)
+        warnings = health_warnings(health, experiment, per_epoch, healths)
+        healths.append(health)
+        record |= {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
         run.append_log(**record)
         board(record)
+        for warning in warnings:
+            watcher.warned(f"{experiment.name}, epoch {epoch + 1}: {warning}")
         stopping = state.step < total and should_stop()
         if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
             _save(run, state, clock)

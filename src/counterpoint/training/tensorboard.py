@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from counterpoint.errors import InputError
 
 _SCALARS = ("loss", "error", "learning_rate")
+_HEALTH = ("below_eps", "dead_scales", "spread_r", "spread_s")
 
 
-def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping[str, object]], None]:
+def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping[str, Any]], None]:
     """A function that takes an epoch's log record; what an interrupted run wrote after `step` is hidden."""
     if not wanted:
         return lambda _: None
@@ -20,9 +22,12 @@ def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping
         ) from None
     writer = SummaryWriter(folder / "tensorboard", purge_step=step or None)
 
-    def write(record: Mapping[str, object]) -> None:
+    def write(record: Mapping[str, Any]) -> None:
         for name in _SCALARS:
             writer.add_scalar(f"train/{name}", record[name], record["step"])
+        for name in _HEALTH:
+            if (value := record["health"][name]) is not None:  # a plain network has no r and s
+                writer.add_scalar(f"health/{name}", value, record["step"])
         writer.flush()
 
     return write

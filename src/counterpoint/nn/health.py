@@ -1,0 +1,68 @@
+"""How much of a network training has switched off, and how far its members still differ, from its parameters alone."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
+
+DEAD_BELOW = 0.001
+"""A BatchNorm scale smaller than this is dead: its channel hardly depends on the image any more."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """A network's state of health. With per-member BatchNorm each member's channels count.
+
+    The spread is how far the members' factors lie apart: the variance over the members (divisor M − 1), averaged over
+    every entry of every layer, and its square root. So it begins at about `init_std`, and 0 means identical members.
+    """
+
+    channels: int  # of all BatchNorm layers
+    below_eps: int  # channels whose running variance is below their layer's eps, so that they are not normalised
+    dead_scales: int  # channels whose BatchNorm scale is below DEAD_BELOW in size
+    spread_r: float | None  # None where no two members can be compared, or where it is not a number
+    spread_s: float | None
+
+
+@torch.no_grad()
+def measure_health(model: nn.Module) -> Health:
+    """The health of `model`, which is only read.
+
+    Its figures are computed on its device and read in one transfer, so that a GPU's queue is emptied once.
+    """
+    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
+    layers = [m for m in model.modules() if isinstance(m, BatchEnsembleConv2d | BatchEnsembleLinear)]
+    scales: list[Tensor] = [norm.weight for norm in norms if norm.weight is not None]
+    below_eps = [norm.running_var < norm.eps for norm in norms if norm.running_var is not None]
+    figures: dict[str, Tensor] = {}
+    if below_eps:
+        figures["below_eps"] = torch.cat(below_eps).sum()
+    if scales:
+        figures["dead_scales"] = (torch.cat(scales).abs() < DEAD_BELOW).sum()
+    if any(layer.num_members > 1 for layer in layers):
+        figures["spread_r"] = _spread([layer.r for layer in layers])
+        figures["spread_s"] = _spread([layer.s for layer in layers])
+    values = _read(figures)
+    return Health(
+        channels=sum(norm.num_features for norm in norms),
+        below_eps=int(values.get("below_eps", 0)),
+        dead_scales=int(values.get("dead_scales", 0)),
+        spread_r=values.get("spread_r"),
+        spread_s=values.get("spread_s"),
+    )
+
+
+def _spread(factors_MC: Sequence[Tensor]) -> Tensor:
+    return torch.cat(list(factors_MC), dim=1).double().var(dim=0).mean().sqrt()
+
+
+def _read(figures: Mapping[str, Tensor]) -> dict[str, float]:
+    """Those that are finite: JSON has no other numbers, and that a training diverged is said elsewhere."""
+    if not figures:
+        return {}
+    values = torch.stack([figure.double() for figure in figures.values()]).tolist()
+    return {name: value for name, value in zip(figures, values, strict=True) if math.isfinite(value)}

@@ -1,0 +1,98 @@
+"""A network's health over its training: when to warn, and what results.json keeps of the log."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from counterpoint.config import Experiment
+from counterpoint.nn.health import DEAD_BELOW, Health
+from counterpoint.runs.folder import Run
+
+# Shares of all channels. Each line lies between the runs in docs/differences.md: 3.2 % dead scales in good ones, and
+# 12.1 % in one that lost a point and a half of accuracy; 6 % of the running variances below eps in a good one, and 99 %
+# where r and s decayed.
+MANY_DEAD_SCALES = 0.06
+MANY_BELOW_EPS = 0.2
+
+_EPOCHS_KEPT = 11  # the first, the last, and nine between
+
+
+def health_warnings(
+    health: Health, experiment: Experiment, steps_per_epoch: int, earlier: Sequence[Health] = ()
+) -> list[str]:
+    """A sentence with its remedy for each way in which many channels are lost.
+
+    What was said after one of the `earlier` epochs is said again only at twice the share that is many, at four times, …
+    """
+    warnings = []
+    if _is_news([_share(one, one.dead_scales) for one in (*earlier, health)], MANY_DEAD_SCALES):
+        warnings.append(
+            f"{_in_words(health, health.dead_scales)} are switched off: their BatchNorm scale is below {DEAD_BELOW}. "
+            f"The first steps were probably too large. In a new run try {_gentler_start(experiment, steps_per_epoch)}."
+        )
+    if _is_news([_share(one, one.below_eps) for one in (*earlier, health)], MANY_BELOW_EPS):
+        warnings.append(
+            f"{_in_words(health, health.below_eps)} have a running variance below BatchNorm's eps, so that they are no "
+            f"longer normalised. Weight decay shrank their weights too far. In a new run try {_less_decay(experiment)}."
+        )
+    return warnings
+
+
+def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
+    """The health of each epoch in a run's log; logs from before it was measured have none."""
+    return [Health(**record["health"]) for record in log if "health" in record]
+
+
+def health_results(run: Run) -> dict[str, Any] | None:
+    """How a run's health went, by up to eleven epochs, and what there is to warn of at its end; None where the log has
+    no health."""
+    records = [record for record in run.read_log() if "health" in record]
+    if not records:
+        return None
+    healths, first = logged_health(records), records[0]
+    epochs = [
+        {"epoch": records[i]["epoch"]} | {key: value for key, value in asdict(healths[i]).items() if key != "channels"}
+        for i in _spaced(len(records))
+    ]
+    # Only the last epoch can have fewer steps than the others.
+    warnings = health_warnings(healths[-1], run.experiment, first["step"] // first["epoch"])
+    return {"channels": healths[-1].channels, "epochs": epochs, "warnings": warnings}
+
+
+def _is_news(shares: Sequence[float], many: float) -> bool:
+    """Whether the last share is too large, in a way that none before was."""
+    *before, now = (_doublings(share, many) for share in shares)
+    return now > max(before, default=0)
+
+
+def _doublings(share: float, many: float) -> int:
+    """0 up to `many`, 1 above it, 2 from twice as many on, 3 from four times as many on, …"""
+    return 1 + math.floor(math.log2(share / many)) if share > many else 0
+
+
+def _share(health: Health, lost: int) -> float:
+    return lost / health.channels if health.channels else 0.0
+
+
+def _in_words(health: Health, lost: int) -> str:
+    return f"{_share(health, lost):.1%} of the network's channels ({lost:,} of {health.channels:,})"
+
+
+def _gentler_start(experiment: Experiment, steps_per_epoch: int) -> str:
+    if experiment.warmup_steps < steps_per_epoch:
+        return f"--set warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
+    return f"a lower learning_rate than {experiment.learning_rate:g}"
+
+
+def _less_decay(experiment: Experiment) -> str:
+    if experiment.num_members and experiment.decay_rs:
+        return "--set decay_rs=false, which spares r and s"
+    return f"a lower weight_decay than {experiment.weight_decay:g}"
+
+
+def _spaced(count: int) -> list[int]:
+    """Up to eleven of `count` places, evenly spaced, with the first and the last."""
+    if count <= _EPOCHS_KEPT:
+        return list(range(count))
+    return [round(i * (count - 1) / (_EPOCHS_KEPT - 1)) for i in range(_EPOCHS_KEPT)]
