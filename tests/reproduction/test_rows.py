@@ -276,7 +276,7 @@ def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
     assert result is not None
     assert result["schedule"] == schedule
     for made in (result["run"], result["evaluation"]):
-        assert re.fullmatch(r"counterpoint (train|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made["command"])
+        assert re.fullmatch(r"counterpoint (train|evaluate|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made["command"])
         assert re.match(r"[0-9a-f]{7}", made["commit"])
         assert {"python", "torch", "numpy"} <= set(made["versions"])
         assert made["device"]

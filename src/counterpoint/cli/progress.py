@@ -76,7 +76,7 @@ class TerminalWatcher(Watcher):
         self._show(name, _DOWNLOAD, completed=done, total=total)
 
     def noted(self, text: str) -> None:
-        console.print(text, soft_wrap=True, highlight=False)
+        console.print(Text(text), soft_wrap=True)
 
     def warned(self, text: str) -> None:
         console.print(Text.assemble(("warning: ", "bold yellow"), text), soft_wrap=True)
