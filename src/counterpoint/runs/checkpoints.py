@@ -17,7 +17,7 @@ _KEPT = 2
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: named tensors, the steps done, and the seconds spent so far."""
+    """Everything a run needs to go on: named tensors, the number of steps done, and the seconds spent so far."""
 
     tensors: Mapping[str, Tensor]
     step: int
@@ -51,6 +51,6 @@ def latest_checkpoint(run_folder: Path) -> Checkpoint | None:
 
 
 def sweep_checkpoints(run_folder: Path) -> None:
-    """Remove what a kill in the middle of writing a checkpoint left behind."""
+    """Remove the part of a checkpoint that was left behind by a process killed while writing it."""
     for leftover in (run_folder / "checkpoints").glob(".step-*.tmp"):
         leftover.unlink()

@@ -32,18 +32,18 @@ class Run:
         return int(self.record["seed"])
 
     def append_log(self, **values: Any) -> None:
-        """One line a record; a line is written whole or dropped by `trim_log`."""
+        """Add one record as a line of JSON. `read_log` leaves out a line that a crash cut short."""
         with self._log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(values, allow_nan=False) + "\n")
 
     def trim_log(self, step: int) -> None:
-        """Drop what was logged after `step`, the last checkpoint: those steps will be done again."""
+        """Drop what was logged after `step`, the step of the last checkpoint. Later steps will be done again."""
         if self._log.exists():
             lines = [line for line in self.read_log() if line.get("step", 0) <= step]
             write_atomically(self._log, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
     def read_log(self) -> list[dict[str, Any]]:
-        """The log's records; a last line that a crash cut short is left out."""
+        """The log's records. A last line that a crash cut short is left out."""
         records = []
         for line in self._log.read_text(encoding="utf-8").splitlines():
             try:
@@ -63,7 +63,7 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the folder holds something that is no run."""
+    """Raise if the folder holds files but no run."""
     if not folder.is_dir() or (folder / "run.json").exists():
         return
     if any(entry.name != LOCK_FILE for entry in folder.iterdir()):
@@ -71,7 +71,7 @@ def check_folder(folder: Path) -> None:
 
 
 def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mapping[str, Any], environment: Any) -> Run:
-    """The run of `experiment` in `folder`: a new one, or the one there if it has the same experiment and seed."""
+    """The run of `experiment` in `folder`. A run that is there already must have the same experiment and seed."""
     path = folder / "run.json"
     if path.exists():
         run = load_run(folder)

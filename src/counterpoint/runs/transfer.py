@@ -1,7 +1,7 @@
 """Carry a run to another machine: run.json, the log and the newest checkpoint, in parts of a chosen size.
 
-A folder of parts holds manifest.json, which names each file's parts and SHA-256. Nothing is written on the other side
-before every part is there and right.
+A folder of parts holds manifest.json, which names each file's parts and SHA-256. On the other machine nothing is
+written before every part is there and its hash is right.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ _MANIFEST = "manifest.json"
 
 
 def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> None:
-    """Write those of the runs `places` in the folder `runs` that have a checkpoint, each to its place in `out`."""
+    """Write each run that has a checkpoint to `out`. `places` are the runs' folders, relative to `runs` and `out`."""
     begun = [place for place in places if checkpoint_paths(runs / place)]
     if not begun:
         raise InputError(f"none of these rows has a checkpoint in {runs} yet; there is nothing to export")
@@ -26,7 +26,7 @@ def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) ->
 
 
 def import_runs(parts: Path, runs: Path) -> None:
-    """Join every run that `export_runs` wrote to `parts` into its place in `runs`."""
+    """Join every run that `export_runs` wrote to `parts`, each into its folder under `runs`."""
     places = sorted(path.parent.relative_to(parts) for path in parts.rglob(_MANIFEST))
     if not places:
         raise InputError(f"{parts} holds no exported run (no {_MANIFEST}); give the folder that --export-parts made")
@@ -35,20 +35,20 @@ def import_runs(parts: Path, runs: Path) -> None:
 
 
 def export_run(run: Path, out: Path, part_mib: int) -> None:
-    """Write the run in `run` to `out` in parts of at most `part_mib` MiB; parts of an older export are removed."""
+    """Write the run in `run` to `out` in parts of at most `part_mib` MiB. Parts of an older export are removed."""
     checkpoints = checkpoint_paths(run)
     if not checkpoints:
         raise InputError(f"{run} has no checkpoint yet; there is nothing to carry")
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.part"):
         old.unlink()
-    # run.json comes last, so that a run carried by half is not taken for a whole one.
+    # import_run writes the files in this order. A folder without run.json is no run, so run.json comes last.
     files = [_split(run, path, out, part_mib << 20) for path in (checkpoints[-1], run / "log.jsonl", run / "run.json")]
     write_json(out / _MANIFEST, {"files": files})
 
 
 def import_run(parts: Path, run: Path) -> None:
-    """Join what `export_run` wrote to `parts` into the run folder `run`, unless that is further already."""
+    """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already."""
     joined = {file["path"]: _join(parts, file) for file in _read_manifest(parts)}
     carried = next((name for name in joined if name.startswith("checkpoints/")), None)
     if carried is None:
@@ -76,7 +76,7 @@ def _read_manifest(parts: Path) -> list[dict[str, Any]]:
         raise InputError(f"{parts / _MANIFEST} is not the manifest of an exported run; export the run again")
     files: list[dict[str, Any]] = manifest["files"]
     for file in files:
-        # The names come from another machine: they stay inside the folders that the user named.
+        # The names come from another machine. They must not lead outside the folders that the user gave.
         for name in (file["path"], *file["parts"]):
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise InputError(f"{parts / _MANIFEST} names {name}, outside the run's folder")

@@ -1,5 +1,7 @@
-"""How fast a training step is, engine by engine, in one run: numbers that can be compared because they share a machine,
-its state, and the inputs."""
+"""How fast a training step is, engine by engine.
+
+All engines are measured in one run, on one machine and with the same inputs, so that their numbers can be compared.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,13 +33,13 @@ _CLASSES = 10
 
 @dataclass(frozen=True)
 class Timing:
-    """One way to compute a step."""
+    """How long a step takes, computed as `name` says, and the memory that it needs."""
 
     name: str
     milliseconds: float
     member_images_per_second: float
     share_of_floor: float
-    """The floor's time over this one."""
+    """The floor's time divided by this one."""
     peak_gigabytes: float
 
     def __str__(self) -> str:
@@ -49,7 +51,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one engine's logits and gradients are from fp32's: ‖difference‖ / ‖fp32‖, all gradients as one vector."""
+    """How far an engine is from fp32: ‖difference‖ / ‖fp32‖ of the logits, and of all gradients as one vector."""
 
     name: str
     logits: float
@@ -66,7 +68,7 @@ def measure(experiment: Experiment, *, repeats: int, slow: bool) -> Iterator[Dif
 
 
 def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) -> Iterator[Timing]:
-    """Time the ways to compute a step of `experiment` on this machine's GPU; `slow` includes eager PyTorch."""
+    """Time a step of `experiment` on this machine's GPU, computed by each engine; `slow` includes eager PyTorch."""
     _check(experiment)
     floor = floor_milliseconds(experiment)
     rows = experiment.members * experiment.batch_size
@@ -84,8 +86,8 @@ def time_steps(experiment: Experiment, *, repeats: int = 40, slow: bool = True) 
             ("TF32 eager, channels-last", experiment, _tf32_eager),
             ("bf16 eager", experiment, partial(make_engine, name="eager")),
         ]
-    for name, of, make in variants:
-        milliseconds, gigabytes = _time(of, make, repeats)
+    for name, timed, make in variants:
+        milliseconds, gigabytes = _time(timed, make, repeats)
         yield Timing(name, milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
     milliseconds, gigabytes = _time_with_views(experiment)
     yield Timing("fast, views included", milliseconds, 1000 * rows / milliseconds, floor / milliseconds, gigabytes)
@@ -107,11 +109,12 @@ def differences(experiment: Experiment) -> Iterator[Difference]:
 
 
 def floor_milliseconds(experiment: Experiment) -> float:
-    """What a step must take with convolutions as kernels of their own, at this GPU's measured rates.
+    """The least that a step can take at this GPU's measured rates, if each convolution is a kernel of its own.
 
-    Each convolution's three products take the larger of their bytes over the bandwidth and their operations over the
-    matrix rate; its output is passed over seven times more by BatchNorm's training (statistics 1, normalise 2, backward
-    2 + 3). The adversarial gradient is a forward pass and the input half of a backward pass more.
+    A convolution has three products: forward, input gradient and weight gradient. Each takes the larger of its bytes
+    over the bandwidth and its operations over the matrix rate. Training BatchNorm passes over the convolution's output
+    seven times more (statistics 1, normalise 2, backward 2 + 3). The adversarial gradient adds a forward pass and the
+    input gradients of a backward pass.
     """
     bandwidth, operations = copy_bandwidth(), matrix_rate()
     convolutions = norm_passes = 0.0
@@ -126,21 +129,21 @@ def floor_milliseconds(experiment: Experiment) -> float:
 
 
 def copy_bandwidth() -> float:
-    """Bytes a second of a large copy on the device, read and written."""
+    """Bytes per second of a large copy on the device; bytes read and bytes written both count."""
     source = torch.empty(2**30, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
     return 2 * source.numel() / (_median_milliseconds(lambda: target.copy_(source), 20) / 1000)
 
 
 def matrix_rate() -> float:
-    """Operations a second of a large bf16 matrix product of random numbers."""
+    """Operations per second of a large bf16 matrix product of random numbers."""
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     return 2 * 8192**3 / (_median_milliseconds(lambda: a @ b, 20) / 1000)
 
 
 def _check(experiment: Experiment) -> None:
     if not torch.cuda.is_available():
-        raise InputError("bench step compares the ways to compute a step on an NVIDIA GPU, and torch sees none here")
+        raise InputError("bench step compares the engines on an NVIDIA GPU, and torch sees none here")
     choose_engine("fast", experiment, torch.device("cuda"))
 
 
@@ -181,15 +184,17 @@ def _time(
 
 
 def _time_with_views(experiment: Experiment) -> tuple[float, float]:
-    """Milliseconds of a step of the fast engine when views are made as they are in training, for many steps together: a
-    mean, since a few steps pay for all."""
+    """Milliseconds of a step of the fast engine, views included, and the most memory it used.
+
+    As in training, views are made for many steps together. The first of these steps pays for all, so this is a mean.
+    """
     torch.cuda.empty_cache()
     state, at_once, rounds = _start(experiment), STEPS_AT_ONCE["cuda"], 3
     engine = make_engine(state, experiment, "fast")
     torch.cuda.reset_peak_memory_stats()
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for number, batch in enumerate(_batches(state, experiment, (rounds + 1) * at_once, at_once)):
-        if number == at_once - 1:  # the next round's views are made after it
+        if number == at_once - 1:  # after this step the next round's views are made
             begin.record()
         update(engine, batch, total=10_000)
     end.record()
@@ -217,13 +222,13 @@ class _StrictEngine(Engine):
 
 
 def _fp32_eager(state: TrainState, experiment: Experiment) -> Engine:
-    """In the layout that PyTorch's networks come in."""
+    """In the memory layout that PyTorch's networks have from the start."""
     state.model.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
     return _StrictEngine(state, experiment, state.model)
 
 
 def _tf32_eager(state: TrainState, experiment: Experiment) -> Engine:
-    """PyTorch's own choice for fp32 convolutions, in the layout that is faster for them."""
+    """PyTorch's default for fp32 convolutions, in the memory layout that is faster for them."""
     return Engine(state, experiment, state.model)
 
 
@@ -245,7 +250,7 @@ def _relative(found: Tensor, exact: Tensor) -> float:
 
 
 def _convolutions(experiment: Experiment) -> list[tuple[nn.Conv2d, int, int]]:
-    """The network's convolutions with the values that each reads and writes in a step."""
+    """The network's convolutions, each with the number of values that it reads and writes in a step."""
     model = build_model(experiment, _CLASSES, 3, seed=0).eval()
     rows = experiment.members * experiment.batch_size
     found: list[tuple[nn.Conv2d, int, int]] = []
@@ -256,7 +261,7 @@ def _convolutions(experiment: Experiment) -> list[tuple[nn.Conv2d, int, int]]:
 
 @contextmanager
 def _watched(model: nn.Module, tell: Callable[[nn.Conv2d, int, int], None]) -> Iterator[None]:
-    """Calls `tell` with each convolution and the values an image that it reads and writes."""
+    """Inside, `tell` gets each convolution that runs, and the values that it reads and writes per image."""
 
     def hook(conv: Any, inputs: tuple[Tensor], output: Tensor) -> None:
         strided = conv.stride[0] * conv.stride[1] if conv.kernel_size == (1, 1) else 1

@@ -22,7 +22,7 @@ from counterpoint.training.step import Batch, Forward, TrainState, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
 
-_STEPS_BEFORE_RECORDING = 3  # in the first ones libraries choose their kernels
+_STEPS_BEFORE_RECORDING = 3  # libraries choose their kernels in the first steps
 
 
 @dataclass
@@ -39,18 +39,18 @@ class Engine:
 
 
 def check_engine(name: str) -> EngineName:
-    """`name`, if it is an engine's."""
+    """`name`, if an engine has it."""
     if name not in get_args(EngineName):
         raise unknown("engine", name, get_args(EngineName))
     return name  # type: ignore[return-value]
 
 
 def choose_engine(name: EngineName, experiment: Experiment, device: torch.device) -> EngineName:
-    """The engine called `name` if it can be had; "auto" is the fastest that can."""
-    on_gpu, known = device.type == "cuda", experiment.model == "resnext29"
+    """The engine called `name` if it can run here; "auto" is the fastest that can."""
+    on_gpu, has_kernels = device.type == "cuda", experiment.model == "resnext29"
     if name == "auto":
-        return "eager" if not on_gpu else "fast" if known and has_triton() else "compiled"
-    if name == "fast" and not (on_gpu and known):
+        return "eager" if not on_gpu else "fast" if has_kernels and has_triton() else "compiled"
+    if name == "fast" and not (on_gpu and has_kernels):
         raise InputError(
             f"the fast engine needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "
             "use --engine auto, compiled or eager"
@@ -69,7 +69,7 @@ def make_engine(state: TrainState, experiment: Experiment, name: EngineName) -> 
 
 
 def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: torch.device) -> Forward:
-    """(views, keep) to fp32 logits; on a GPU in bf16 mixed precision."""
+    """The function from (views, keep) to fp32 logits. On a GPU it computes in bf16 mixed precision."""
     if name == "fast":
         from counterpoint.nn.fast import fast_forward
 
@@ -78,7 +78,7 @@ def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: tor
     compiled = torch.compile(model, dynamic=False) if name == "compiled" else model
 
     def forward(views_MBCHW: Tensor, keep: Tensor | None) -> Tensor:
-        # The smaller last batch of an epoch runs as it is: a second compile costs more than it saves.
+        # The smaller last batch of an epoch runs uncompiled: compiling a second time costs more than it saves.
         module = compiled if views_MBCHW.shape[1] == batch_size else model
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
             logits_MBK: Tensor = module(views_MBCHW, keep)
@@ -89,9 +89,9 @@ def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: tor
 
 @dataclass
 class _Place:
-    """The memory in which steps of one size are computed, and, once it is recorded, the CUDA graph of such a step.
+    """The memory for the inputs of steps of one batch size, and the CUDA graph of such a step once it is recorded.
 
-    Also the first steps, which are not recorded, have their inputs here: torch.compile makes code for the strides that
+    The first steps, which are not recorded, have their inputs here too. torch.compile makes code for the strides that
     it sees, and cannot make other code in the middle of a recording.
     """
 
@@ -104,15 +104,15 @@ class _Place:
         return cls(batch.map(lambda tensor: tensor.clone(memory_format=torch.contiguous_format)))
 
     def take(self, batch: Batch) -> None:
-        for place, new in zip(self.batch.tensors, batch.tensors, strict=True):
-            place.copy_(new)
+        for kept, new in zip(self.batch.tensors, batch.tensors, strict=True):
+            kept.copy_(new)
 
 
 class RecordedEngine(Engine):
-    """Runs the first steps of each batch size as they are, then records one and replays it from there on.
+    """Runs the first steps of each batch size as they are, then records a step, and replays it from there on.
 
-    Both happen on a stream of their own: autograd remembers the stream of a parameter's first use, and a recording must
-    not depend on the default stream.
+    The first steps and the recording have a stream of their own. Autograd remembers the stream on which a parameter was
+    first used, and a recording must not depend on the default stream.
     """
 
     def __init__(self, state: TrainState, experiment: Experiment, forward: Forward) -> None:
@@ -146,7 +146,7 @@ class RecordedEngine(Engine):
 
     def _record(self, batch: Batch) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
-        # One pool for all sizes: no two steps are under way at once.
+        # All sizes share one pool of memory, because two steps never run at the same time.
         pool = next((place.graph.pool() for place in self._places.values() if place.graph), None)
         with torch.cuda.graph(graph, pool=pool, stream=self._stream, capture_error_mode="thread_local"):
             super().step(batch)

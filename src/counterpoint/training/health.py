@@ -9,9 +9,9 @@ from counterpoint.config import Experiment
 from counterpoint.nn.health import DEAD_BELOW, Health
 from counterpoint.runs.folder import Run
 
-# Shares of all channels. Each line lies between the runs in docs/differences.md: 3.2 % dead scales in good ones, and
-# 12.1 % in one that lost a point and a half of accuracy; 6 % of the running variances below eps in a good one, and 99 %
-# where r and s decayed.
+# Shares of all channels from which on there is a warning. Each lies between runs in docs/differences.md. Good runs had
+# 3.2 % dead scales, and a run that lost a point and a half of accuracy had 12.1 %. A good run had 6 % of its running
+# variances below eps, and a run in which r and s decayed had 99 %.
 MANY_DEAD_SCALES = 0.06
 MANY_BELOW_EPS = 0.2
 
@@ -21,17 +21,19 @@ _EPOCHS_KEPT = 11  # the first, the last, and nine between
 def health_warnings(
     health: Health, experiment: Experiment, steps_per_epoch: int, earlier: Sequence[Health] = ()
 ) -> list[str]:
-    """A sentence with its remedy for each way in which many channels are lost.
+    """A warning with its remedy if many scales are dead, and another if many running variances are below eps.
 
-    What was said after one of the `earlier` epochs is said again only at twice the share that is many, at four times, …
+    A warning that was given after one of the `earlier` epochs comes again when the share passes twice the limit, four
+    times the limit, and so on.
     """
     warnings = []
-    if _is_news([_share(one, one.dead_scales) for one in (*earlier, health)], MANY_DEAD_SCALES):
+    epochs = (*earlier, health)
+    if _is_news([_share(epoch, epoch.dead_scales) for epoch in epochs], MANY_DEAD_SCALES):
         warnings.append(
             f"{_in_words(health, health.dead_scales)} are switched off: their BatchNorm scale is below {DEAD_BELOW}. "
             f"The first steps were probably too large. In a new run try {_gentler_start(experiment, steps_per_epoch)}."
         )
-    if _is_news([_share(one, one.below_eps) for one in (*earlier, health)], MANY_BELOW_EPS):
+    if _is_news([_share(epoch, epoch.below_eps) for epoch in epochs], MANY_BELOW_EPS):
         warnings.append(
             f"{_in_words(health, health.below_eps)} have a running variance below BatchNorm's eps, so that they are no "
             f"longer normalised. Weight decay shrank their weights too far. In a new run try {_less_decay(experiment)}."
@@ -40,13 +42,12 @@ def health_warnings(
 
 
 def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
-    """The health of each epoch in a run's log; logs from before it was measured have none."""
+    """The health of each epoch in a run's log. Early logs have none."""
     return [Health(**record["health"]) for record in log if "health" in record]
 
 
 def health_results(run: Run) -> dict[str, Any] | None:
-    """How a run's health went, by up to eleven epochs, and what there is to warn of at its end; None where the log has
-    no health."""
+    """A run's health in up to eleven epochs, and the warnings at its end. None where the log has no health."""
     records = [record for record in run.read_log() if "health" in record]
     if not records:
         return None
@@ -61,13 +62,13 @@ def health_results(run: Run) -> dict[str, Any] | None:
 
 
 def _is_news(shares: Sequence[float], many: float) -> bool:
-    """Whether the last share is too large, in a way that none before was."""
+    """Whether the last share has passed a limit that none before it had passed."""
     *before, now = (_doublings(share, many) for share in shares)
     return now > max(before, default=0)
 
 
 def _doublings(share: float, many: float) -> int:
-    """0 up to `many`, 1 above it, 2 from twice as many on, 3 from four times as many on, …"""
+    """How many limits the share has passed: 0 up to `many`, 1 above it, 2 from 2·`many` on, 3 from 4·`many` on, …"""
     return 1 + math.floor(math.log2(share / many)) if share > many else 0
 
 
@@ -92,7 +93,7 @@ def _less_decay(experiment: Experiment) -> str:
 
 
 def _spaced(count: int) -> list[int]:
-    """Up to eleven of `count` places, evenly spaced, with the first and the last."""
+    """Up to eleven of the numbers 0 … `count` − 1, evenly spaced, with the first and the last."""
     if count <= _EPOCHS_KEPT:
         return list(range(count))
     return [round(i * (count - 1) / (_EPOCHS_KEPT - 1)) for i in range(_EPOCHS_KEPT)]

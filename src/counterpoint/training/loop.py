@@ -28,28 +28,28 @@ from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_p
 from counterpoint.training.tensorboard import open_tensorboard
 from counterpoint.watching import SILENT, TrainingProgress, Watcher
 
-_WATCH_SECONDS = 1.0  # reading the loss empties the GPU's queue, so a watcher is told no more often than this
-STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # whose views are made together
+_WATCH_SECONDS = 1.0  # the least between two reports to a watcher: reading the loss empties the GPU's queue
+STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # the views of so many steps are made together
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
 _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to run, as opposed to what: nothing here changes the distribution of the result."""
+    """How to run an experiment. Nothing here changes the distribution of its result."""
 
     device: str = "auto"
     engine: EngineName = "auto"
     """What computes a step (see `engines`)."""
     deterministic: bool = False
-    """Bit-identical results on a GPU too, also after a resume, for some speed. A CPU always gives them."""
+    """The same bits every time on a GPU too, also after a resume, at some cost in speed. A CPU always gives them."""
     max_minutes: float | None = None
     tensorboard: bool = False
 
 
 @dataclass
 class _Clock:
-    """Time of this process, and of the run over all its processes."""
+    """Seconds spent in this process (`here`), and on the run in all its processes (`whole`)."""
 
     before: float = 0.0
     started: float = field(default_factory=time.monotonic)
@@ -73,12 +73,14 @@ def train(
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bool:
-    """Train in `folder`, or go on with the unfinished run there. True when the run is finished; False when
-    `max_minutes` or `should_stop` ended it early, with a checkpoint."""
+    """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
+
+    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from.
+    """
     options, clock = options or Options(), _Clock()
     device = choose_device(options.device)
     name = choose_engine(options.engine, experiment, device)
-    check_folder(folder)  # before it is locked, which leaves a file in it
+    check_folder(folder)  # before the lock, which puts a file into the folder
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
     with locked(folder, busy), training_arithmetic(device, options.deterministic):
         environment = describe_environment(device)
@@ -95,7 +97,8 @@ def train(
 def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
     model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
-    # Not on a CPU: there torch 2.13 corrupts memory in the backward pass of a one-channel convolution (docs/log.md).
+    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
+    # (docs/log.md).
     layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
     model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, run.experiment)
@@ -163,7 +166,7 @@ def _train_epochs(
 
 
 def update(engine: Engine, batch: Batch, total: int) -> None:
-    """One step of `total`: the schedule's learning rate, then the engine's step."""
+    """Take one step of `total`: set the schedule's learning rate, then let the engine step."""
     state = engine.state
     set_learning_rate(state.optimiser, learning_rate(engine.experiment, state.step, total))
     engine.step(batch)
@@ -183,7 +186,7 @@ def _epoch_record(run: Run, state: TrainState, epoch: int, total: int, clock: _C
 
 
 def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
-    """Keep a network that has diverged out of the checkpoints."""
+    """Raise if training has diverged, so that no checkpoint of such a network is saved."""
     loss, _ = _means(state)
     if not math.isfinite(loss):
         before = latest_checkpoint(run.folder)
@@ -195,7 +198,7 @@ def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
 
 
 def _means(state: TrainState) -> tuple[float, float]:
-    """This epoch's loss and error so far; NaN before its first step."""
+    """The mean loss and error of this epoch so far; NaN before its first step."""
     loss, wrong, rows = state.sums.tolist()
     return (loss / rows, wrong / rows) if rows else (math.nan, math.nan)
 
@@ -203,14 +206,16 @@ def _means(state: TrainState) -> tuple[float, float]:
 def _throttled(
     watcher: Watcher, state: TrainState, total: int, per_epoch: int, experiment: Experiment, clock: _Clock
 ) -> Callable[[], None]:
-    """A function to call before the first step and after each, which tells the watcher from time to time and at each
-    epoch's end."""
+    """A function to call before the first step and after each step.
+
+    It tells the watcher how far training is: at each epoch's end, and otherwise no more often than once a second.
+    """
     first_step, last_time, epochs = state.step, -math.inf, math.ceil(total / per_epoch)
 
     def watch() -> None:
         nonlocal last_time
-        within = state.step % per_epoch and state.step < total
-        if watcher is SILENT or (within and clock.here - last_time < _WATCH_SECONDS):
+        in_epoch = state.step % per_epoch and state.step < total
+        if watcher is SILENT or (in_epoch and clock.here - last_time < _WATCH_SECONDS):
             return
         last_time = clock.here
         speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)

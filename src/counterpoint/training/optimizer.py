@@ -1,4 +1,4 @@
-"""The paper's optimiser: SGD with Nesterov momentum and a cosine schedule per step (SPEC)."""
+"""The paper's optimiser: SGD with Nesterov momentum and a cosine schedule per step (docs/paper.md)."""
 
 import math
 
@@ -7,12 +7,15 @@ import torch
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, parameter_groups
 
-_OF_THE_MEMBERS = ("rs", "member_biases")
+_MEMBER_GROUPS = ("rs", "member_biases")
 
 
 def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
-    """One optimiser over all parameters. r and s, or BatchNorm's, can be spared the weight decay (SPEC D3), and what
-    each member has of its own can have another learning rate."""
+    """One optimiser over all parameters.
+
+    r and s can be spared the weight decay, and so can BatchNorm's parameters (docs/paper.md, 3). The parameters that
+    belong to one member can have another learning rate (docs/paper.md, 19).
+    """
     groups = parameter_groups(
         model,
         experiment.weight_decay,
@@ -22,7 +25,7 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
     device = next(model.parameters()).device
     on_gpu = device.type == "cuda"
     for group in groups:
-        group["rate_scale"] = experiment.member_rate if group["name"] in _OF_THE_MEMBERS else 1.0
+        group["rate_scale"] = experiment.member_rate if group["name"] in _MEMBER_GROUPS else 1.0
         rate = experiment.learning_rate * group["rate_scale"]
         # A recorded step reads the rate from the GPU's memory.
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
@@ -30,7 +33,7 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
 
 
 def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
-    """Give every group `rate` times its own scale, in place where it lies on the GPU."""
+    """Set every group's learning rate to `rate` times the group's scale, in place where it lies on the GPU."""
     for group in optimiser.param_groups:
         if isinstance(group["lr"], torch.Tensor):
             group["lr"].fill_(rate * group["rate_scale"])
@@ -39,8 +42,10 @@ def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
 
 
 def learning_rate(experiment: Experiment, step: int, total_steps: int) -> float:
-    """The cosine from `learning_rate` at step 0 to `final_learning_rate` at the last step (SPEC D13), and less in a
-    warm-up."""
+    """The learning rate of a step: a cosine times a linear warm-up (docs/paper.md, 11).
+
+    The cosine goes from `learning_rate` at step 0 to `final_learning_rate` at the last step.
+    """
     progress = step / max(total_steps - 1, 1)
     high, low = experiment.learning_rate, experiment.final_learning_rate
     cosine = low + (high - low) * (1 + math.cos(math.pi * progress)) / 2

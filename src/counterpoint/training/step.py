@@ -1,4 +1,4 @@
-"""A training step: what it sees, the loss, and the update.
+"""A training step: its batch, the loss, and the update.
 
 A step's images, views and learning rate are functions of (experiment, seed, step) alone.
 """
@@ -27,7 +27,7 @@ Forward = Callable[[Tensor, Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """What one step sees: images by their numbers in the data set, their labels, and each member's views of them."""
+    """The input of one step: the images' numbers in the data set, their labels, and each member's views of them."""
 
     numbers_B: Tensor
     labels_B: Tensor
@@ -44,7 +44,7 @@ class Batch:
 
 
 def steps_per_epoch(experiment: Experiment, images: int) -> int:
-    """The last, smaller batch of an epoch is kept (SPEC D13)."""
+    """The steps of an epoch. Its last, smaller batch is kept (docs/paper.md, 11)."""
     return math.ceil(images / experiment.batch_size)
 
 
@@ -64,8 +64,10 @@ def epoch_batches(
     num_blocks: int,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Batch]:
-    """What the steps of an epoch see, from its `first` on. The views of `at_once` steps are made together, which
-    changes nothing but the speed."""
+    """The batches of an epoch, from its step `first` on.
+
+    The views of `at_once` steps are made together, which changes nothing but the speed.
+    """
     device, size = part.numbers_N.device, experiment.batch_size
     order = Stream(seed, "order", epoch).permutation(len(part), device)
     for start in range(first * size, len(part), at_once * size):
@@ -83,13 +85,16 @@ def epoch_batches(
             num_blocks=num_blocks,
             dtype=dtype,
         )
-        for one_step in (slice(i, i + size) for i in range(0, len(rows), size)):
-            yield Batch(numbers[one_step], labels[one_step], views.select(one_step))
+        for in_step in (slice(i, i + size) for i in range(0, len(rows), size)):
+            yield Batch(numbers[in_step], labels[in_step], views.select(in_step))
 
 
 @dataclass
 class TrainState:
-    """What changes from step to step. `sums` holds the epoch's loss and errors, summed over views, on the device."""
+    """What changes from step to step.
+
+    `sums` holds the epoch's loss and wrong predictions, summed over views, and the number of views, on the device.
+    """
 
     model: Ensemble
     optimiser: torch.optim.SGD
@@ -112,21 +117,21 @@ class TrainState:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Take up what `tensors` gave at `step`."""
+        """Go back to what `tensors()` gave at `step`."""
         model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         self.model.load_state_dict(model)
         for name, parameter in self.model.named_parameters():
             if (saved := tensors.get(f"momentum.{name}")) is not None:
-                # Into the parameter's own memory format, which the fused update relies on.
+                # The fused update needs the momentum in the memory format of its parameter.
                 self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
         self.sums.copy_(tensors["sums"])
         self.step = step
 
 
 def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward) -> None:
-    """Perturb the views if the policy says so, then the loss, then SGD.
+    """Perturb the views if the policy says so, compute the loss, and update by SGD.
 
-    All of it happens on the device and nothing depends on the step's number, so that a GPU can record and replay it.
+    All of it happens on the device, and nothing depends on the step's number. So a GPU can record and replay it.
     """
     views_MBCHW = perturbed_views(state.model, batch, experiment, forward)
     state.optimiser.zero_grad(set_to_none=True)
@@ -143,7 +148,7 @@ def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: 
 
 
 def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forward: Forward) -> Tensor:
-    """What the members see at last: the batch's views, adversarially perturbed if the policy says so."""
+    """What the members see in the end: the batch's views, adversarially perturbed if the policy says so."""
     views = batch.views
     if experiment.policy.adversarial is None or views.amount_MB is None:
         return views.views_MBCHW
@@ -157,9 +162,10 @@ def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forwa
 
 
 def _consistency(views_MBCHW: Tensor, batch: Batch, experiment: Experiment, forward: Forward) -> tuple[Tensor, Tensor]:
-    """The clean views' logits, and AugMix's loss: their cross-entropy and the weighted divergence of the three views.
+    """The logits of the clean views, and AugMix's loss: their cross-entropy plus a weighted divergence.
 
-    One forward pass of all three, whose statistics BatchNorm shares; an image's views drop the same branches.
+    The divergence is that between three views of an image, the clean one and two AugMix views. They go through the
+    network in one pass, so BatchNorm's statistics are those of all three. They drop the same residual branches.
     """
     assert batch.views.companions_2MBCHW is not None
     assert experiment.policy.augmix is not None

@@ -11,7 +11,10 @@ _HEALTH = ("below_eps", "dead_scales", "spread_r", "spread_s")
 
 
 def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping[str, Any]], None]:
-    """A function that takes an epoch's log record; what an interrupted run wrote after `step` is hidden."""
+    """A function that writes an epoch's log record for TensorBoard, if that is `wanted`.
+
+    What an interrupted run wrote after `step` is hidden.
+    """
     if not wanted:
         return lambda _: None
     try:
