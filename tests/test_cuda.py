@@ -181,7 +181,7 @@ def test_a_recorded_step_is_the_step() -> None:
     engine = recorded(RESNEXT)
     assert isinstance(engine, RecordedEngine)
     assert_same_bits(trained(engine), trained(unrecorded(RESNEXT, "fast")))
-    assert {size for size, place in engine._places.items() if place.graph} == {32, 16}
+    assert {size for size, memory in engine._memories.items() if memory.graph} == {32, 16}
 
 
 @pytest.mark.usefixtures("deterministic")

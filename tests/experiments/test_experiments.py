@@ -1,4 +1,4 @@
-"""The experiments are the rows of SPEC, each with the recipe that the paper prints."""
+"""The experiments are the rows of docs/paper.md, each with the recipe that the paper prints."""
 
 import hashlib
 import math

@@ -54,7 +54,7 @@ def test_what_the_convolutions_read_and_write(experiment: Experiment, rows: int)
 
 @pytest.fixture
 def rates(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """The rates of an imaginary GPU: bytes and operations a second."""
+    """The rates of an imaginary GPU: bytes and operations per second."""
     rates = {"bandwidth": math.inf, "operations": math.inf}
     monkeypatch.setattr(bench, "copy_bandwidth", lambda: rates["bandwidth"])
     monkeypatch.setattr(bench, "matrix_rate", lambda: rates["operations"])

@@ -155,14 +155,14 @@ def test_whole_batches_are_compiled_and_the_last_of_an_epoch_is_not(
 def test_a_recorded_step_has_all_inputs_in_memory_of_its_own(policy: MemberPolicy) -> None:
     experiment = replace(EXPERIMENT, policy=policy, batch_size=3)
     first, second = tiny_batches(experiment)
-    place = engines._Place.of(first)
-    assert_equal(place.batch, first)
-    kept, given = ({t.data_ptr() for t in batch.tensors} for batch in (place.batch, first))
+    memory = engines._StepMemory.of(first)
+    assert_equal(memory.batch, first)
+    kept, given = ({t.data_ptr() for t in batch.tensors} for batch in (memory.batch, first))
     assert kept.isdisjoint(given)
-    assert all(tensor.is_contiguous() for tensor in place.batch.tensors)
-    place.take(second)
-    assert_equal(place.batch, second)
-    assert {t.data_ptr() for t in place.batch.tensors} == kept
+    assert all(tensor.is_contiguous() for tensor in memory.batch.tensors)
+    memory.take(second)
+    assert_equal(memory.batch, second)
+    assert {t.data_ptr() for t in memory.batch.tensors} == kept
 
 
 class _Stream:
@@ -210,7 +210,7 @@ def test_steps_of_one_size_are_recorded_where_the_first_ones_ran(monkeypatch: py
     for calls in seen.values():
         assert len(calls) == engines._STEPS_BEFORE_RECORDING + 1, "those before the recording, and the recording"
         assert all(call == calls[0] for call in calls)
-    assert [place.graph.replays for place in recorded._places.values()] == [3, 3]  # type: ignore[union-attr]
+    assert [memory.graph.replays for memory in recorded._memories.values()] == [3, 3]  # type: ignore[union-attr]
     assert pools == [None, "pool"]
 
 

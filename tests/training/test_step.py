@@ -1,6 +1,7 @@
 """The sampled order, the views and the update, and a golden trace of 20 steps in float64.
 
-The trace is kept as text in golden_trace.txt; `python tests/test_steps.py` writes it anew when numerics mean to move.
+The trace is kept as text in golden_trace.txt. When numerics are meant to move, `python tests/training/test_step.py`
+writes it anew.
 """
 
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ def run(experiment: Experiment, at_once: int) -> Iterator[tuple[Tensor, float]]:
 
 
 def trace(experiment: Experiment, at_once: int = 1) -> list[str]:
-    """A line a step: the experiment, then what was sampled (numbers, flips, crops), then the loss."""
+    """One line per step: the experiment, then what was sampled (numbers, flips, crops), then the loss."""
     lines = []
     for number, (numbers, loss) in enumerate(run(experiment, at_once)):
         plan = sample_crop(numbers, Stream(3, "crop", number // 5), flip=True, padding=4)
@@ -140,7 +141,7 @@ def test_the_loss_is_the_mean_over_all_views() -> None:
 
 
 def test_the_adversarial_pass_leaves_the_network_as_it_was() -> None:
-    """Its BatchNorm statistics too, which a training step does not read and only an evaluation would miss (SPEC D8)."""
+    """Its BatchNorm statistics too, which an evaluation reads and a training step does not (docs/paper.md, 9)."""
     state, part = start(EVERYTHING)
     batch = next(epoch_batches(part, EVERYTHING, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
     before = {name: tensor.clone() for name, tensor in state.model.state_dict().items()}

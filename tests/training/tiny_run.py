@@ -77,6 +77,6 @@ if __name__ == "__main__":
     target = Path(sys.argv[1])
     if len(sys.argv) > 2:
         kill_at(sys.argv[2], int(sys.argv[3]), target)
-    counterpoint.training.loop.CHECKPOINT_SECONDS = 0  # one an epoch, however fast
+    counterpoint.training.loop.CHECKPOINT_SECONDS = 0  # one per epoch, however fast
     torch.set_num_threads(1)
     assert train(replace(EXPERIMENT), target, tiny_data(), options=Options(device="cpu"))

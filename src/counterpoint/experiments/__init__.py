@@ -19,7 +19,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment called `name`, or an error that suggests those with it in their names, or the nearest."""
+    """The experiment called `name`. The error for an unknown name suggests similar ones."""
     if name in EXPERIMENTS:
         return EXPERIMENTS[name]
     holding = [known for known in EXPERIMENTS if name.lower() in known]
@@ -33,9 +33,12 @@ def find_experiment(name: str) -> Experiment:
 
 
 def select_experiments(words: Sequence[str]) -> list[Experiment]:
-    """The experiments whose names have all `words`. A word that is a whole name selects that one alone. One that is a
-    whole part of a name selects the parts that are it or go on with a dash: cifar10 is not cifar100, and single is also
-    single-am-beta. Any other matches anywhere."""
+    """The experiments whose names match all `words`.
+
+    A word that is a whole name matches that name alone. A name's parts are what stands between its slashes. A word that
+    is a part of some name matches parts that are equal to it or go on with a dash: cifar10 does not match cifar100, and
+    single matches single-am-beta. Any other word matches anywhere in a name.
+    """
     parts = {part for name in EXPERIMENTS for part in name.split("/")}
 
     def matches(name: str, word: str) -> bool:

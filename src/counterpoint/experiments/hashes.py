@@ -1,6 +1,6 @@
-"""A configuration's hash: results with the same one are draws of the same distribution.
+"""A configuration's hash: results with the same hash are draws from the same distribution.
 
-It leaves out the name and every field at its default, inside the policy too, so that a new field whose default keeps
+The hash leaves out the name and every field at its default, inside the policy too. So a new field whose default keeps
 the old behaviour changes no hash. Seed, device and precision are no part of an experiment.
 """
 
@@ -15,7 +15,7 @@ from counterpoint.config import Experiment
 
 def config_hash(experiment: Experiment) -> str:
     """SHA-256, in hexadecimal, of the settings that differ from the defaults, as canonical JSON."""
-    # Through JSON, so that 1 and 1.0 are the same setting.
+    # Written to JSON values and read again, 1 and 1.0 are the same setting.
     values = _non_default(config.from_dict(config.to_dict(experiment)))
     del values["name"]
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -23,12 +23,12 @@ def config_hash(experiment: Experiment) -> str:
 
 
 def _non_default(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults; an augmentation that is on with its defaults is {}."""
+    """The fields of a dataclass that differ from their defaults. An augmentation with all its defaults is {}."""
     kept = {}
     for field in dataclasses.fields(value):
-        own = getattr(value, field.name)
-        if own != _default(field):
-            kept[field.name] = _non_default(own) if dataclasses.is_dataclass(own) else own
+        setting = getattr(value, field.name)
+        if setting != _default(field):
+            kept[field.name] = _non_default(setting) if dataclasses.is_dataclass(setting) else setting
     return kept
 
 

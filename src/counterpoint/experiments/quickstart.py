@@ -1,9 +1,11 @@
-"""The quickstart: scikit-learn's digits, a small ResNet, four members with AugMix of severity 1, 2, 3, 4, and beside it
-a single network with AugMix of severity 3, trained for as many epochs.
+"""The quickstart: a small ResNet on scikit-learn's digits, as an ensemble and as a single network.
+
+The ensemble has four members with AugMix of severity 1, 2, 3, 4. The single network has AugMix of severity 3, and is
+trained for as many epochs.
 
     counterpoint demo
 
-About 2 minutes on 2 CPU cores, both networks together. Digits are cropped, not flipped.
+Both together take about 2 minutes on 2 CPU cores. Digits are cropped, not flipped.
 """
 
 from dataclasses import replace

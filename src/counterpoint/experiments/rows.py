@@ -1,8 +1,8 @@
 """What all rows of the paper's tables share, and how they are built from it.
 
-Every row warms the learning rate up for one epoch, and no ensemble decays r and s: so does the BatchEnsemble code whose
-schedule the paper uses (docs/differences.md, 3 and 11). The rows name both, because a result's hash leaves defaults
-out: with changed defaults, results without them would pass for these rows.
+Every row warms the learning rate up for one epoch, and no ensemble decays r and s. BatchEnsemble's code, whose schedule
+the paper uses, does the same (docs/paper.md, 3 and 11). The rows name both settings. They are not defaults, because a
+hash leaves defaults out: results without these settings would then pass for the rows.
 """
 
 from dataclasses import replace

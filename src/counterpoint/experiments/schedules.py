@@ -1,7 +1,7 @@
 """How long to train a row: as the paper did, for a fifth of it, or just long enough to see that it runs.
 
-A schedule is part of a result's name. Only `paper` stands for the paper's figures. Networks trained briefly are not yet
-over-confident, so that a shorter schedule says nothing about calibration on clean images.
+A schedule is part of a result's name. Only results at `paper` can be compared with the paper's figures. Networks that
+are trained briefly are not yet over-confident, so shorter schedules say nothing about calibration on clean images.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,11 @@ SMOKE_STEPS, SMOKE_IMAGES = 64, 200
 
 @dataclass(frozen=True)
 class Schedule:
-    """`images` is how many of the clean set and of each cell are evaluated (None: all); `eager` trains by the plain
-    path, which needs no compiling."""
+    """How a row is shortened.
+
+    `images` is how many images of the clean set and of each cell are evaluated (None: all). `eager` trains by the eager
+    engine, which needs no compiling.
+    """
 
     name: str
     about: str
@@ -34,7 +37,7 @@ def _a_fifth(experiment: Experiment) -> Experiment:
 
 
 def _some_steps(experiment: Experiment) -> Experiment:
-    return replace(experiment, epochs=1, steps=SMOKE_STEPS, warmup_steps=0)  # which is longer than these steps
+    return replace(experiment, epochs=1, steps=SMOKE_STEPS, warmup_steps=0)  # a row's warm-up is longer
 
 
 SCHEDULES = {

@@ -1,9 +1,9 @@
-"""Table 1 of the paper: AugMix ensembles on the split, and the best ones trained again on everything.
+"""Table 1 of the paper: AugMix ensembles on the split, and the best recipes trained again on all images.
 
     counterpoint train cifar10/am-bern-0.875 --out runs/cifar10-am-bern-0.875
 
-250 epochs, M = 4 members with AugMix severities 1, 2, 3, 4 (or 3 for each: "not diverse"). Where the adversarial
-perturbation is added, it has the severities of table 2.
+250 epochs. The four members have AugMix severities 1, 2, 3, 4, or 3 each in the row that is "not diverse". The
+adversarial perturbation, where it is added, has the severities of table 2.
 """
 
 from dataclasses import replace

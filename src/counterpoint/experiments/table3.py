@@ -2,7 +2,7 @@
 
     counterpoint train cifar10/single-am-bern-0.875 --out runs/cifar10-single-am-bern-0.875
 
-200 epochs. The severity is AugMix's own default, 3; the paper does not say (SPEC D6).
+200 epochs. The paper does not give the severity; it is AugMix's default, 3 (docs/paper.md, 6).
 """
 
 from counterpoint.config import Experiment

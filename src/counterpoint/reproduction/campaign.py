@@ -22,19 +22,22 @@ def run_missing(
     should_stop: Callable[[], bool] = lambda: False,
     watcher: Watcher = SILENT,
 ) -> bool:
-    """Run those of `wanted` that have no result yet. False if `max_minutes` or `should_stop` ended it first; the same
-    call then goes on from the last checkpoint. An evaluation that has begun is finished."""
+    """Run those of `wanted` that have no result yet. True when none is missing any more.
+
+    False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint. An
+    evaluation that has begun is finished.
+    """
     started = time.monotonic()
     missing = [run for run in wanted if read_result(folders.results, run) is None]
     for dataset in sorted({run.experiment.dataset for run in missing}):
-        load(dataset, root)  # one that is not there is refused before the first training
+        load(dataset, root)  # raises before the first training if a data set is missing
     for number, run in enumerate(missing, 1):
-        left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
-        if should_stop() or (left is not None and left <= 0):
+        minutes_left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
+        if should_stop() or (minutes_left is not None and minutes_left <= 0):
             return False
         watcher.noted(f"{number} of {len(missing)}: {run.place.as_posix()}")
         data = load(run.experiment.dataset, root)
-        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=left)
+        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left)
         folder = folders.runs / run.place
         if not train(
             run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop

@@ -35,7 +35,7 @@ class Folders:
 
     def __post_init__(self) -> None:
         for folder in (self.runs, self.results):
-            if folder.exists() and not folder.is_dir():  # in which nothing would be found
+            if folder.exists() and not folder.is_dir():
                 raise InputError(f"{folder} is a file, and a folder is needed there; give another path")
 
 
@@ -54,12 +54,15 @@ class RowRun:
 
     @property
     def place(self) -> Path:
-        """Its folder among the runs, and its file among the results."""
+        """Where its folder is among the runs, and its file (with .json) among the results."""
         return Path(self.row) / f"{self.schedule.name}-{self.seed}"
 
 
 def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
-    """The names of a table's rows, in its order; with `words`, those that fit one of them ("cifar10 single")."""
+    """The names of a table's rows, in its order.
+
+    With `words`, only those that match one of these texts, of which "cifar10 single" would be one.
+    """
     if table not in TABLES:
         raise unknown("table", table, TABLES)
     rows = [name for name, row in PAPER.items() if row.table in TABLES[table]]
@@ -80,7 +83,7 @@ def parse_seeds(text: str) -> list[int]:
 
 
 def write_result(folder: Path, run: RowRun, results: Mapping[str, Any]) -> Path:
-    """Keep what results.json says that fits into a small file: every metric of every cell, without the bins."""
+    """Write a row's result as a small file: every metric of every cell in results.json, but no bins."""
     path = folder / f"{run.place}.json"
     hashed = config_hash(config.from_dict(results["config"]))
     if hashed != config_hash(run.experiment):
@@ -92,31 +95,31 @@ def write_result(folder: Path, run: RowRun, results: Mapping[str, Any]) -> Path:
 
 
 def read_result(folder: Path, run: RowRun) -> dict[str, Any] | None:
-    """The result of this row, schedule and seed; None where there is none, or one of another configuration."""
+    """The result of this row, schedule and seed. None where there is none, or only one of another configuration."""
     path = folder / f"{run.place}.json"
     if not path.exists():
         return None
     result = read_json(path)
     if not isinstance(result, dict) or result.get("schema") != SCHEMA:
         raise InputError(f"{path} is not a result that `counterpoint reproduce` wrote (schema {SCHEMA}); move it away")
-    own = _hash_of(result["config"]) == config_hash(run.experiment) and result["run"]["seed"] == run.seed
-    return result if own else None
+    belongs = _hash_of(result["config"]) == config_hash(run.experiment) and result["run"]["seed"] == run.seed
+    return result if belongs else None
 
 
 def minutes(result: Mapping[str, Any]) -> float:
-    """Training and evaluation together."""
+    """How long training and evaluation took together."""
     return float(result["run"]["train_seconds"] + result["evaluation"]["seconds"]) / 60
 
 
 def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:
-    """The seeds of a row that have a file or a folder here, in ascending order."""
+    """The runs of a row that have a file or a folder in `folder`, by ascending seed."""
     names = (path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*"))
     matches = (re.fullmatch(rf"{schedule.name}-(\d+)", name) for name in names)
     return (RowRun(row, schedule, seed) for seed in sorted(int(match[1]) for match in matches if match))
 
 
 def epochs_done(runs: Path, run: RowRun) -> int | None:
-    """How many epochs of a run are behind it; None if it was not begun, or with other settings."""
+    """How many epochs of a run are done. None if it was not begun, or was begun with other settings."""
     folder = runs / run.place
     if not (folder / "run.json").exists():
         return None
@@ -143,7 +146,7 @@ def _log(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _slim(value: Any, without: Iterable[str]) -> Any:
-    """`value` without some keys at any depth, and with six digits a figure: more than the seeds agree on."""
+    """`value` without some keys at any depth, its figures rounded to six digits. Seeds differ in earlier digits."""
     if isinstance(value, Mapping):
         return {key: _slim(inner, without) for key, inner in value.items() if key not in without}
     if isinstance(value, list):

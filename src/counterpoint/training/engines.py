@@ -88,7 +88,7 @@ def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: tor
 
 
 @dataclass
-class _Place:
+class _StepMemory:
     """The memory for the inputs of steps of one batch size, and the CUDA graph of such a step once it is recorded.
 
     The first steps, which are not recorded, have their inputs here too. torch.compile makes code for the strides that
@@ -100,7 +100,7 @@ class _Place:
     graph: torch.cuda.CUDAGraph | None = None
 
     @classmethod
-    def of(cls, batch: Batch) -> "_Place":
+    def of(cls, batch: Batch) -> "_StepMemory":
         return cls(batch.map(lambda tensor: tensor.clone(memory_format=torch.contiguous_format)))
 
     def take(self, batch: Batch) -> None:
@@ -118,25 +118,25 @@ class RecordedEngine(Engine):
     def __init__(self, state: TrainState, experiment: Experiment, forward: Forward) -> None:
         super().__init__(state, experiment, forward)
         self._stream = torch.cuda.Stream()
-        self._places: dict[int, _Place] = {}
+        self._memories: dict[int, _StepMemory] = {}
 
     def step(self, batch: Batch) -> None:
-        place = self._place_of(batch)
-        if place.runs < _STEPS_BEFORE_RECORDING:
-            self._run(place.batch)
-            place.runs += 1
+        memory = self._memory_of(batch)
+        if memory.runs < _STEPS_BEFORE_RECORDING:
+            self._run(memory.batch)
+            memory.runs += 1
             return
-        if place.graph is None:
-            place.graph = self._record(place.batch)
-        place.graph.replay()
+        if memory.graph is None:
+            memory.graph = self._record(memory.batch)
+        memory.graph.replay()
 
-    def _place_of(self, batch: Batch) -> _Place:
+    def _memory_of(self, batch: Batch) -> _StepMemory:
         size = len(batch.labels_B)
-        if size in self._places:
-            self._places[size].take(batch)
+        if size in self._memories:
+            self._memories[size].take(batch)
         else:
-            self._places[size] = _Place.of(batch)
-        return self._places[size]
+            self._memories[size] = _StepMemory.of(batch)
+        return self._memories[size]
 
     def _run(self, batch: Batch) -> None:
         self._stream.wait_stream(torch.cuda.current_stream())
@@ -147,7 +147,7 @@ class RecordedEngine(Engine):
     def _record(self, batch: Batch) -> torch.cuda.CUDAGraph:
         graph = torch.cuda.CUDAGraph()
         # All sizes share one pool of memory, because two steps never run at the same time.
-        pool = next((place.graph.pool() for place in self._places.values() if place.graph), None)
+        pool = next((memory.graph.pool() for memory in self._memories.values() if memory.graph), None)
         with torch.cuda.graph(graph, pool=pool, stream=self._stream, capture_error_mode="thread_local"):
             super().step(batch)
         return graph
