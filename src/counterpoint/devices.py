@@ -1,4 +1,4 @@
-"""The device that work runs on, and torch's settings for its arithmetic, which are put back afterwards."""
+"""The device that work runs on, and torch's settings for arithmetic, which are put back afterwards."""
 
 import os
 import warnings
@@ -30,7 +30,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def has_triton() -> bool:
-    """Whether our own kernels can run: Triton comes with PyTorch's CUDA builds, but not on every system."""
+    """Whether our kernels can run. They need Triton, which comes with PyTorch's CUDA builds but not on every system."""
     try:
         import triton  # noqa: F401
     except ImportError:
@@ -40,8 +40,10 @@ def has_triton() -> bool:
 
 @contextmanager
 def training_arithmetic(device: torch.device, deterministic: bool) -> Iterator[None]:
-    """Inside, a GPU's kernels are chosen for training: the fastest, or with `deterministic` those that always give the
-    same bits. A CPU needs no setting."""
+    """Inside, a GPU uses the kernels for training: the fastest, or with `deterministic` those that repeat their bits.
+
+    A CPU needs no setting.
+    """
     if device.type != "cuda":
         yield
         return
@@ -51,7 +53,7 @@ def training_arithmetic(device: torch.device, deterministic: bool) -> Iterator[N
     torch.use_deterministic_algorithms(deterministic)
     cudnn.benchmark = not deterministic
     try:
-        with torch.cuda.device(device):  # whose streams and kernels are meant where nobody says so
+        with torch.cuda.device(device):  # streams and kernels for which no device is named use this one
             yield
     finally:
         torch.use_deterministic_algorithms(before[0])
@@ -60,27 +62,27 @@ def training_arithmetic(device: torch.device, deterministic: bool) -> Iterator[N
 
 @contextmanager
 def arithmetic(precision: Precision, device: torch.device) -> Iterator[None]:
-    """Inside, convolutions may use TF32 at headline precision, nothing else ever does; bf16 is autocast."""
+    """Inside, torch computes at `precision`: headline lets convolutions alone use TF32, and bf16 is autocast."""
     cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
     before = cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32
     cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = precision == "headline", True, False
     try:
         with warnings.catch_warnings(), torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
-            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)  # not enabled on purpose
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores", UserWarning)  # it is off on purpose
             yield
     finally:
         cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = before
 
 
 def check_precision(name: str) -> Precision:
-    """`name`, if it is a precision's."""
+    """`name`, if a precision has it."""
     if name not in get_args(Precision):
         raise unknown("precision", name, get_args(Precision))
     return name  # type: ignore[return-value]
 
 
 def describe_precision(precision: Precision, device: torch.device) -> str:
-    """What was computed in what, for a result's record."""
+    """The precision in words, for a result's record."""
     if precision == "bf16":
         return "bf16 activations and convolutions, fp32 linear layers"
     on_gpu = device.type == "cuda"

@@ -1,13 +1,13 @@
-"""What long work tells of itself while it runs. Only the command line prints; the library tells a watcher."""
+"""What long work tells of itself while it runs. The library tells a watcher; only the command line prints."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """How far a training is; loss and error are this epoch's means over views.
+    """How far a training is. Loss and error are this epoch's means over views.
 
-    The first one, with a speed of 0, comes when nothing more can be refused and the first step begins.
+    A watcher gets the first one, with a speed of 0, when all inputs are checked and the first step begins.
     """
 
     experiment: str
@@ -21,13 +21,13 @@ class TrainingProgress:
 
 
 class Watcher:
-    """Told of work that takes a while. This one says nothing; the command line's draws bars."""
+    """Is told of work that takes a while. This class does nothing; that of the command line draws bars."""
 
     def trained(self, progress: TrainingProgress) -> None:
         """A training has come this far."""
 
     def counted(self, work: str, done: int, total: int) -> None:
-        """So many of the things that `work` goes through are done."""
+        """`done` of the `total` things that `work` goes through are done."""
 
     def noted(self, text: str) -> None:
         """Something that a person should read."""

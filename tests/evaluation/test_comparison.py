@@ -137,7 +137,7 @@ def test_parts_on_other_images_are_left_out(
 
 def test_runs_without_common_images_are_refused(pair: tuple[Path, Path]) -> None:
     change_results(pair[1], lambda results: results["evaluated_on"].update(dataset="cifar10"))
-    with pytest.raises(InputError, match=r"sent1 was evaluated on 80 test images of digits and 30 images a cell"):
+    with pytest.raises(InputError, match=r"sent1 was evaluated on 80 test images of digits and 30 images per cell"):
         add_comparisons(pair[0], [read_evaluated(pair[1])])
     assert "against" not in json.loads((pair[0] / "results.json").read_text())
 

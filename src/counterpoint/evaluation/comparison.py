@@ -24,7 +24,7 @@ class Evaluated:
 
 
 def read_evaluated(folder: Path) -> Evaluated:
-    """The evaluation in `folder`, checked to be whole; a checkpoint and logits are not needed."""
+    """The evaluation in `folder`, checked to be whole. It needs no checkpoint and no logits."""
     remedy = f"`counterpoint evaluate {folder}` makes it"
     try:
         results = read_json(folder / "results.json")
@@ -48,8 +48,10 @@ def read_evaluated(folder: Path) -> Evaluated:
 
 
 def add_comparisons(folder: Path, others: Sequence[Evaluated]) -> dict[str, Any]:
-    """Write the comparisons of the evaluated run in `folder` with `others` into its results.json, in place of older
-    ones; what results.json then holds."""
+    """Compare the evaluated run in `folder` with `others`, and return what its results.json then holds.
+
+    The new comparisons take the place of older ones there.
+    """
     ours = read_evaluated(folder)
     results = ours.results | {"against": [compare(ours, other) for other in others]}
     write_json(folder / "results.json", results)
@@ -57,9 +59,9 @@ def add_comparisons(folder: Path, others: Sequence[Evaluated]) -> dict[str, Any]
 
 
 def compare(ours: Evaluated, other: Evaluated) -> dict[str, Any]:
-    """Differences, ours − other's, with intervals over images: on the clean set and over the cells.
+    """The differences, ours − other's, with intervals over images: on the clean set and over the cells.
 
-    A part is None where the two were not evaluated on the same images.
+    Either is None where the two runs were not evaluated on the same images.
     """
     same_clean = _same(ours, other, "evaluated_on")
     same_cells = ours.results["evaluated_on"]["dataset"] == other.results["evaluated_on"]["dataset"] and (
@@ -80,7 +82,7 @@ def compare(ours: Evaluated, other: Evaluated) -> dict[str, Any]:
 
 
 def _belong_together(evaluated: Evaluated) -> bool:
-    """Whether the scores give the figures: they are two files, and a crash can come between them."""
+    """Whether scores.npz and results.json agree. A crash between writing the two can leave them apart."""
     results, corrupted = evaluated.results, evaluated.results["corrupted"]
     expected = [(results["evaluated_on"]["images"], results["clean"]["ensemble"]["nll"])]
     found = [evaluated.scores.clean]
@@ -94,10 +96,10 @@ def _belong_together(evaluated: Evaluated) -> bool:
 
 
 def _same(ours: Evaluated, other: Evaluated, *keys: str) -> bool:
-    one, two = ours.results, other.results
+    our_value, other_value = ours.results, other.results
     for key in keys:
-        one, two = one[key], two[key]
-    return one == two
+        our_value, other_value = our_value[key], other_value[key]
+    return our_value == other_value
 
 
 def _images(evaluated: Evaluated) -> str:
@@ -105,25 +107,25 @@ def _images(evaluated: Evaluated) -> str:
     source = " ".join(str(value) for value in cells["source"].values())
     return (
         f"{where['images']:,} {where['part']} images of {where['dataset']} "
-        f"and {cells['images']:,} images a cell ({source})"
+        f"and {cells['images']:,} images per cell ({source})"
     )
 
 
 def _under_shift(
     ours: Mapping[str, Sequence[ImageScores]], other: Mapping[str, Sequence[ImageScores]]
 ) -> dict[str, Any]:
-    by_severity = list(zip(zip(*ours.values(), strict=True), zip(*other.values(), strict=True), strict=True))
-    everything = [[cell for cells in grid.values() for cell in cells] for grid in (ours, other)]
+    by_severity = zip(zip(*ours.values(), strict=True), zip(*other.values(), strict=True), strict=True)
+    all_cells = [[cell for cells in grid.values() for cell in cells] for grid in (ours, other)]
     return {
-        "mean": _mean_differences(*everything),
-        "severities": [_mean_differences(*both) for both in by_severity],
+        "mean": _mean_differences(*all_cells),
+        "severities": [_mean_differences(*cells) for cells in by_severity],
     }
 
 
 def _mean_differences(ours: Sequence[ImageScores], other: Sequence[ImageScores]) -> dict[str, dict[str, float]]:
-    """An image's cells are not independent, so its mean over them counts as one."""
-    one, two = _means_of_images(ours), _means_of_images(other)
-    return _as_json({name: mean_difference(one[name], two[name]) for name in one})
+    """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
+    our_means, other_means = _means_of_images(ours), _means_of_images(other)
+    return _as_json({name: mean_difference(our_means[name], other_means[name]) for name in our_means})
 
 
 def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The corrupted test set of a data set: the official files where they are, and otherwise ours, made once and kept."""
+"""The corrupted test set of a data set: the official files where they are there, otherwise ours, made once and kept."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,7 @@ CELLS = tuple((name, severity) for name in CORRUPTIONS for severity in SEVERITIE
 
 @dataclass(frozen=True)
 class CorruptedSet:
-    """A corrupted set on disk; `source` says where it comes from, as JSON values."""
+    """A corrupted set on disk, with `images` images per cell. `source` says where it comes from, as JSON values."""
 
     folder: Path
     images: int
@@ -37,12 +37,12 @@ class CorruptedSet:
 
 
 def corrupted_set(data: DataSet, root: Path, watcher: Watcher = SILENT) -> CorruptedSet:
-    """The official set in `root` if it is there, or else the regenerated one, of which what is missing is made now."""
+    """The official set in `root` if it is there. Otherwise the regenerated one, whose missing cells are made now."""
     official = root / _folder_name(data)
     if official.is_dir():
         _check_labels(official, data)
         found = CorruptedSet(official, len(data.test), {"kind": "official"})
-        for name in CORRUPTIONS:  # what is missing is found out before the long work
+        for name in CORRUPTIONS:  # raises now, and not in the middle of the long work, if a file is missing
             found.read(name, SEVERITIES[0])
         return found
     return make_corrupted_set(data, root, watcher=watcher)
@@ -58,7 +58,7 @@ def make_corrupted_set(
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> CorruptedSet:
-    """The set made from the test images, in `out` or in its place in `root`; what is there already is kept."""
+    """The set made from the test images, in `out` or in its usual folder in `root`. Cells that are there are kept."""
     folder = out or root / "regenerated" / f"{_folder_name(data)}-seed{seed}"
     write_corrupted_set(
         data.test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
@@ -78,7 +78,7 @@ def make_corrupted_set(
 
 
 def _check_labels(folder: Path, data: DataSet) -> None:
-    """Raise unless the set is of this data set's test images: the labels say so."""
+    """Raise unless the set was made from this data set's test images, which the labels tell."""
     path = folder / "labels.npy"
     try:
         labels_N = np.load(path, allow_pickle=False)

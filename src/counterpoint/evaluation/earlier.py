@@ -1,5 +1,7 @@
-"""What earlier commands added to a run's results.json, temperatures and comparisons: kept as long as its logits are the
-same, because both follow from them."""
+"""The temperatures and comparisons that earlier commands added to a run's results.json.
+
+They follow from the logits, so they are kept as long as the logits are the same.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +18,7 @@ _ADDED: tuple[str, ...] = ("recalibrated", "against")
 
 
 def read_earlier(folder: Path) -> Results:
-    """What results.json holds before it is replaced; empty where it is missing or damaged."""
+    """What results.json holds before it is replaced. Empty where it is missing or damaged."""
     try:
         results = read_json(folder / "results.json")
     except InputError:
@@ -31,13 +33,16 @@ def still_valid(earlier: Mapping[str, Any], results: Results) -> Results:
 
 
 def dropped_additions(folder: Path, earlier: Mapping[str, Any], results: Results) -> str:
-    """A line that says what the new `results` lack of `earlier`, and how to get it again; empty if nothing."""
+    """A line that says what `earlier` had and `results` lack, and how to get it again. Empty if they lack nothing."""
     lost = {key: earlier[key] for key in _ADDED if key in earlier and key not in results}
     return _dropped(folder, lost) if lost else ""
 
 
 def _same_logits(earlier: Mapping[str, Any], results: Results) -> bool:
-    """Whether both come from the same logits, by the same version: then the NLL of every set of images is the same."""
+    """Whether both were computed from the same logits by the same version.
+
+    If so, the NLL of every set of images is the same.
+    """
     if earlier.get("counterpoint") != results["counterpoint"]:
         return False
     return np.allclose(_nlls(earlier), _nlls(results), rtol=1e-9, atol=0)
@@ -49,13 +54,13 @@ def _nlls(results: Mapping[str, Any]) -> list[float]:
 
 
 def _dropped(folder: Path, added: Results) -> str:
-    names, options = [], ["--recompute"]  # any other evaluation could make yet other logits
+    names, options = [], ["--recompute"]  # which takes the logits that are there
     if recalibrated := added.get("recalibrated"):
         names.append("the temperatures")
-        own = recalibrated["fitted_on"]["run"] == "this run"
-        options.append("--recalibrate" if own else "--temperatures-from TWIN")
+        without_twin = recalibrated["fitted_on"]["run"] == "this run"
+        options.append("--recalibrate" if without_twin else "--temperatures-from TWIN")
     if against := added.get("against"):
-        names.append(f"the comparisons with {', '.join(other['run'] for other in against)}")
+        names.append(f"the comparisons with {', '.join(comparison['run'] for comparison in against)}")
         options.append("--against OTHER")
     return (
         f"dropped {' and '.join(names)}, which belong to other logits or another version; "

@@ -1,7 +1,7 @@
-"""The members' logits of a finished run, kept in its folder: whatever a metric needs can be computed from them again.
+"""The members' logits of a finished run, kept in its folder. Every metric can be computed from them again.
 
-logits/about.json says what they were made with. A cell's file appears whole or not at all, so that an evaluation that
-was interrupted goes on where it stopped; another checkpoint, set or precision starts over.
+logits/about.json says what they were made with. A cell's file is there as a whole or not at all, so that an interrupted
+evaluation goes on where it stopped. An evaluation with another checkpoint, corrupted set or precision starts over.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from counterpoint.watching import SILENT, Watcher
 def collect_logits(
     run: Run,
     data: DataSet,
-    shifted: CorruptedSet,
+    corrupted: CorruptedSet,
     *,
     device: torch.device,
     precision: Precision = "headline",
@@ -39,19 +39,22 @@ def collect_logits(
     outside: DataSet | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Run the network on the first `clean_images` of the clean set (saved as float32), on as many test images of the
-    data set `outside` (float16) and on the first `cell_images` of each cell (float16). The cells come last: where all
-    are there, everything is."""
+    """Run the network on three kinds of images, and save the logits of those that have none yet.
+
+    They are the first `clean_images` of the clean set (saved as float32), as many test images of the data set `outside`
+    (float16), and the first `cell_images` of each cell (float16). The cells come last, so that where all of them are
+    there, everything is.
+    """
     part, clean = evaluation_images(run, data)
     clean = clean.select(torch.arange(min(clean_images or len(clean), len(clean))))
-    used = min(cell_images or shifted.images, shifted.images)
+    used = min(cell_images or corrupted.images, corrupted.images)
     model, step = load_model(run, data, device)
     members = fold_members(model, device, precision, most_images=max(len(clean), used))
     about = {
         "step": step,
         "weights": _fingerprint(model),
         "clean": {"dataset": data.name, "part": part, "images": len(clean)},
-        "corrupted": {"source": shifted.source, "images": used},
+        "corrupted": {"source": corrupted.source, "images": used},
         "precision": describe_precision(precision, device),
     }
     folder = _claim(run.folder / "logits", about)
@@ -67,20 +70,23 @@ def collect_logits(
     paths = {folder / f"{name}-{severity}.npy": (name, severity) for name, severity in CELLS}
     missing = {path: cell for path, cell in paths.items() if not path.exists()}
     work = f"evaluating {run.experiment.name}"
-    images = read_ahead(lambda path: _read_cell(shifted, *missing[path], used), missing)
+    images = read_ahead(lambda path: _read_cell(corrupted, *missing[path], used), missing)
     for done, (path, images_NCHW) in enumerate(images, start=len(CELLS) - len(missing)):
         watcher.counted(work, done, len(CELLS))
         write_array(path, member_logits(members, images_NCHW).astype(np.float16))
     watcher.counted(work, len(CELLS), len(CELLS))
 
 
-def _read_cell(shifted: CorruptedSet, name: str, severity: int, count: int) -> Tensor:
-    images_NHWC = torch.from_numpy(np.array(shifted.read(name, severity)[:count]))
+def _read_cell(corrupted: CorruptedSet, name: str, severity: int, count: int) -> Tensor:
+    images_NHWC = torch.from_numpy(np.array(corrupted.read(name, severity)[:count]))
     return images_NHWC.permute(0, 3, 1, 2)
 
 
 def evaluation_images(run: Run, data: DataSet) -> tuple[str, ImageSet]:
-    """The held-out training images of a run on the split, the test set of a run on everything (SPEC D14)."""
+    """What a run is evaluated on (docs/paper.md, 21).
+
+    For a run on the split these are the held-out training images, for a run on all images the test set.
+    """
     if run.experiment.train_on == "split":
         return "validation", split_training_images(data, run.experiment)[1].images
     return "test", data.test
@@ -105,7 +111,7 @@ def read_probs(run: Run, name: str) -> np.ndarray:
 
 
 def read_factors(run: Run) -> dict[str, list[np.ndarray]]:
-    """The members' "r" and "s": a (M, C) array a layer."""
+    """The members' "r" and "s": one array (M, C) per layer."""
     factors = read_arrays(run.folder / "logits" / "factors.npz", _remedy(run))
     return {kind: [value for key, value in factors.items() if key.endswith(f".{kind}")] for kind in ("r", "s")}
 
@@ -119,7 +125,7 @@ def _remedy(run: Run) -> str:
 
 
 def _claim(folder: Path, about: dict[str, Any]) -> Path:
-    """The folder, emptied unless what it holds was made with the same things."""
+    """The folder, emptied unless its logits were made with what `about` says."""
     path = folder / "about.json"
     if not path.exists() or read_json(path) != about:
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,13 +134,13 @@ def _claim(folder: Path, about: dict[str, Any]) -> Path:
 
 
 def _factors(model: Ensemble) -> dict[str, np.ndarray]:
-    """Every layer's r and s, so that the collapse check needs no network; none of a plain network."""
+    """Every layer's r and s, from which the members can be compared without the network. A plain network has none."""
     named = model.named_parameters()
     return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
 
 
 def _fingerprint(model: Ensemble) -> str:
-    """A hash of the weights: logits belong to one checkpoint."""
+    """A hash of the weights, which tells whether saved logits belong to them."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())

@@ -17,7 +17,7 @@ Summary = Mapping[str, Any]
 def collapse_results(
     run: Run, clean: Summary, cells: Mapping[str, Sequence[Summary]], num_classes: int
 ) -> dict[str, Any] | None:
-    """The check of an ensemble's factors and predictions; None for a single network."""
+    """How far an ensemble's factors and predictions differ, with a verdict. None for a single network."""
     if len(clean["members"]) == 1:
         return None
     by_severity = zip(*cells.values(), strict=True)
@@ -31,11 +31,11 @@ def collapse_results(
 
 
 def _differences(summaries: Sequence[Summary], num_classes: int) -> dict[str, float]:
-    """How much the members differ, mean over some sets of images, and what independent members would show there."""
-    independent = [independent_disagreement(_mean_error(one), num_classes) for one in summaries]
+    """How much the members differ, and how much independent members would: means over sets of images."""
+    independent = [independent_disagreement(_mean_error(summary), num_classes) for summary in summaries]
     return {
-        "disagreement": float(np.mean([one["disagreement"] for one in summaries])),
-        "pairwise_kl": float(np.mean([one["pairwise_kl"] for one in summaries])),
+        "disagreement": float(np.mean([summary["disagreement"] for summary in summaries])),
+        "pairwise_kl": float(np.mean([summary["pairwise_kl"] for summary in summaries])),
         "independent_disagreement": float(np.mean(independent)),
     }
 

@@ -1,7 +1,8 @@
-"""The network of a finished run, and its members' logits: fast, and at a stated precision.
+"""The network of a finished run, and its members' logits at a stated precision.
 
-Members run as plain folded networks, one after the other. On a GPU they are compiled, as one graph for all of them,
-and batches have one size and layout, so that nothing is compiled or tuned twice.
+For speed the members run as plain networks, with r, s and BatchNorm folded into their weights, one after the other. On
+a GPU they are compiled, as one graph for all of them. Batches have one size and layout, so that nothing is compiled or
+tuned twice.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ from counterpoint.runs.folder import Run
 from counterpoint.training.network import build_model
 from counterpoint.training.step import total_steps
 
-# ResNeXt-29 holds some megabytes an image; 1000 divides CIFAR's 10,000 test and 5,000 validation images.
+# ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
 
 MemberForward = Callable[[nn.Module, Tensor], Tensor]
@@ -76,8 +77,11 @@ def fold_members(
     compiled: bool | None = None,
     most_images: int | None = None,
 ) -> Members:
-    """The model's members ready for `member_logits`; `compiled` None means on a GPU only. Where no set of images is
-    larger than `most_images`, batches need not be either."""
+    """The model's members, ready for `member_logits`.
+
+    With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
+    are not larger either.
+    """
     check_precision(precision)
     on_gpu = device.type == "cuda"
     compiled = on_gpu if compiled is None else compiled
@@ -107,7 +111,7 @@ def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
 
 
 def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[tuple[Item, Value]]:
-    """Each item with what `read` gives for it; the next one is read in a thread while this one is in use."""
+    """Each item with what `read` gives for it. The next item is read in a thread while this one is in use."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         waiting = None
         for item in items:
@@ -125,7 +129,7 @@ def _logits(network: nn.Module, images_BCHW: Tensor) -> Tensor:
 
 
 def _upload(batch_BCHW: Tensor, members: Members) -> Tensor:
-    """The batch on the device; of fixed size also in a fixed layout, whichever it came in."""
+    """The batch on the device. Where batches have a fixed size, they get that size and a fixed layout."""
     if not members.fixed_size:
         return batch_BCHW.to(members.device)
     on_gpu = members.device.type == "cuda"
@@ -135,7 +139,7 @@ def _upload(batch_BCHW: Tensor, members: Members) -> Tensor:
         device=members.device,
         memory_format=torch.channels_last if on_gpu else torch.contiguous_format,
     ).zero_()
-    # From pinned memory, so that the copy waits for the GPU's queue and the CPU does not.
+    # A copy from pinned memory waits in the GPU's queue, and the CPU goes on.
     padded_BCHW[: len(batch_BCHW)].copy_(batch_BCHW.pin_memory() if on_gpu else batch_BCHW, non_blocking=True)
     return padded_BCHW
 

@@ -1,4 +1,4 @@
-"""Images of another kind: the test images of CIFAR-100 for a network on CIFAR-10, and the other way round."""
+"""Images from outside a network's data set: CIFAR-100's test images for a network on CIFAR-10, and the reverse."""
 
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,15 @@ OUTSIDE = {"cifar10": CIFAR100, "cifar100": CIFAR10}
 
 
 def load_outside(dataset: str, root: Path) -> DataSet | None:
-    """The set of other images that belongs to `dataset`, if there is one in `root`."""
-    other = OUTSIDE.get(dataset)
-    if other is None or not any((root / folder).is_dir() for folder in other.folders):
+    """The data set whose images are outside `dataset`, if there is one in `root`."""
+    outside = OUTSIDE.get(dataset)
+    if outside is None or not any((root / folder).is_dir() for folder in outside.folders):
         return None
-    return load(other.name, root)
+    return load(outside.name, root)
 
 
 def ood_results(run: Run, clean_MNK: np.ndarray) -> dict[str, Any] | None:
-    """How well confidence tells the clean images from those outside; None where no such logits were saved."""
+    """How well confidence tells clean images from outside ones. None where no logits of outside images were saved."""
     if not has_logits(run, "ood"):
         return None
     outside_MNK = read_probs(run, "ood")
@@ -32,7 +32,7 @@ def ood_results(run: Run, clean_MNK: np.ndarray) -> dict[str, Any] | None:
         "images": outside_MNK.shape[1],
         "auroc": {
             "ensemble": _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
-            "members": [_auroc(*both) for both in zip(clean_MNK, outside_MNK, strict=True)],
+            "members": [_auroc(*probs) for probs in zip(clean_MNK, outside_MNK, strict=True)],
         },
     }
 

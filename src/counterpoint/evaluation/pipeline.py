@@ -37,10 +37,11 @@ def evaluate_run(
     precision: Precision = "headline",
     watcher: Watcher = SILENT,
 ) -> dict[str, Any]:
-    """What results.json then holds. With `recompute` neither the network nor the images are needed.
+    """Evaluate `run` and return what its results.json then holds.
 
-    `recalibrate` adds figures with temperatures; a run trained on all images takes them from its `twin`. `against` are
-    folders of evaluated runs on the same images; where nothing else is asked of an evaluated run, it is only compared.
+    `recompute` takes the saved logits and needs neither the network nor the images. `recalibrate` adds figures with
+    temperatures. A run trained on all images takes its temperatures from its `twin`. `against` are folders of runs that
+    were evaluated on the same images. An evaluated run of which nothing else is asked is only compared with them.
     Temperatures and comparisons of earlier commands are kept if the logits are still the same.
     """
     started = time.monotonic()
@@ -59,7 +60,7 @@ def evaluate_run(
     if not recompute:
         _collect(run, root or data_root(), where, clean_images, cell_images, precision, watcher)
     earlier = read_earlier(run.folder)
-    if others:  # which take the place of earlier ones
+    if others:  # new comparisons take the place of earlier ones
         earlier.pop("against", None)
     forget_temperatures(run)
     results = write_results(

@@ -38,10 +38,11 @@ def write_results(
     temperatures_from: Run | None = None,
     earlier: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Compute every figure and write results.json and scores.npz; `environment` and `seconds` are the evaluation's.
+    """Compute every figure, and write results.json and scores.npz.
 
-    `temperatures_from` is the run whose validation images give the temperatures of the recalibrated figures. Of the
-    `earlier` results, temperatures and comparisons that still hold are kept.
+    `environment` and `seconds` are those of the evaluation. `temperatures_from` is the run whose validation images give
+    the temperatures of the recalibrated figures. Temperatures and comparisons of the `earlier` results are kept where
+    they still hold.
     """
     about = read_about(run)
     clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
@@ -92,7 +93,7 @@ def _corrupted(run: Run) -> tuple[dict[str, Any], Scores]:
                 grid[name].append(image_scores(probs_NK, labels_N))
     floors = aggregate_floors(ensemble)
     aggregates = {
-        "ensemble": {way: figures | floors[way] for way, figures in aggregate(ensemble).items()},
+        "ensemble": {name: figures | floors[name] for name, figures in aggregate(ensemble).items()},
         "members": [aggregate(grid) for grid in members],
         "disagreement": _mean_over_cells(cells, "disagreement"),
         "pairwise_kl": _mean_over_cells(cells, "pairwise_kl"),
@@ -103,7 +104,7 @@ def _corrupted(run: Run) -> tuple[dict[str, Any], Scores]:
 
 
 def _mean_over_cells(cells: dict[str, list[dict[str, Any]]], key: str) -> float | None:
-    """None for a single network, which has no members to differ."""
+    """The mean of `key` over all cells. None for a single network, whose cells have none."""
     values = [cell[key] for severities in cells.values() for cell in severities]
     return None if None in values else float(np.mean(values))
 
@@ -123,11 +124,11 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _describe_segment(started: dict[str, Any]) -> dict[str, Any]:
-    """From which step on a run was trained by which engine, on what and from which commit."""
+    """The step from which on a part of a run was trained, and its engine, device and commit."""
     environment = started["environment"]
     return {
         "step": started["step"],
-        "engine": started.get("engine") or started.get("path"),  # its name in earlier logs; the first had neither
+        "engine": started.get("engine") or started.get("path"),  # "path" in earlier logs; the first logs had neither
         "device": environment["device"],
         "commit": environment["commit"],
     }

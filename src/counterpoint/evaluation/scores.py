@@ -1,6 +1,6 @@
 """scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in every cell.
 
-For CIFAR about 10 MB, so it can travel, and two runs can be compared without a network or logits.
+With it two runs can be compared without a network and without logits. For CIFAR it has about 10 MB, so it can travel.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ class RunScores:
 
 
 def write_scores(folder: Path, scores: RunScores) -> None:
-    """In float32."""
-    parts = {"clean": scores.clean}
+    """Write scores.npz, with its numbers in float32."""
+    sets = {"clean": scores.clean}
     for name, severities in scores.cells.items():
-        parts |= {f"{name}-{severity}": cell for severity, cell in zip(SEVERITIES, severities, strict=True)}
+        sets |= {f"{name}-{severity}": cell for severity, cell in zip(SEVERITIES, severities, strict=True)}
     arrays = {
         f"{part}/{name}": values if values.dtype == bool else values.astype(np.float32)
-        for part, own in parts.items()
-        for name, values in asdict(own).items()
+        for part, of_images in sets.items()
+        for name, values in asdict(of_images).items()
     }
     write_arrays(folder / _FILE, arrays)
 

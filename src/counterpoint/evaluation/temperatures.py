@@ -1,7 +1,7 @@
 """Temperature scaling of a finished run, from its saved logits, and what it does to the run's figures.
 
-The temperatures are fitted on validation images only: the run's own where it was trained on the split, and those of its
-twin, the same experiment on the split, where it was trained on everything.
+The temperatures are fitted on validation images only. A run on the split has its own. A run on all images takes those
+of its twin, which is the same experiment trained on the split.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Figures = TypeVar("Figures")
 
 
 def validation_run(run: Run, twin: Run | None) -> Run:
-    """The run whose validation images the temperatures are fitted on: this one, or its checked twin."""
+    """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
     if run.experiment.train_on == "split":
         if twin is not None:
             raise InputError(f"{run.folder} has validation images of its own; leave --temperatures-from out")
@@ -46,30 +46,33 @@ def validation_run(run: Run, twin: Run | None) -> Run:
 
 
 def recalibrated_results(run: Run, source: Run, plain: dict[str, Any]) -> dict[str, Any]:
-    """Fit on the validation images of `source` and scale every set.
+    """The run's figures with temperatures that are fitted on the validation images of `source`.
 
-    `plain` holds the run's figures as they were, "clean" and "corrupted".
+    `plain` holds the figures without temperatures, "clean" and "corrupted".
     """
     logits_MNK, labels_N = read_logits(source, "clean"), read_logits(source, "labels")
     temperatures = {kind: fit_temperature(logits_MNK, labels_N, kind) for kind in _KINDS}
-    own = source is run
+    on_this_run = source is run
     of_twin = f"temperature of the twin run {_name(source)}"
     return {
-        "fitted_on": {**read_about(source)["clean"], "run": "this run" if own else _name(source)},
-        "clean_how": "cross-fitted on two seeded halves of the validation images" if own else of_twin,
-        "corrupted_how": f"temperature of all {len(labels_N):,} validation images" if own else of_twin,
-        "ways": {kind: _way(run, values, kind, plain, cross_fit=own) for kind, values in temperatures.items()},
+        "fitted_on": {**read_about(source)["clean"], "run": "this run" if on_this_run else _name(source)},
+        "clean_how": "cross-fitted on two seeded halves of the validation images" if on_this_run else of_twin,
+        "corrupted_how": f"temperature of all {len(labels_N):,} validation images" if on_this_run else of_twin,
+        "ways": {
+            kind: _scaled_figures(run, values, kind, plain, cross_fit=on_this_run)
+            for kind, values in temperatures.items()
+        },
     }
 
 
 def forget_temperatures(run: Run) -> None:
-    """Remove temperatures.json before the results that it belongs to are replaced."""
+    """Remove temperatures.json, before the results.json that it belongs to is replaced."""
     (run.folder / _FILE).unlink(missing_ok=True)
 
 
 def keep_temperatures(run: Run, recalibrated: dict[str, Any]) -> None:
     """Write temperatures.json from what results.json already holds, so that the two never contradict each other."""
-    values = {kind: way["temperature"] for kind, way in recalibrated["ways"].items()}
+    values = {kind: scaled["temperature"] for kind, scaled in recalibrated["ways"].items()}
     write_json(run.folder / _FILE, {"schema": SCHEMA, "fitted_on": recalibrated["fitted_on"], "temperatures": values})
 
 
@@ -97,7 +100,7 @@ def _json(temperatures: tuple[float, ...], kind: Kind) -> float | list[float]:
     return list(temperatures) if kind == "per-member" else temperatures[0]
 
 
-def _way(
+def _scaled_figures(
     run: Run, temperatures: tuple[float, ...], kind: Kind, plain: dict[str, Any], *, cross_fit: bool
 ) -> dict[str, Any]:
     logits_MNK, labels_N = read_logits(run, "clean"), read_logits(run, "labels")
@@ -118,12 +121,15 @@ def _way(
 def _scaled_scores(
     logits_MNK: np.ndarray, labels_N: np.ndarray, temperatures: tuple[float, ...], kind: Kind
 ) -> list[ImageScores]:
-    """The scores of the ensemble and then of each scaled member; "after" scales none."""
+    """The scores of the ensemble, and then of each member unless the kind is "after", which scales no member."""
     if kind == "after":
         return [image_scores(apply_temperature(logits_MNK, temperatures, kind), labels_N)]
-    each = temperatures if kind == "per-member" else temperatures * len(logits_MNK)
+    temperature_M = temperatures if kind == "per-member" else temperatures * len(logits_MNK)
     members_MNK = np.stack(
-        [apply_temperature(member_NK[None], (own,), "before") for member_NK, own in zip(logits_MNK, each, strict=True)]
+        [
+            apply_temperature(logits_NK[None], (temperature,), "before")
+            for logits_NK, temperature in zip(logits_MNK, temperature_M, strict=True)
+        ]
     )
     return [image_scores(probs_NK, labels_N) for probs_NK in (members_MNK.mean(axis=0), *members_MNK)]
 
@@ -138,18 +144,18 @@ def _cross_fitted_scores(logits_MNK: np.ndarray, labels_N: np.ndarray, kind: Kin
 
 
 def _corrupted_scores(run: Run, temperatures: tuple[float, ...], kind: Kind) -> list[dict[str, list[ImageScores]]]:
-    """For the ensemble and each scaled member the scores of every cell."""
+    """The scores of every cell, for the ensemble and for each scaled member."""
     labels_N = read_logits(run, "cell-labels")
     grids: list[dict[str, list[ImageScores]]] = []
     for name, severity in CELLS:
-        scores = _scaled_scores(read_logits(run, f"{name}-{severity}"), labels_N, temperatures, kind)
-        grids = grids or [{name: [] for name in CORRUPTIONS} for _ in scores]
-        for grid, own in zip(grids, scores, strict=True):
-            grid[name].append(own)
+        cell = _scaled_scores(read_logits(run, f"{name}-{severity}"), labels_N, temperatures, kind)
+        grids = grids or [{name: [] for name in CORRUPTIONS} for _ in cell]
+        for grid, scores in zip(grids, cell, strict=True):
+            grid[name].append(scores)
     return grids
 
 
 def _by_predictor(scaled: Sequence[Figures], unscaled_members: Sequence[Figures]) -> dict[str, Any]:
-    """Members that the temperature does not touch keep their figures."""
+    """The ensemble's figures and the members'. Members that were not scaled keep their figures."""
     ensemble, *members = scaled
     return {"ensemble": ensemble, "members": members or list(unscaled_members)}

@@ -23,7 +23,7 @@ def draw_atlas(
     frost_dir: FrostDir | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Write a PNG: a row a corruption, the extra ones below; the columns are the image itself and severities 1 to 5."""
+    """Write a PNG: one row per corruption, the extra ones below. Columns are the image itself and severities 1 to 5."""
     image_NHWC = np.asarray(image_HWC)[None]
     check_images(image_NHWC)
     cells = [(name, severity) for name in CORRUPTIONS + EXTRA_CORRUPTIONS for severity in SEVERITIES]
@@ -53,9 +53,9 @@ def draw_image_atlas(
     root: Path,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Every corruption × severity of one image: a test image by its number, or a picture file.
+    """Draw the atlas of `image`, which is the number of a test image or the path of a picture.
 
-    Without a data set the number is one of CIFAR-10's where that is in `root`, and of the digits elsewhere.
+    Without a data set the number is that of a CIFAR-10 image if CIFAR-10 is in `root`, otherwise that of a digit.
     """
     image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
     draw_atlas(image_HWC, path, seed, frost_dir=find_frost(root), watcher=watcher)

@@ -16,9 +16,9 @@ from counterpoint.training.step import epoch_batches, perturbed_views, steps_per
 def draw_views(
     experiment: Experiment, data: DataSet, path: Path, *, images: int = 8, seed: int = 0, epoch: int = 0
 ) -> None:
-    """Draw what the first `images` images of an epoch look like to each member, beside the images themselves.
+    """Draw each member's views of the first `images` images of an epoch, beside the images themselves.
 
-    The adversarial perturbation is that of the initial weights, with these images as the batch.
+    An adversarial perturbation is that of the initial weights, with these images as the batch.
     """
     part, _ = split_training_images(data, experiment)
     if not 1 <= images <= len(part):

@@ -20,7 +20,7 @@ Picture = NDArray[np.uint8]
 
 
 def check_png(path: Path) -> None:
-    """Raise unless the name says what will be written."""
+    """Raise unless the file's name ends in .png."""
     if path.suffix.lower() != ".png":
         raise InputError(f"a PNG cannot be written as {str(path)!r}; give it a name that ends in .png")
 
@@ -28,7 +28,7 @@ def check_png(path: Path) -> None:
 def draw_sheet(
     sections: Sequence[tuple[str, Sequence[tuple[str, Sequence[Picture]]]]], columns: Sequence[str], path: Path
 ) -> None:
-    """Write a PNG: sections (title, rows) of rows (label, pictures), under one line of column headings."""
+    """Write a PNG with one line of column headings. A section is (title, rows), and a row is (label, pictures)."""
     check_png(path)
     font = ImageFont.load_default(size=17)
     labels = [label for _, rows in sections for label, _ in rows]
@@ -64,7 +64,7 @@ def _paste(sheet: Image.Image, picture: Picture, left: int, top: int) -> None:
 
 
 def _tile(picture_HWC: Picture) -> Image.Image:
-    """Small images enlarged by a whole factor, pixels visible; large ones shrunk."""
+    """The picture at the size of a tile: a small one enlarged by a whole factor, a large one shrunk."""
     picture = Image.fromarray(picture_HWC[..., 0] if picture_HWC.shape[2] == 1 else picture_HWC).convert("RGB")
     longest = max(picture.size)
     if longest > _TILE:
