@@ -79,7 +79,7 @@ def scaled(temperature: float | list[float], nll: float) -> dict[str, Any]:
 
 
 def test_what_was_asked_for_is_printed_too() -> None:
-    assert evaluation_parts(results(members=2))[1:] == ["-C: regenerated, 1,450 images a cell."]
+    assert evaluation_parts(results(members=2))[1:] == ["-C: regenerated, 1,450 images per cell."]
     difference = {"difference": -0.01, "low": -0.02, "high": 0.005}
     means = dict.fromkeys(("error", "nll", "brier"), difference)
     asked = {

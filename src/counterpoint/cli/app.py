@@ -1,4 +1,4 @@
-"""The program: its commands, and how it ends where an input is wrong."""
+"""The program: its commands, and how it ends when an input is wrong."""
 
 import sys
 from typing import Annotated
@@ -37,7 +37,7 @@ app.add_typer(bench, name="bench")
 
 
 def main() -> None:
-    """Run a command; a wrong input, or a file that cannot be read or written, ends with its message and status 2."""
+    """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
     try:
         app(prog_name="counterpoint")
     except InputError as error:

@@ -22,7 +22,7 @@ def step(
         str, typer.Argument(help="A name that `counterpoint experiments` lists.")
     ] = "cifar10/batch-ensemble",
     set_: SetOption = None,
-    repeats: Annotated[int, typer.Option(min=3, help="Steps timed of each way.")] = 40,
+    repeats: Annotated[int, typer.Option(min=3, help="Steps timed per engine.")] = 40,
     slow: Annotated[
         bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32, TF32 and bf16.")
     ] = True,
@@ -48,6 +48,6 @@ def step(
     for figure in measure(chosen, repeats=repeats, slow=slow):
         console.print(str(figure), soft_wrap=True)
         found.append(asdict(figure))
-        if out:  # after each, so that none is lost
+        if out:  # written after each figure, so that an interruption loses none
             environment = describe_environment(choose_device("cuda"))
             write_json(out, {"command": command_line(), "environment": environment, "figures": found})

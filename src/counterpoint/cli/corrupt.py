@@ -25,7 +25,7 @@ def corrupt(
     ] = "0",
     seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
     extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
     root: DataOption = None,
 ) -> None:
     """Make the corrupted test set of a data set: 15 corruptions × 5 severities, in CIFAR-C's own layout.

@@ -22,7 +22,7 @@ def data(
     from counterpoint.data.fetch import check_download, fetch, status
 
     folder = root or data_root()
-    for name in names or []:  # all of them before the first download
+    for name in names or []:  # all names are checked before the first download
         check_download(name)
     for name in names or []:
         with TerminalWatcher() as watcher:

@@ -22,13 +22,15 @@ _CELL_IMAGES = 150
 
 
 def run_demo(out: Path, device: str = "auto") -> Path:
-    """Train and evaluate both, going on with what an earlier demo left in `out`, and print their figures; the report's
-    path."""
-    choose_device(device)  # one that is not there is refused before anything is made
+    """Train and evaluate both networks, print their figures, and return the report's path.
+
+    It goes on with what an earlier demo left in `out`.
+    """
+    choose_device(device)  # raises before anything is made if the device is not there
     with TerminalWatcher() as watcher:
-        corrupted_set(load("digits"), data_root(), watcher)  # first: a set that cannot be used is found out now
+        corrupted_set(load("digits"), data_root(), watcher)  # raises before training if the set cannot be used
         ensemble, single = (_train(experiment, out, device, watcher) for experiment in QUICKSTART)
-        # Temperatures need held-out images. A second single network costs seconds, a second ensemble over a minute.
+        # Temperatures need held-out images. Another single network takes seconds, another ensemble over a minute.
         held_out = replace(single.experiment, name=f"{single.experiment.name}-split", train_on="split")
         twin = _train(held_out, out, device, watcher)
         evaluate_run(twin, device=device, cell_images=_CELL_IMAGES, watcher=watcher)
@@ -46,7 +48,7 @@ def run_demo(out: Path, device: str = "auto") -> Path:
 
 
 def _evaluate_with_temperatures(run: Run, twin: Run, device: str, watcher: Watcher) -> dict[str, Any]:
-    """Its results; without temperatures where the twin's few validation images do not determine any."""
+    """The run's results, without temperatures if the twin's few validation images do not determine any."""
     try:
         return evaluate_run(run, device=device, cell_images=_CELL_IMAGES, twin=twin, watcher=watcher)
     except InputError as problem:

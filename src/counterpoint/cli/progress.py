@@ -42,9 +42,9 @@ _DOWNLOAD = (
 
 
 class TerminalWatcher(Watcher):
-    """Draws one bar at a time, for the work that it hears of; a bar of new work takes the place of the last one.
+    """Draws one bar at a time, for the work that it is told of. A bar of new work takes the place of the last one.
 
-    A bar shows from the first call on: not where there is nothing to do, and not before an error that comes first.
+    There is no bar before the first call. So none is drawn if there is nothing to do or if an error comes first.
     """
 
     def __init__(self) -> None:
@@ -65,14 +65,14 @@ class TerminalWatcher(Watcher):
             description=f"{progress.experiment} {progress.epoch}/{progress.epochs}",
             completed=progress.step,
             total=progress.total_steps,
-            figures=figures if progress.images_per_second else "starting",  # which takes a while on a GPU
+            figures=figures if progress.images_per_second else "starting",  # the start takes a while on a GPU
         )
 
     def counted(self, work: str, done: int, total: int) -> None:
         self._show(work, _COUNT, completed=done, total=total)
 
     def downloaded(self, name: str, done: int, total: int | None) -> None:
-        """So many bytes of a file are here."""
+        """`done` of the file's `total` bytes are here."""
         self._show(name, _DOWNLOAD, completed=done, total=total)
 
     def noted(self, text: str) -> None:
@@ -97,8 +97,10 @@ class TerminalWatcher(Watcher):
 
 @contextmanager
 def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that Ctrl-C or a termination request sets, so that work can end with a checkpoint; a second one ends it
-    at once."""
+    """An event that is set by Ctrl-C or a termination request, so that work can end with a checkpoint.
+
+    A second Ctrl-C or request ends the process at once.
+    """
     stop = threading.Event()
 
     def handle(number: int, _: FrameType | None) -> None:

@@ -39,7 +39,7 @@ def reproduce(
         Path | None, typer.Option(help="First join the runs that --export-parts wrote to this folder.")
     ] = None,
     export_parts: Annotated[
-        Path | None, typer.Option(help="At last write the runs with their newest checkpoints here, to be carried.")
+        Path | None, typer.Option(help="In the end write the runs with their newest checkpoints here, to be carried.")
     ] = None,
     part_mib: Annotated[int, typer.Option(min=1, help="The size of a part.")] = 14,
     root: DataOption = None,
@@ -79,7 +79,7 @@ def reproduce(
                 watcher=watcher,
             )
     if export_parts:
-        export_runs(out, [one.place for one in wanted], export_parts, part_mib)
+        export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
     if page:
         write_page(page, folders)
     for shown in terminal_tables(names, chosen, folders):
@@ -87,7 +87,7 @@ def reproduce(
     console.print(notes(chosen), highlight=False)
     if not run and not results.exists():
         console.print(f"no results: there is no folder {results}; --results names another", soft_wrap=True)
-    if missing := sum(read_result(results, one) is None for one in wanted):
+    if missing := sum(read_result(results, row_run) is None for row_run in wanted):
         console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)

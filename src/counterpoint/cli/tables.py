@@ -29,7 +29,7 @@ EXPERIMENTS_LEGEND = (
 
 
 def experiments_table(experiments: Iterable[Experiment]) -> Table:
-    """One line an experiment, with what sets it apart; a second one only for a second augmentation."""
+    """One line per experiment, with what sets it apart. A second augmentation has a second line."""
     table = _table(("experiment", "members", "on", "epochs", "augmentation"))
     table.columns[0].no_wrap = True
     for e in experiments:
@@ -48,10 +48,10 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
 
 
 def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
-    """What `evaluate` prints: the headline figures, whether the members differ and many channels are lost,
-    recalibration and comparisons."""
+    """What `evaluate` prints: the headline figures, a verdict on whether the members differ, warnings of lost channels,
+    recalibration, and comparisons."""
     corrupted = results["corrupted"]
-    about_cells = f"-C: {corrupted['source']['kind']}, {corrupted['images']:,} images a cell."
+    about_cells = f"-C: {corrupted['source']['kind']}, {corrupted['images']:,} images per cell."
     parts: list[Table | str] = [results_table(results), about_cells]
     if collapse := results.get("collapse"):
         parts.append(collapse["verdict"])
@@ -59,16 +59,18 @@ def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
         parts += [f"warning: {sentence}" for sentence in health["warnings"]]
     if recalibrated := results.get("recalibrated"):
         parts.append(recalibrated_table(recalibrated))
-    return parts + [comparison_table(other) for other in results.get("against", [])]
+    return parts + [comparison_table(comparison) for comparison in results.get("against", [])]
 
 
 def results_table(results: dict[str, Any]) -> Table:
-    """The ensemble's and its members' figures in percent, clean and under shift (by-corruption), with the ECE's noise
-    floor and the excess over it."""
-    where, clean, shifted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
+    """The ensemble's and its members' figures in percent, on clean images and on -C (by-corruption).
+
+    Beside the ECE stand its noise floor and the excess over it.
+    """
+    where, clean, corrupted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
     title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images, and on -C"
     table = _figures_table(("", "", "error %", "ECE %", "floor", "excess", "ECE-rms %"), title)
-    rows = [(clean["ensemble"], shifted["ensemble"]), *zip(clean["members"], shifted["members"], strict=True)]
+    rows = [(clean["ensemble"], corrupted["ensemble"]), *zip(clean["members"], corrupted["members"], strict=True)]
     names = ["ensemble", *(f"member {i}" for i in range(1, len(rows)))]
     if len(clean["members"]) == 1:
         names, rows = ["network"], rows[:1]
@@ -83,34 +85,37 @@ def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
     """The ensemble's NLL and ECE with each kind of temperature."""
     title = f"with temperatures; clean: {recalibrated['clean_how']}; -C: {recalibrated['corrupted_how']}"
     table = _figures_table(("", "temperature", "NLL", "ECE %", "-C NLL", "-C ECE %"), title)
-    for kind, way in recalibrated["ways"].items():
-        temperatures = way["temperature"] if isinstance(way["temperature"], list) else [way["temperature"]]
-        figures = (way["clean"]["ensemble"], way["corrupted"]["ensemble"]["by-corruption"])
-        cells = [cell for f in figures for cell in (f"{f['nll']:.4f}", _percent(f["ece_width15"]))]
-        table.add_row(kind, " ".join(f"{value:.3f}" for value in temperatures), *cells)
+    for kind, scaled in recalibrated["ways"].items():
+        temperature = scaled["temperature"]
+        temperatures = temperature if isinstance(temperature, list) else [temperature]
+        figures = (scaled["clean"]["ensemble"], scaled["corrupted"]["ensemble"]["by-corruption"])
+        shown = [text for f in figures for text in (f"{f['nll']:.4f}", _percent(f["ece_width15"]))]
+        table.add_row(kind, " ".join(f"{value:.3f}" for value in temperatures), *shown)
     return table
 
 
-def comparison_table(other: dict[str, Any]) -> Table:
+def comparison_table(comparison: dict[str, Any]) -> Table:
     """The differences from another run, with their intervals."""
-    clean, shifted = other["clean"], other["corrupted"] and other["corrupted"]["mean"]
-    title = f"this run − {other['experiment']}, seed {other['seed']} ({other['run']}), with 95 % intervals over images"
+    clean, corrupted = comparison["clean"], comparison["corrupted"] and comparison["corrupted"]["mean"]
+    other_run = f"{comparison['experiment']}, seed {comparison['seed']} ({comparison['run']})"
+    title = f"this run − {other_run}, with 95 % intervals over images"
     headings = (
-        f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", shifted))
+        f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", corrupted))
     )
     table = _figures_table(("", *headings), title)
     for label, key, scale in _COMPARED:
         table.add_row(
-            label, *(_interval(part[key], scale) if part and key in part else "–" for part in (clean, shifted))
+            label, *(_interval(part[key], scale) if part and key in part else "–" for part in (clean, corrupted))
         )
     return table
 
 
 def _clean_floors(clean: dict[str, Any]) -> list[float | None]:
-    """The floors of the ECE of the ensemble and its members; none in a results file from before they were computed."""
+    """The noise floors of the ECE, of the ensemble and then of its members. Early results files have none."""
     if "honest" not in clean:
         return [None] * (1 + len(clean["members"]))
-    return [own["ece_width15"]["floor"] for own in (clean["honest"]["ensemble"], *clean["honest"]["members"])]
+    predictors = (clean["honest"]["ensemble"], *clean["honest"]["members"])
+    return [estimates["ece_width15"]["floor"] for estimates in predictors]
 
 
 def _headline(figures: dict[str, float], floor: float | None) -> tuple[str, ...]:
@@ -144,7 +149,7 @@ def _table(headings: Sequence[str], title: str | None = None) -> Table:
 
 
 def _augmentation(policy: MemberPolicy) -> str:
-    """A line each, short enough for 80 columns."""
+    """One line per augmentation, short enough for 80 columns."""
     lines = []
     if augmix := policy.augmix:
         mixing = f"p {augmix.p:g}" if augmix.mixing == "bernoulli" else f"beta {augmix.beta:g}"

@@ -26,7 +26,7 @@ def train(
             "eager (plain PyTorch). auto is the fastest that the network and the device have."
         ),
     ] = "auto",
-    path: Annotated[str | None, typer.Option(hidden=True, help="The old name of --engine.")] = None,
+    old_engine: Annotated[str | None, typer.Option("--path", hidden=True, help="The old name of --engine.")] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bits every time on a GPU too, at some cost in speed.")
     ] = False,
@@ -40,7 +40,7 @@ def train(
     from counterpoint.training.loop import Options, train
 
     chosen = override(find_experiment(experiment), set_ or [])
-    options = Options(device, check_engine(path or engine), deterministic, max_minutes, tensorboard)
+    options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard)
     dataset = load(chosen.dataset, root)
     with stop_on_signal() as stop, TerminalWatcher() as watcher:
         finished = train(chosen, out, dataset, seed=seed, options=options, watcher=watcher, should_stop=stop.is_set)
