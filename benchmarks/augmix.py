@@ -3,9 +3,10 @@
     python benchmarks/augmix.py --device cpu
     python benchmarks/augmix.py --device cuda --images 32768
 
-Ours samples the plan and applies it, all images at once; 32,768 views are 64 steps of 4 × 128. The Pillow version works
-image by image as the AugMix code does, in one process and in one process a core, the results dropped there (the best
-case for Pillow: nothing travels between processes). Each figure is the median over --repeats.
+Ours samples the plan and applies it to all images at once; 32,768 views are 64 steps of 4 × 128. The Pillow version
+works image by image, as the AugMix code does, in one process and in one process per core. Its results are dropped in
+these processes, which is the best case for Pillow: nothing travels between them. Each figure is the median over
+--repeats.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from counterpoint.augment.augmix_plan import sample_augmix
 from counterpoint.seeding import Stream
 
 SEVERITY = 3.0
-VIEWS_A_STEP = 4 * 128
+VIEWS_PER_STEP = 4 * 128
 AFFINE, BILINEAR = Image.Transform.AFFINE, Image.Resampling.BILINEAR
 
 
@@ -116,7 +117,7 @@ def main() -> None:
     rates[f"counterpoint, {where}"] = measure_ours(images_NCHW.to(arguments.device), arguments.repeats)
     print(f"{'AugMix, 32 × 32 RGB':40}{'images/s':>12}{'ratio':>8}{'µs per 4×128':>14}")
     for name, rate in rates.items():
-        print(f"{name:40}{rate:12,.0f}{rate / rates['Pillow, 1 process']:8.1f}{VIEWS_A_STEP / rate * 1e6:14,.0f}")
+        print(f"{name:40}{rate:12,.0f}{rate / rates['Pillow, 1 process']:8.1f}{VIEWS_PER_STEP / rate * 1e6:14,.0f}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Where a training step's convolutions spend their time: each distinct convolution of ResNeXt-29, forward, input
-gradient and weight gradient, by cuDNN and, for 1×1, as one matrix product a member.
+"""Where a training step's convolutions spend their time.
+
+Each distinct convolution of ResNeXt-29 is timed: forward, input gradient and weight gradient, by cuDNN and, for 1×1, as
+one matrix product per member.
 
     python benchmarks/convolutions.py --images 512 --members 4
 
-Milliseconds are medians of CUDA events over rotating inputs; the floor is the larger of bytes / 4.3 TB/s and operations
-/ 700 Tflop/s, for each of the three.
+Milliseconds are medians of CUDA events. The floor of each of the three is the larger of bytes / 4.3 TB/s and
+operations / 700 Tflop/s.
 """
 
 import argparse
@@ -53,12 +55,12 @@ def time_cudnn(x: Tensor, w: Tensor, g: Tensor, stride: int, groups: int) -> lis
     return [median_ms(f) for f in (forward, gradients(True, False, False), gradients(False, True, False))]
 
 
-def time_products(x: Tensor, w: Tensor, g: Tensor, members: int, rows_a_chunk: int) -> list[float]:
+def time_products(x: Tensor, w: Tensor, g: Tensor, members: int, rows_per_chunk: int) -> list[float]:
     ins, outs = x.shape[1], w.shape[0]
     x_MRI = x.permute(0, 2, 3, 1).reshape(members, -1, ins)
     g_MRO = g.permute(0, 2, 3, 1).reshape(members, -1, outs)
     w_MOI = w.view(1, outs, ins).repeat(members, 1, 1)
-    parts = members * max(1, x_MRI.shape[1] // rows_a_chunk)
+    parts = members * max(1, x_MRI.shape[1] // rows_per_chunk)
     x_PRI, g_PRO = x_MRI.reshape(parts, -1, ins), g_MRO.reshape(parts, -1, outs)
     products = (
         lambda: torch.bmm(x_MRI, w_MOI.transpose(1, 2)),
@@ -72,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=512)
     parser.add_argument("--members", type=int, default=4)
-    parser.add_argument("--rows-a-chunk", type=int, default=8192)
+    parser.add_argument("--rows-per-chunk", "--rows-a-chunk", type=int, default=8192)
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
     totals: dict[str, float] = {"cudnn 1x1": 0, "products 1x1": 0, "cudnn 3x3": 0, "floor 1x1": 0, "floor 3x3": 0}
@@ -91,7 +93,7 @@ def main() -> None:
         products: list[float] = []
         if kernel == 1:
             seen = x[:, :, ::stride, ::stride].contiguous(memory_format=torch.channels_last)
-            products = time_products(seen, w, g, arguments.members, arguments.rows_a_chunk)
+            products = time_products(seen, w, g, arguments.members, arguments.rows_per_chunk)
             totals["products 1x1"] += times * sum(products)
         totals[f"cudnn {kernel}x{kernel}"] += times * sum(cudnn)
         totals[f"floor {kernel}x{kernel}"] += times * sum(floor)

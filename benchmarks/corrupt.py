@@ -1,9 +1,10 @@
-"""Images a second for each corruption, and how long a whole CIFAR-10-C takes.
+"""Images per second for each corruption, and how long a whole CIFAR-10-C takes.
 
     python benchmarks/corrupt.py [--whole] [--workers N]
 
-On one core, the mean over the five severities, 32×32 colour images: CIFAR-10's if COUNTERPOINT_DATA has them, made-up
-ones otherwise. `--whole` also writes all 75 cells of 10,000 images to a temporary folder (2.3 GB).
+Measured on one core, as the mean over the five severities. The images are CIFAR-10's if COUNTERPOINT_DATA has them, and
+otherwise made-up ones of the same size. `--whole` also writes all 75 cells of 10,000 images to a temporary folder (2.3
+GB).
 """
 
 import argparse
@@ -37,8 +38,8 @@ def images_to_corrupt() -> tuple[str, Images]:
     return "CIFAR-10's test images", records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1).copy()
 
 
-def seconds_a_cell(images_NHWC: Images, name: str) -> float:
-    """For all of the set, from the first thousand images of each severity; the first call warms up."""
+def seconds_per_cell(images_NHWC: Images, name: str) -> float:
+    """Seconds for a whole cell, computed from the first thousand images of each severity. The first call warms up."""
     sample = images_NHWC[:1000]
     corrupt(sample[:100], name, 1)
     begin = time.perf_counter()
@@ -63,7 +64,7 @@ def main() -> None:
     arguments = parser.parse_args()
     kind, images_NHWC = images_to_corrupt()
     print(f"{kind}, frost: {frost_source()}")
-    seconds = {name: seconds_a_cell(images_NHWC, name) for name in CORRUPTIONS + EXTRA_CORRUPTIONS}
+    seconds = {name: seconds_per_cell(images_NHWC, name) for name in CORRUPTIONS + EXTRA_CORRUPTIONS}
     for name, value in seconds.items():
         print(f"{name:18}{SET_SIZE / value:10,.0f} images/s")
     one_core = len(SEVERITIES) * sum(seconds[name] for name in CORRUPTIONS)

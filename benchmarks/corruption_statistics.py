@@ -2,9 +2,9 @@
 
     COUNTERPOINT_DATA=… python benchmarks/corruption_statistics.py [--seed 0]
 
-rmse to the clean images, mean, standard deviation and high-frequency energy on CIFAR-10's test images 0 to 499, beside
-tests/corrupt/original_statistics.json. A value may differ by 3 % or by three times the spread over the original's
-seeds, whichever is larger. About 20 s.
+Four statistics of CIFAR-10's test images 0 to 499 are compared with those in tests/corrupt/original_statistics.json:
+rmse to the clean images, mean, standard deviation and high-frequency energy. A value may differ by 3 % or by three
+times the spread over the original's seeds, whichever is larger. It takes about 20 s.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class Deviation:
 
 
 def deviations(images_NHWC: Images, name: str, severity: int, *, seed: int, frost_dir: Path | None) -> list[Deviation]:
-    """One cell, its four statistics."""
+    """The four statistics of one cell."""
     ours = statistics(corrupt(images_NHWC, name, severity, seed, frost_dir=frost_dir), images_NHWC)
     original = _original()[name][severity - 1]
     return [Deviation(key, ours[key], *original[key]) for key in original]

@@ -1,8 +1,8 @@
-"""How many of counterpoint's files one piece of work enters: a newcomer has to read about as many to follow it.
+"""How many of counterpoint's files one piece of work enters. A newcomer has to read about as many to follow it.
 
     python benchmarks/files_entered.py
 
-A file counts if a function of it is called (`sys.setprofile`); what is called while it is imported does not count. The
+A file counts if a function of it is called (`sys.setprofile`). What is called while it is imported does not count. The
 work is a small ensemble on the digits, trained, evaluated and reported on a CPU.
 """
 

@@ -2,10 +2,10 @@
 
     python benchmarks/inference.py RUN --out inference.json
 
-Parts (--parts, all by default): `throughput` times batches of test images through the network as it was trained,
-through its members as folded plain networks, and through those compiled; `grid` times clean + 75 cells through
-`collect_logits` into a temporary folder, after compiling; `differences` compares the precisions with strict fp32 on
-five cells. The corrupted set is made first if it is missing.
+It has three parts (--parts, all by default). `throughput` times batches of test images through the network as it was
+trained, through its members as folded plain networks, and through these compiled. `grid` times `collect_logits` on the
+clean images and 75 cells, into a temporary folder and after compiling. `differences` compares the precisions with
+strict fp32 on five cells. The corrupted set is made first if it is missing.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from counterpoint.storage.provenance import command_line, describe_environment
 
 FAST: tuple[Precision, ...] = ("bf16", "headline")
 CELLS = (("gaussian_noise", 5), ("defocus_blur", 3), ("fog", 3), ("elastic_transform", 4), ("jpeg_compression", 1))
-IMAGES_A_CELL = 1000
+IMAGES_PER_CELL = 1000
 
 Logits = Callable[[Tensor], Tensor]
 """uint8 images (B, C, H, W) on the device to logits (M, B, K)."""
@@ -64,12 +64,12 @@ def time_throughput(model: Ensemble, data: DataSet, options: argparse.Namespace)
     batches = [batch.contiguous(memory_format=layout) for batch in images_NCHW.split(options.batch)]
     rows = []
     for precision in FAST:
-        ways = {
+        networks = {
             "as trained": unfolded(model),
             "folded": folded(model, device, precision, compiled=False),
             "folded, compiled": folded(model, device, precision, compiled=True),
         }
-        for name, logits in ways.items():
+        for name, logits in networks.items():
             speed = member_images_per_second(logits, batches, precision)
             rows.append({"way": name, "precision": precision, "member_images_per_second": speed})
             print(f"{name:18}{precision:>9}{speed:12,.0f} member-images/s", flush=True)
@@ -93,8 +93,8 @@ def seconds(logits: Logits, images_BCHW: Tensor) -> float:
     return time.perf_counter() - start
 
 
-def time_grid(run: Run, data: DataSet, shifted: CorruptedSet, precision: Precision, options: Any) -> dict[str, Any]:
-    """Seconds of clean + 75 cells; compiling and tuning, which a batch of black images does, are told apart."""
+def time_grid(run: Run, data: DataSet, corrupted: CorruptedSet, precision: Precision, options: Any) -> dict[str, Any]:
+    """Seconds for the clean images and 75 cells. A batch of black images triggers compiling and tuning before them."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(run.folder, Path(folder) / "run", ignore=shutil.ignore_patterns("logits"))
         copied = replace(run, folder=Path(folder) / "run")
@@ -103,7 +103,7 @@ def time_grid(run: Run, data: DataSet, shifted: CorruptedSet, precision: Precisi
         member_logits(members, torch.zeros_like(data.test.images_NCHW[:1]))
         ready, graphs = time.perf_counter(), counters["stats"]["unique_graphs"]
         collect_logits(
-            copied, data, shifted, device=options.device, precision=precision, cell_images=options.cell_images
+            copied, data, corrupted, device=options.device, precision=precision, cell_images=options.cell_images
         )
         whole = time.perf_counter() - ready
     again = counters["stats"]["unique_graphs"] - graphs
@@ -114,16 +114,16 @@ def time_grid(run: Run, data: DataSet, shifted: CorruptedSet, precision: Precisi
 
 
 def compare_precisions(
-    model: Ensemble, data: DataSet, shifted: CorruptedSet, options: argparse.Namespace
+    model: Ensemble, data: DataSet, corrupted: CorruptedSet, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """bf16 and headline against strict fp32, each as `evaluate` runs it, on the first images of five cells."""
-    count = min(IMAGES_A_CELL, options.cell_images or IMAGES_A_CELL)
+    count = min(IMAGES_PER_CELL, options.cell_images or IMAGES_PER_CELL)
     labels_N = data.test.labels_N[:count].numpy()
     strict = fold_members(model, options.device, "strict", compiled=False)
     fast = {precision: fold_members(model, options.device, precision) for precision in FAST}
     rows = []
     for name, severity in CELLS:
-        images_NCHW = torch.from_numpy(shifted.read(name, severity)[:count].copy()).permute(0, 3, 1, 2)
+        images_NCHW = torch.from_numpy(corrupted.read(name, severity)[:count].copy()).permute(0, 3, 1, 2)
         expected = member_logits(strict, images_NCHW)
         for precision, members in fast.items():
             row = differences(member_logits(members, images_NCHW), expected, labels_N)
@@ -172,11 +172,11 @@ def main() -> None:
     if "throughput" in options.parts:
         results["throughput"] = time_throughput(model, data, options)
     if {"grid", "differences"} & set(options.parts):
-        shifted = corrupted_set(data, options.root)
+        corrupted = corrupted_set(data, options.root)
     if "grid" in options.parts:
-        results["grid"] = [time_grid(run, data, shifted, precision, options) for precision in FAST]
+        results["grid"] = [time_grid(run, data, corrupted, precision, options) for precision in FAST]
     if "differences" in options.parts:
-        results["differences"] = compare_precisions(model, data, shifted, options)
+        results["differences"] = compare_precisions(model, data, corrupted, options)
     if options.out:
         options.out.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -3,10 +3,11 @@
     python benchmarks/side_by_side.py --engines compiled fast --seeds 0 1 2 3 --out side-by-side.json
     python benchmarks/side_by_side.py --set learning_rate=0.01 --seeds 0 1 2 3 4 5 6 7
 
-Prints the mean training loss of each block of steps, and each engine's difference to the first one: its mean over seeds
-and the standard error of that. Training at the paper's learning rate is chaotic at first: runs that differ in rounding
-alone drift apart, and the difference is mostly chance. A smaller learning rate keeps them together, and shows a
-difference that rounding makes on average. The learning rate follows the experiment's own schedule over --epochs epochs.
+Prints the mean training loss of each block of steps, and each engine's difference from the first engine: its mean over
+seeds and the standard error of that mean. Training at the paper's learning rate is chaotic at first. Runs that differ
+in rounding alone drift apart, and their difference is mostly chance. A smaller learning rate keeps them together, and
+shows the difference that rounding makes on average. The learning rate follows the experiment's schedule over --epochs
+epochs.
 """
 
 import argparse
@@ -44,10 +45,10 @@ def losses(part: Part, experiment: Experiment, engine: str, seed: int, steps: in
     model = build_model(experiment, len(part.images.classes), part.images.images_NCHW.shape[1], seed).train()
     model = model.to(device, memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format)  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, experiment)
-    taking_steps = make_engine(state, experiment, choose_engine(check_engine(engine), experiment, device))
+    chosen = make_engine(state, experiment, choose_engine(check_engine(engine), experiment, device))
     means = []
     for batch in itertools.islice(all_batches(part, experiment, seed, model.num_blocks), steps):
-        update(taking_steps, batch, total_steps(experiment, len(part)))
+        update(chosen, batch, total_steps(experiment, len(part)))
         if state.step % block == 0:
             loss, _, rows = state.sums.tolist()
             means.append(loss / rows)
@@ -89,7 +90,7 @@ def main() -> None:
         for engine in options.engines:
             found[engine].append(losses(part, experiment, engine, seed, options.steps, options.block))
             print(line(f"{engine}, seed {seed}", found[engine][-1]), flush=True)
-        if options.out:  # after every seed: what is there is kept when the rest is cut short
+        if options.out:  # written after every seed, so that an interruption loses none
             seeds = options.seeds[:number]
             options.out.write_text(json.dumps(record | {"seeds": seeds, "losses": found}, indent=1) + "\n")
     first, *others = options.engines

@@ -3,8 +3,8 @@
     python benchmarks/step_share.py --device cuda                  ResNeXt-29, 4 × 128, as in the paper
     python benchmarks/step_share.py --device cpu --network resnet  a small network, for CPUs
 
-The step is the plain one (forward, backward, SGD) on ready views, by the fastest path; its time is the median over
---steps steps after a warm-up. Views are made for 64 steps at once, as in training, and their time divided by 64.
+The step is a plain one (forward, backward, SGD) on ready views, by the fastest engine. Its time is the median over
+--steps steps after a warm-up. Views are made for 64 steps at once, as in training, and their time is divided by 64.
 """
 
 import argparse
@@ -33,7 +33,7 @@ POLICIES = {
 
 
 def milliseconds(work: Callable[[], object], device: torch.device, repeats: int) -> float:
-    """The median over repeats, each waited for."""
+    """The median over repeats. Each ends when the device is done."""
     times = []
     for _ in range(repeats):
         _wait(device)
@@ -57,7 +57,7 @@ def random_images(count: int, device: torch.device) -> Part:
 
 
 def time_views(experiment: Experiment, part: Part, repeats: int) -> float:
-    """Milliseconds a step to make the views of 64 steps at once."""
+    """Milliseconds per step to make the views of 64 steps at once."""
 
     def make() -> None:
         next(epoch_batches(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
@@ -94,14 +94,14 @@ def main() -> None:
 
     plain = time_step(experiment, part, arguments.steps)
     print(f"{arguments.network}, 4 × 128, on {device}")
-    print(f"{'':48}{'ms a step':>10}{'share of the step':>19}")
-    print(f"{'training step, views ready':48}{plain:10.2f}{1:19.1%}", flush=True)
+    print(f"{'':48}{'ms per step':>12}{'share of the step':>19}")
+    print(f"{'training step, views ready':48}{plain:12.2f}{1:19.1%}", flush=True)
     for name, policy in POLICIES.items():
         taken = time_views(replace(experiment, policy=policy), part, 7)
-        print(f"{name:48}{taken:10.2f}{taken / plain:19.1%}", flush=True)
+        print(f"{name:48}{taken:12.2f}{taken / plain:19.1%}", flush=True)
     adversarial = replace(experiment, policy=MemberPolicy(adversarial=Adversarial()))
     extra = time_step(adversarial, part, arguments.steps) - plain
-    print(f"{'adversarial pass':48}{extra:10.2f}{extra / plain:19.1%}")
+    print(f"{'adversarial pass':48}{extra:12.2f}{extra / plain:19.1%}")
 
 
 if __name__ == "__main__":
