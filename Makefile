@@ -10,7 +10,7 @@ GPU_PYTEST = OMP_NUM_THREADS=4 PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwa
 demo: $(INSTALLED)
 	$(BIN)/counterpoint demo
 
-# One thread a worker: torch's own threads would fight over the cores.
+# One thread per worker: torch's own threads would fight over the cores.
 test: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
