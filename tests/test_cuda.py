@@ -31,7 +31,7 @@ POLICY = MemberPolicy(
 RESNET = Experiment(
     "tiny", "cifar10", train_on="all", model="resnet", num_members=2, epochs=5, batch_size=32, policy=POLICY
 )
-# Groups of 32, 64 and 128 channels: those that have a kernel of their own on the fast path, and those that do not.
+# Groups of 32, 64 and 128 channels: those that have a kernel of their own in the fast engine, and those that do not.
 RESNEXT = replace(RESNET, model="resnext29", cardinality=2, base_width=32)
 PLAIN = replace(RESNEXT, policy=MemberPolicy(), learning_rate=0.01)
 

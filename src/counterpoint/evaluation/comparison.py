@@ -53,31 +53,31 @@ def add_comparisons(folder: Path, others: Sequence[Evaluated]) -> dict[str, Any]
     The new comparisons take the place of older ones there.
     """
     ours = read_evaluated(folder)
-    results = ours.results | {"against": [compare(ours, other) for other in others]}
+    results = ours.results | {"against": [compare(ours, theirs) for theirs in others]}
     write_json(folder / "results.json", results)
     return results
 
 
-def compare(ours: Evaluated, other: Evaluated) -> dict[str, Any]:
-    """The differences, ours − other's, with intervals over images: on the clean set and over the cells.
+def compare(ours: Evaluated, theirs: Evaluated) -> dict[str, Any]:
+    """The differences, ours − theirs, with intervals over images: on the clean set and over the cells.
 
     Either is None where the two runs were not evaluated on the same images.
     """
-    same_clean = _same(ours, other, "evaluated_on")
-    same_cells = ours.results["evaluated_on"]["dataset"] == other.results["evaluated_on"]["dataset"] and (
-        _same(ours, other, "corrupted", "source") and _same(ours, other, "corrupted", "images")
+    same_clean = _same(ours, theirs, "evaluated_on")
+    same_cells = ours.results["evaluated_on"]["dataset"] == theirs.results["evaluated_on"]["dataset"] and (
+        _same(ours, theirs, "corrupted", "source") and _same(ours, theirs, "corrupted", "images")
     )
     if not (same_clean or same_cells):
         raise InputError(
-            f"{ours.folder} was evaluated on {_images(ours)}, and {other.folder} on {_images(other)}; "
+            f"{ours.folder} was evaluated on {_images(ours)}, and {theirs.folder} on {_images(theirs)}; "
             "give runs evaluated on the same images"
         )
     return {
-        "experiment": other.results["experiment"],
-        "seed": other.results["run"]["seed"],
-        "run": other.folder.resolve().name,
-        "clean": _as_json(paired_differences(ours.scores.clean, other.scores.clean)) if same_clean else None,
-        "corrupted": _under_shift(ours.scores.cells, other.scores.cells) if same_cells else None,
+        "experiment": theirs.results["experiment"],
+        "seed": theirs.results["run"]["seed"],
+        "run": theirs.folder.resolve().name,
+        "clean": _as_json(paired_differences(ours.scores.clean, theirs.scores.clean)) if same_clean else None,
+        "corrupted": _corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
     }
 
 
@@ -95,11 +95,11 @@ def _belong_together(evaluated: Evaluated) -> bool:
     )
 
 
-def _same(ours: Evaluated, other: Evaluated, *keys: str) -> bool:
-    our_value, other_value = ours.results, other.results
+def _same(ours: Evaluated, theirs: Evaluated, *keys: str) -> bool:
+    our_value, their_value = ours.results, theirs.results
     for key in keys:
-        our_value, other_value = our_value[key], other_value[key]
-    return our_value == other_value
+        our_value, their_value = our_value[key], their_value[key]
+    return our_value == their_value
 
 
 def _images(evaluated: Evaluated) -> str:
@@ -111,21 +111,21 @@ def _images(evaluated: Evaluated) -> str:
     )
 
 
-def _under_shift(
-    ours: Mapping[str, Sequence[ImageScores]], other: Mapping[str, Sequence[ImageScores]]
+def _corrupted_differences(
+    ours: Mapping[str, Sequence[ImageScores]], theirs: Mapping[str, Sequence[ImageScores]]
 ) -> dict[str, Any]:
-    by_severity = zip(zip(*ours.values(), strict=True), zip(*other.values(), strict=True), strict=True)
-    all_cells = [[cell for cells in grid.values() for cell in cells] for grid in (ours, other)]
+    by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
+    all_cells = [[cell for cells in grid.values() for cell in cells] for grid in (ours, theirs)]
     return {
         "mean": _mean_differences(*all_cells),
         "severities": [_mean_differences(*cells) for cells in by_severity],
     }
 
 
-def _mean_differences(ours: Sequence[ImageScores], other: Sequence[ImageScores]) -> dict[str, dict[str, float]]:
+def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> dict[str, dict[str, float]]:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
-    our_means, other_means = _means_of_images(ours), _means_of_images(other)
-    return _as_json({name: mean_difference(our_means[name], other_means[name]) for name in our_means})
+    our_means, their_means = _means_of_images(ours), _means_of_images(theirs)
+    return _as_json({name: mean_difference(our_means[name], their_means[name]) for name in our_means})
 
 
 def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:
