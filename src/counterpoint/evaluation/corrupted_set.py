@@ -78,7 +78,7 @@ def make_corrupted_set(
 
 
 def _check_labels(folder: Path, data: DataSet) -> None:
-    """Raise unless the set was made from this data set's test images, which the labels tell."""
+    """Raise unless the labels show that the set was made from this data set's test images."""
     path = folder / "labels.npy"
     try:
         labels_N = np.load(path, allow_pickle=False)

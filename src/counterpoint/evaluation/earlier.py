@@ -54,7 +54,7 @@ def _nlls(results: Mapping[str, Any]) -> list[float]:
 
 
 def _dropped(folder: Path, added: Results) -> str:
-    names, options = [], ["--recompute"]  # which takes the logits that are there
+    names, options = [], ["--recompute"]  # it takes the logits as they are
     if recalibrated := added.get("recalibrated"):
         names.append("the temperatures")
         without_twin = recalibrated["fitted_on"]["run"] == "this run"

@@ -41,8 +41,8 @@ def evaluate_run(
 
     `recompute` takes the saved logits and needs neither the network nor the images. `recalibrate` adds figures with
     temperatures. A run trained on all images takes its temperatures from its `twin`. `against` are folders of runs that
-    were evaluated on the same images. An evaluated run of which nothing else is asked is only compared with them.
-    Temperatures and comparisons of earlier commands are kept if the logits are still the same.
+    were evaluated on the same images. A run that is evaluated already, and of which nothing else is asked, is only
+    compared with them. Temperatures and comparisons of earlier commands are kept if the logits are still the same.
     """
     started = time.monotonic()
     # Whatever can be refused is refused before the long work.

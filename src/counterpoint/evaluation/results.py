@@ -124,7 +124,7 @@ def _describe_run(run: Run) -> dict[str, Any]:
 
 
 def _describe_segment(started: dict[str, Any]) -> dict[str, Any]:
-    """The step from which on a part of a run was trained, and its engine, device and commit."""
+    """One uninterrupted part of a run: its first step, engine, device and commit."""
     environment = started["environment"]
     return {
         "step": started["step"],

@@ -61,7 +61,7 @@ class RowRun:
 def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
     """The names of a table's rows, in its order.
 
-    With `words`, only those that match one of these texts, of which "cifar10 single" would be one.
+    With `words`, only the rows that match one of them, such as "cifar10 single". A row must have all words of a text.
     """
     if table not in TABLES:
         raise unknown("table", table, TABLES)

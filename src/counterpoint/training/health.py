@@ -9,7 +9,7 @@ from counterpoint.config import Experiment
 from counterpoint.nn.health import DEAD_BELOW, Health
 from counterpoint.runs.folder import Run
 
-# Shares of all channels from which on there is a warning. Each lies between runs in docs/differences.md. Good runs had
+# A warning comes above these shares of all channels. Each lies between runs in docs/differences.md. Good runs had
 # 3.2 % dead scales, and a run that lost a point and a half of accuracy had 12.1 %. A good run had 6 % of its running
 # variances below eps, and a run in which r and s decayed had 99 %.
 MANY_DEAD_SCALES = 0.06
