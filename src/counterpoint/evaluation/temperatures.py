@@ -148,9 +148,9 @@ def _corrupted_scores(run: Run, temperatures: tuple[float, ...], kind: Kind) -> 
     labels_N = read_logits(run, "cell-labels")
     grids: list[dict[str, list[ImageScores]]] = []
     for name, severity in CELLS:
-        cell = _scaled_scores(read_logits(run, f"{name}-{severity}"), labels_N, temperatures, kind)
-        grids = grids or [{name: [] for name in CORRUPTIONS} for _ in cell]
-        for grid, scores in zip(grids, cell, strict=True):
+        cell_scores = _scaled_scores(read_logits(run, f"{name}-{severity}"), labels_N, temperatures, kind)
+        grids = grids or [{name: [] for name in CORRUPTIONS} for _ in cell_scores]
+        for grid, scores in zip(grids, cell_scores, strict=True):
             grid[name].append(scores)
     return grids
 
