@@ -106,8 +106,8 @@ def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Eva
     described = evaluated(run)["run"]
     assert (described["train_seconds"], described["finished"]) == (25.0, "Tuesday")
     assert described["segments"] == [
-        {"step": 0, "path": None, "device": "here", "commit": "h"},
-        {"step": 7, "path": "fast", "device": "there", "commit": "t"},
+        {"step": 0, "engine": None, "device": "here", "commit": "h"},
+        {"step": 7, "engine": "fast", "device": "there", "commit": "t"},
     ]
 
 
@@ -122,9 +122,9 @@ def test_a_single_network_has_nothing_to_differ(make_run: MakeRun, evaluated: Ev
 def test_the_health_of_the_log_is_kept(make_run: MakeRun, evaluated: Evaluate) -> None:
     run = make_run()
     assert evaluated(run)["health"] is None, "an older log has none"
-    health = {"channels": 100, "below_eps": 10, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}
+    health = {"channels": 100, "below_eps": 30, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}
     record = {"event": "epoch", "epoch": 1, "step": 5, "time": "Monday", "seconds": 10.0, "health": health}
     (run.folder / "log.jsonl").write_text(json.dumps(record) + "\n")
     kept = evaluated(run)["health"]
-    assert kept["epochs"] == [{"epoch": 1, "below_eps": 10, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}]
+    assert kept["epochs"] == [{"epoch": 1, "below_eps": 30, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}]
     assert "--set decay_rs=false" in kept["warnings"][0]
