@@ -155,15 +155,10 @@ def _with_fixed_shares(sums: ImageSums) -> ImageSums:
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 4.0])
 def test_scatter_is_that_of_drawn_samples(script: dict[str, Any], size: float) -> None:
-    """Mean, variance and covariance between the runs, against draws with the same covariance.
-
-    The root in the ECE-rms is taken as smooth: without any gaps its deviation is 13 % too small here, and the covariance a third. Such
-    runs are joined without it.
-    """
+    """Mean, variance and covariance between the runs, against draws with the same covariance."""
     grids = drawn(script, "almost the same network", 800, (2, 3))
     sums = [_with_fixed_shares(image_sums(grid, 15, "width")) for grid in grids]
-    rng = np.random.default_rng(0)
-    normal = rng.standard_normal((4000, 800))
+    normal = np.random.default_rng(1).standard_normal((4000, 800))  # not the seed that drew the images
     for kind in (Ece, EceRms):
         statistics, values = [kind(one) for one in sums], []
         population = [size * s.deviation * np.where(np.arange(len(s.deviation)) % 3, 1, -1) for s in statistics]
@@ -175,12 +170,10 @@ def test_scatter_is_that_of_drawn_samples(script: dict[str, Any], size: float) -
                 values.append(np.sqrt(drawn_SB**2 / s.sums.share_B @ s.sums.corruption_BC).mean(axis=1))
             scatter = s.scatter(surplus)
             assert scatter.mean == pytest.approx(values[-1].mean(), rel=0.02)
-            assert math.sqrt(scatter.variance) == pytest.approx(values[-1].std(), rel=0.12 if size else 0.15)
+            assert math.sqrt(scatter.variance) == pytest.approx(values[-1].std(), rel=0.06)
         expected = np.cov(values)
         found = statistics[0].covariance(statistics[1], *population)  # type: ignore[arg-type]
-        if size == 0 and kind is EceRms:
-            continue
-        assert found == pytest.approx(expected[0, 1], abs=0.2 * math.sqrt(expected[0, 0] * expected[1, 1]))
+        assert found == pytest.approx(expected[0, 1], abs=0.06 * math.sqrt(expected[0, 0] * expected[1, 1]))
 
 
 def test_nonsense_is_refused() -> None:

@@ -94,8 +94,7 @@ class Ece(_OfRun):
 
 class EceRms(_OfRun):
     """The root of Σ surplus² / share of each corruption. The sum's mean and variance are exact but for the shares'
-    part in the noise term. Its root is taken as smooth, which without gaps makes the deviation too small (13 % in a
-    test)."""
+    part in the noise term; its root is taken as smooth."""
 
     @property
     def observed(self) -> float:
