@@ -20,7 +20,7 @@ from counterpoint.metrics import (
 )
 from counterpoint.metrics.calibration import Binning
 
-SAMPLES = 50
+SAMPLES = 200
 
 
 def scores(confidence: np.ndarray, correct: np.ndarray) -> ImageScores:
