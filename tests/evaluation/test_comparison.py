@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import add_comparisons, read_evaluated
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.scores import read_scores
-from counterpoint.metrics import paired_differences
+from counterpoint.metrics import calibration_differences, paired_differences
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_arrays
 
@@ -75,6 +75,15 @@ def test_clean_differences_are_the_paired_ones(pair: tuple[Path, Path]) -> None:
     }
     results = [json.loads((folder / "results.json").read_text())["clean"]["ensemble"] for folder in pair]
     assert entry["clean"]["nll"]["difference"] == pytest.approx(results[0]["nll"] - results[1]["nll"], rel=1e-4)
+
+
+def test_calibration_errors_over_the_cells_are_by_corruption(pair: tuple[Path, Path]) -> None:
+    ours, other = pair
+    (entry,) = add_comparisons(ours, [read_evaluated(other)])["against"]
+    expected = calibration_differences(read_scores(ours).cells, read_scores(other).cells)
+    assert entry["corrupted"]["by_corruption"] == {
+        name: {"difference": own.value, "low": own.low, "high": own.high} for name, own in expected.items()
+    }
 
 
 def test_an_evaluated_run_is_only_compared(pair: tuple[Path, Path], make_run: MakeRun, evaluated: Evaluate) -> None:

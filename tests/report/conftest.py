@@ -15,6 +15,7 @@ from counterpoint.metrics import (
     Interval,
     aggregate,
     apply_temperature,
+    calibration_differences,
     collapse_verdict,
     cross_fitted_probabilities,
     factor_correlation,
@@ -219,6 +220,7 @@ def _against(members: int, seed: int) -> dict[str, Any]:
         "corrupted": {
             "mean": over_cells(range(5)),
             "severities": [over_cells(range(severity, severity + 1)) for severity in range(5)],
+            "by_corruption": {key: _difference(one) for key, one in calibration_differences(*cells).items()},
         },
     }
 

@@ -49,7 +49,16 @@ def test_corrupted_images_and_each_severity(make_results: MakeResults) -> None:
     assert [figure.table.caption.split(": ")[1] for figure in one.figures] == [
         "clean images",
         "corrupted images (each image’s mean over the 75 cells)",
+        "corrupted images, by corruption (each image with all its cells)",
     ]
+    assert [row.label for row in one.figures[2].table.rows] == [
+        f"{metric} ({binning} 15, debiased)"
+        for binning in ("equal-width", "equal-mass")
+        for metric in ("ECE", "ECE-rms")
+    ]
+    ece = corrupted["by_corruption"]["ece_width15_debiased"]
+    ends = one.figures[2].table.rows[0].cells[1].text.replace("−", "-").split(" to ")
+    assert [float(text) for text in ends] == pytest.approx([100 * ece["low"], 100 * ece["high"]], abs=0.0051)
     shown = one.figures[1].table.rows[0].cells[0].text
     assert float(shown.removesuffix(" points").replace("−", "-")) == pytest.approx(
         100 * corrupted["mean"]["error"]["difference"], abs=0.0051
@@ -59,8 +68,8 @@ def test_corrupted_images_and_each_severity(make_results: MakeResults) -> None:
         f"Severity {severity}: {name}" for severity in range(1, 6) for name in ("Error", "NLL", "Brier")
     ]
     last = one.severities.rows[-3].cells[1].text.replace("−", "-").split(" to ")
-    ends = corrupted["severities"][4]["error"]
-    assert [float(text) for text in last] == pytest.approx([100 * ends["low"], 100 * ends["high"]], abs=0.0051)
+    error = corrupted["severities"][4]["error"]
+    assert [float(text) for text in last] == pytest.approx([100 * error["low"], 100 * error["high"]], abs=0.0051)
 
 
 def test_only_the_images_that_both_have(make_results: MakeResults) -> None:

@@ -106,6 +106,7 @@ def test_csv_has_differences_apart_from_figures(everything: dict[str, Any]) -> N
         ("", ""),
         ("by-cell", ""),
         *(("by-cell", str(severity)) for severity in range(1, 6)),
+        ("by-corruption", ""),
     ]
     (other,) = everything["against"]
     assert {row["against"] for row in rows} == {"digits/single, seed 7"}
@@ -114,7 +115,11 @@ def test_csv_has_differences_apart_from_figures(everything: dict[str, Any]) -> N
     assert float(rows[0]["ece_width15_high"]) == clean["ece_width15_debiased"]["high"]
     assert rows[0]["ece_width15"] == ""
     worst = other["corrupted"]["severities"][4]["nll"]
-    assert [float(rows[-1][key]) for key in ("nll", "nll_low", "nll_high")] == list(worst.values())
+    assert [float(rows[-2][key]) for key in ("nll", "nll_low", "nll_high")] == list(worst.values())
+    shifted = other["corrupted"]["by_corruption"]["ece_mass15_debiased"]
+    columns = ("ece_mass15_debiased", "ece_mass15_low", "ece_mass15_high")
+    assert [float(rows[-1][key]) for key in columns] == list(shifted.values())
+    assert rows[-1]["nll"] == ""
 
 
 def test_csv_has_the_images_from_outside(everything: dict[str, Any]) -> None:

@@ -92,8 +92,9 @@ def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
 
 
 def comparison_table(other: dict[str, Any]) -> Table:
-    """The differences from another run, with their intervals."""
-    clean, shifted = other["clean"], other["corrupted"] and other["corrupted"]["mean"]
+    """The differences from another run, with their intervals; those of a calibration error on -C are by-corruption."""
+    clean, corrupted = other["clean"], other["corrupted"]
+    shifted = corrupted and corrupted["mean"] | (corrupted.get("by_corruption") or {})
     title = f"this run − {other['experiment']}, seed {other['seed']} ({other['run']}), with 95 % intervals over images"
     headings = (
         f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", shifted))

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.results import SCHEMA
 from counterpoint.evaluation.scores import RunScores, read_scores
-from counterpoint.metrics import ImageScores, Interval, mean_difference, paired_differences
+from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
 from counterpoint.storage.files import read_json, write_json
 
 
@@ -117,6 +117,7 @@ def _under_shift(
     return {
         "mean": _mean_differences(*everything),
         "severities": [_mean_differences(*both) for both in by_severity],
+        "by_corruption": _as_json(calibration_differences(ours, other)),
     }
 
 

@@ -18,14 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betaincinv
 
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.inversion import TAIL, Row, not_rejected
 from counterpoint.metrics.sampling import BinSums, Scatter, bin_sums, ece_scatter, squared_scatter
-
-_TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -66,28 +64,7 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     return Interval(*(float(np.sqrt(square)) for square in (squared.value, squared.low, squared.high)))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """Populations in a row, their gaps growing with x from `start`, where there are none, to `end`."""
-
-    scatter: Callable[[float], Scatter]
-    start: float
-    end: float
-
-    def truth_where(self, rising: Callable[[Scatter], float], level: float) -> float:
-        """The truth of the population at which `rising` reaches `level`; of the first or last one if none does."""
-
-        def excess(x: float) -> float:
-            return rising(self.scatter(x)) - level
-
-        if excess(self.start) >= 0:
-            return self.scatter(self.start).truth
-        if excess(self.end) <= 0:
-            return self.scatter(self.end).truth
-        return self.scatter(float(brentq(excess, self.start, self.end, xtol=1e-6))).truth
-
-
-def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> _Row:
+def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:
     """For each ECE the gaps of least Σ count · (gap − observed gap)² / variance; those observed at x = 0.
 
     By Lagrange's rule each |gap| moves in proportion to its bin's variance, and not past 0. The variance is that of
@@ -97,13 +74,13 @@ def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> 
     variance = accuracy * (1 - accuracy)
     size, sign = np.abs(sums.gap), np.where(sums.gap > 0, 1.0, -1.0)
     reach = float(1 / variance.min())
-    return _Row(lambda x: scatter(sums, sign * np.maximum(size + x * variance, 0.0)), -reach, reach)
+    return Row(lambda x: scatter(sums, sign * np.maximum(size + x * variance, 0.0)), -reach, reach)
 
 
-def _evenly_over_confident(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> _Row:
+def _evenly_over_confident(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:
     """An image of confidence c is right with probability c · (1 − x)."""
     confidence = 1 - sums.doubt / sums.count
-    return _Row(lambda x: scatter(sums, -x * confidence), 0.0, 1.0)
+    return Row(lambda x: scatter(sums, -x * confidence), 0.0, 1.0)
 
 
 def _largest_mean_gap(sums: BinSums) -> float:
@@ -113,15 +90,11 @@ def _largest_mean_gap(sums: BinSums) -> float:
     confidence = 1 - sums.doubt.sum() / sums.images
     right = round(float(sums.surplus.sum() - sums.doubt.sum() + sums.images))
     wrong = sums.images - right
-    accuracy_low = betaincinv(right, wrong + 1, _TAIL) if right else 0.0  # Clopper & Pearson 1934
-    accuracy_high = betaincinv(right + 1, wrong, 1 - _TAIL) if wrong else 1.0
+    accuracy_low = betaincinv(right, wrong + 1, TAIL) if right else 0.0  # Clopper & Pearson 1934
+    accuracy_high = betaincinv(right + 1, wrong, 1 - TAIL) if wrong else 1.0
     return float(max(confidence - accuracy_low, accuracy_high - confidence))
 
 
-def _interval(rows: tuple[_Row, ...], value: float, observed: float, at_least_to: float) -> Interval:
-    def share_above(scatter: Scatter) -> float:
-        return 1 - scatter.share_below(observed)
-
-    lows = [row.truth_where(share_above, _TAIL) for row in rows]
-    highs = [row.truth_where(share_above, 1 - _TAIL) for row in rows]
-    return Interval(value, min(value, *lows), max(value, at_least_to, *highs))
+def _interval(rows: tuple[Row, ...], value: float, observed: float, at_least_to: float) -> Interval:
+    low, high = not_rejected(rows, observed)
+    return Interval(value, min(value, low), max(value, at_least_to, high))

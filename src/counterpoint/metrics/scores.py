@@ -1,6 +1,6 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -23,6 +23,10 @@ class ImageScores:
 
     def __len__(self) -> int:
         return len(self.correct)
+
+
+Grid = Mapping[str, Sequence[ImageScores]]
+"""For each corruption, the images' scores at each severity."""
 
 
 def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:

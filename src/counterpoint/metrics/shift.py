@@ -1,14 +1,11 @@
 """What happens to a model under shift: 15 corruptions × 5 severities, and the three ways to sum them up (SPEC D12)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from counterpoint.metrics.scores import ImageScores, join_scores
+from counterpoint.metrics.scores import Grid, ImageScores, join_scores
 from counterpoint.metrics.summary import figures, floors
-
-Grid = Mapping[str, Sequence[ImageScores]]
-"""For each corruption, the images' scores at each severity."""
 
 Ways = dict[str, dict[str, float]]
 """For each way to sum up, values by name."""

@@ -43,6 +43,7 @@ def _comparison(run: Run, other: Mapping[str, Any]) -> Comparison:
     sets = {"clean images": other.get("clean")}
     if corrupted:
         sets["corrupted images (each image’s mean over the 75 cells)"] = corrupted["mean"]
+        sets["corrupted images, by corruption (each image with all its cells)"] = corrupted.get("by_corruption")
     found = {images: _differences(values) for images, values in sets.items() if values}
     return Comparison(
         label=label,

@@ -84,7 +84,7 @@ def _outside(run: Run) -> Iterator[Record]:
 
 
 def _differences(run: Run) -> Iterator[Record]:
-    """Over cells an image counts once, with its mean over them."""
+    """Over cells an image counts once: with its mean over them, or for calibration errors with all of them."""
     model, _ = next(models(run.clean))
     for other in run.results.get("against") or []:
         sets = [(_clean_place(run), other.get("clean"))]
@@ -92,6 +92,7 @@ def _differences(run: Run) -> Iterator[Record]:
             place = {**_shifted_place(run), "aggregate": "by-cell"}
             by_severity = zip(SEVERITIES, corrupted["severities"], strict=True)
             sets += [(place, corrupted["mean"]), *(({**place, "severity": i}, one) for i, one in by_severity)]
+            sets.append(({**place, "aggregate": "by-corruption"}, corrupted.get("by_corruption")))
         against = f"{other['experiment']}, seed {other['seed']}"
         for place, found in sets:
             if found:
