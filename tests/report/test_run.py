@@ -47,10 +47,10 @@ def test_an_aggregate_has_the_shape_of_a_summary(make_results: MakeResults) -> N
     results = make_results(members=2, shifted=True)
     run = ReportedRun("run", results)
     cells = [cell["disagreement"] for row in results["corrupted"]["cells"].values() for cell in row]
-    for way in ("by-corruption", "by-cell", "pooled"):
-        summary = run.aggregate(way)
-        assert summary["ensemble"] == results["corrupted"]["aggregates"]["ensemble"][way]
-        assert summary["members"] == [one[way] for one in results["corrupted"]["aggregates"]["members"]]
+    for aggregate in ("by-corruption", "by-cell", "pooled"):
+        summary = run.aggregate(aggregate)
+        assert summary["ensemble"] == results["corrupted"]["aggregates"]["ensemble"][aggregate]
+        assert summary["members"] == [member[aggregate] for member in results["corrupted"]["aggregates"]["members"]]
         assert summary["disagreement"] == pytest.approx(sum(cells) / 75)
         assert summary["pairwise_kl"] == results["corrupted"]["aggregates"]["pairwise_kl"]
 

@@ -68,7 +68,7 @@ class ReportedRun:
     def corrupted_images(self) -> str:
         return (
             f"{self.results['evaluated_on']['dataset']}-C, {source_in_words(self.corrupted['source'])}, "
-            f"{self.corrupted['images']:,} images a cell"
+            f"{self.corrupted['images']:,} images per cell"
         )
 
     @property

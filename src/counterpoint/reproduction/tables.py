@@ -176,7 +176,7 @@ def _of_segments(result: dict[str, Any], key: str) -> str:
 
 
 def _source(corrupted: dict[str, Any]) -> str:
-    source, images = corrupted["source"], f"{corrupted['images']:,} images a cell"
+    source, images = corrupted["source"], f"{corrupted['images']:,} images per cell"
     if source["kind"] == "official":
         return f"official, {images}"
     return f"regenerated (seed {source['seed']}, frost: {source['frost']}), {images}"

@@ -41,7 +41,7 @@ def test_equal_width_bars_have_the_bins_place_and_height() -> None:
         assert bar["x"] - bars[0]["x"] == pytest.approx(per_unit * (row["low"] - bins[0]["low"]), abs=0.02)
 
 
-def test_equal_width_gaps_say_which_way() -> None:
+def test_equal_width_gaps_say_which_is_higher() -> None:
     bins = summary()["reliability"]["width15"]
     svg = equal_width_chart(bins, "x")
     for kind, sign in (("over", 1), ("under", -1)):
@@ -113,7 +113,7 @@ def test_the_clean_set_has_its_own_tick(first: int, names: list[str]) -> None:
     assert [one.text for one in svg.iter("text") if one.get("class") == "middle"] == names
 
 
-def test_severity_gaps_say_which_way() -> None:
+def test_severity_gaps_say_which_is_higher() -> None:
     svg = severity_chart(severity_points(members=0, first=0), [0, 100], "x")
     assert len(rects(svg, "under")) == 1  # 90 % right and 85 % sure, on the clean set
     assert len(rects(svg, "over")) == 5

@@ -18,12 +18,12 @@ def two_runs(make_results: MakeResults) -> list[ReportedRun]:
 
 
 def by_key(runs: list[ReportedRun]) -> dict[str, HeatMap]:
-    return {one.key.removeprefix("map-"): one for one in heat_maps(runs)}
+    return {heat_map.key.removeprefix("map-"): heat_map for heat_map in heat_maps(runs)}
 
 
 def test_one_map_per_metric_and_one_table_per_run(two_runs: list[ReportedRun]) -> None:
     maps = by_key(two_runs)
-    assert {key: len(one.tables) for key, one in maps.items()} == {
+    assert {key: len(heat_map.tables) for key, heat_map in maps.items()} == {
         "error": 2,
         "ece-width15": 2,
         "ece-rms-width15": 2,
@@ -47,15 +47,16 @@ def test_a_run_without_floors_has_no_map_of_the_excess(two_runs: list[ReportedRu
 
 def test_the_excess_is_what_exceeds_the_floor(two_runs: list[ReportedRun]) -> None:
     cells = two_runs[0].corrupted["cells"]["snow"]
-    one = by_key(two_runs)["ece-width15-excess"]
+    heat_map = by_key(two_runs)["ece-width15-excess"]
     shown = [
-        float(entry.text.replace("−", "-")) for entry in one.tables[0].rows[list(CORRUPTIONS).index("snow")].entries
+        float(entry.text.replace("−", "-"))
+        for entry in heat_map.tables[0].rows[list(CORRUPTIONS).index("snow")].entries
     ]
     expected = [
         100 * (cell["ensemble"]["ece_width15"] - cell["honest"]["ensemble"]["ece_width15"]["floor"]) for cell in cells
     ]
     assert shown == pytest.approx(expected, abs=0.0501)
-    assert one.sign_means == "above zero: more than noise would show"
+    assert heat_map.sign_means == "above zero: more than noise would show"
 
 
 @pytest.mark.parametrize(
@@ -79,10 +80,12 @@ def test_disagreement_is_that_of_the_cells(two_runs: list[ReportedRun]) -> None:
 
 
 def test_the_scale_is_shared_by_the_runs(two_runs: list[ReportedRun]) -> None:
-    one = by_key(two_runs)["nll"]
-    cells = [(entry.heat, float(entry.text)) for table in one.tables for row in table.rows for entry in row.entries]
+    heat_map = by_key(two_runs)["nll"]
+    cells = [
+        (entry.heat, float(entry.text)) for table in heat_map.tables for row in table.rows for entry in row.entries
+    ]
     deepest = max(cells)
-    assert deepest == (100, float(one.deepest))
+    assert deepest == (100, float(heat_map.deepest))
     assert deepest[1] == max(text for _, text in cells)
     for heat, value in cells:
         assert heat == pytest.approx(100 * value / deepest[1], abs=1.5)
@@ -95,10 +98,10 @@ def test_over_confidence_has_two_colours(two_runs: list[ReportedRun]) -> None:
             cell["ensemble"]["overconfidence"] = 0.0
     results["corrupted"]["cells"]["fog"][0]["ensemble"]["overconfidence"] = 0.4
     results["corrupted"]["cells"]["fog"][1]["ensemble"]["overconfidence"] = -0.2
-    one = by_key(two_runs[:1])["overconfidence"]
-    fog = one.tables[0].rows[list(CORRUPTIONS).index("fog")]
-    assert one.sign_means == "above zero: over-confident"
-    assert one.deepest == "40.0"
+    heat_map = by_key(two_runs[:1])["overconfidence"]
+    fog = heat_map.tables[0].rows[list(CORRUPTIONS).index("fog")]
+    assert heat_map.sign_means == "above zero: over-confident"
+    assert heat_map.deepest == "40.0"
     assert [(entry.text, entry.heat) for entry in fog.entries[:3]] == [("+40.0", 100), ("−20.0", -50), ("0.0", 0)]
 
 

@@ -209,7 +209,7 @@ def test_the_page_never_scrolls_sideways(open_page: Open, size: str) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_no_word_of_a_figure_is_cut_off(open_page: Open, size: str) -> None:
+def test_no_word_of_a_chart_is_cut_off(open_page: Open, size: str) -> None:
     """Measured within each drawing; the text of a run's name may be long, and is left out."""
     page = open_page(size)
     page.emulate_media(media="print")
@@ -231,7 +231,7 @@ def test_a_phone_shows_whole_maps(open_page: Open) -> None:
         assert [one.evaluate(hidden) for one in page.locator(".heat-map:visible .scroll").all()] in ([0, 0], [0])
 
 
-def test_screen_readers_get_tables_and_figures_with_names(open_page: Open) -> None:
+def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
     page = open_page("desktop")
     table = page.get_by_role("table", name="cifar10/single: Error, %")
     assert table.get_by_role("columnheader").all_inner_texts() == ["Severity", "1", "2", "3", "4", "5"]
@@ -303,7 +303,7 @@ def test_on_paper_everything_is_there(open_page: Open) -> None:
 
 def test_every_table_fits_on_paper(open_page: Open) -> None:
     page = open_page("desktop")
-    page.set_viewport_size({"width": 718, "height": 1000})  # A4 less Chromium's margins, at 96 pixels an inch
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 less Chromium's margins, at 96 pixels per inch
     page.emulate_media(media="print")
     right = "one => one.getBoundingClientRect().right"
     tables = page.locator("table").all()

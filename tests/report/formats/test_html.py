@@ -69,14 +69,14 @@ def test_structure(page: Page) -> None:
 
 
 def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
-    # All metrics; two of bins a run; one of noise for each calibration error; risk–coverage of each run.
+    # All metrics; two of bins per run; one of noise for each calibration error; risk–coverage of each run.
     assert page.count("table") == 1 + 2 * 2 + 4 + 2
     assert page.count("caption") == page.count("table")
     assert all(page.text("caption"))
     assert {heading.get("scope") for heading in page.attributes("th")} == {"col", "row"}
 
 
-def test_every_figure_has_a_text_alternative_and_a_table(page: Page) -> None:
+def test_every_chart_has_a_text_alternative_and_a_table(page: Page) -> None:
     assert page.count("figure") == page.count("svg") == page.count("figcaption") == 4 + 4 + 2
     alternatives = [str(svg["aria-label"]) for svg in page.attributes("svg")]
     assert {svg["role"] for svg in page.attributes("svg")} == {"img"}
@@ -222,7 +222,7 @@ def test_headlines_are_clean_and_by_corruption(make_results: MakeResults) -> Non
 
 
 @pytest.mark.parametrize(("name", "panel", "count"), [("heat-map", "panel heat-map", 9), ("honest", "panel", 4)])
-def test_a_switch_has_one_button_a_panel_and_the_first_is_on(
+def test_a_switch_has_one_button_per_panel_and_the_first_is_on(
     shifted_page: Page, name: str, panel: str, count: int
 ) -> None:
     buttons = [button for button in shifted_page.attributes("input") if button["name"] == name]
@@ -237,12 +237,12 @@ def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) ->
     official["corrupted"]["source"] = {"kind": "official"}
     page = Page(render([official, make_results("none", members=1)]))
     assert [text for text in page.text("li") if text.startswith(("theirs:", "none:"))] == [
-        "theirs: digits-C, the official files, 40 images a cell",
+        "theirs: digits-C, the official files, 40 images per cell",
         "none: not evaluated",
     ]
     assert not any("regenerated set" in text for text in page.text("p"))
     ours = Page(render([make_results("ours", members=1, shifted=True)]))
-    words = "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images a cell"
+    words = "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images per cell"
     assert words in ours.text("li")
     assert any("A regenerated set is made here" in text for text in ours.text("p"))
 

@@ -18,20 +18,22 @@ def run(make_results: MakeResults) -> ReportedRun:
     return ReportedRun("mine", make_results(members=2, shifted=True))
 
 
-def test_every_cell_is_its_estimate(run: ReportedRun) -> None:
+def test_every_entry_is_its_estimate(run: ReportedRun) -> None:
     panels = honest_panels([run])
     assert [panel.key for panel in panels] == [f"honest-{key.replace('_', '-')}" for key in CALIBRATION]
     honest = run.clean["honest"]
     for key, panel in zip(CALIBRATION, panels, strict=True):
-        (figure,) = panel.clean
-        assert [row.label for row in figure.table.rows] == ["mine", "member 1", "member 2"]
+        (chart,) = panel.clean
+        assert [row.label for row in chart.table.rows] == ["mine", "member 1", "member 2"]
         scores = [run.clean["ensemble"], *run.clean["members"]]
         for row, estimates, figures in zip(
-            figure.table.rows, [honest["ensemble"], *honest["members"]], scores, strict=True
+            chart.table.rows, [honest["ensemble"], *honest["members"]], scores, strict=True
         ):
             shown = [number for entry in row.entries for number in numbers(entry.text)]
-            one = estimates[key]
-            expected = [figures[key], *(one[part] for part in ("floor", "excess", "debiased", "low", "high"))]
+            expected = [
+                figures[key],
+                *(estimates[key][part] for part in ("floor", "excess", "debiased", "low", "high")),
+            ]
             assert shown == pytest.approx(expected, abs=5.001e-5)
 
 
@@ -40,8 +42,8 @@ def test_under_shift_there_are_floors_and_no_intervals(run: ReportedRun) -> None
         (table,) = panel.corrupted
         assert [row.label for row in table.rows] == ["mine: by-corruption", "by-cell", "pooled"]
         assert not any("Interval" in column.label for column in table.columns)
-        for row, way in zip(table.rows, ("by-corruption", "by-cell", "pooled"), strict=True):
-            figures = run.corrupted["aggregates"]["ensemble"][way]
+        for row, aggregate in zip(table.rows, ("by-corruption", "by-cell", "pooled"), strict=True):
+            figures = run.corrupted["aggregates"]["ensemble"][aggregate]
             value, floor = figures[key], figures[f"{key}_floor"]
             shown = [numbers(entry.text)[0] for entry in row.entries]
             assert shown == pytest.approx([value, floor, value - floor], abs=5.001e-5)
@@ -70,7 +72,7 @@ def test_different_images_are_apart(run: ReportedRun, make_results: MakeResults)
     other = make_results(members=1)
     other["evaluated_on"]["part"] = "validation"
     panel = honest_panels([run, ReportedRun("other", other)])[0]
-    assert [[row.label for row in figure.table.rows] for figure in panel.clean] == [
+    assert [[row.label for row in chart.table.rows] for chart in panel.clean] == [
         ["mine", "member 1", "member 2"],
         ["other"],
     ]

@@ -77,7 +77,10 @@ def test_several_seeds_have_the_difference_of_their_mean(make_row: Callable[...,
 
 @pytest.mark.parametrize(
     ("part", "label"),
-    [("clean", "ours, seed 0, clean on 150 images only"), ("corrupted", "ours, seed 0, -C on 150 images a cell only")],
+    [
+        ("clean", "ours, seed 0, clean on 150 images only"),
+        ("corrupted", "ours, seed 0, -C on 150 images per cell only"),
+    ],
 )
 def test_a_part_of_the_images_is_not_the_rows(make_row: Callable[..., dict[str, Any]], part: str, label: str) -> None:
     results = make_row()

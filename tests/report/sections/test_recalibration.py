@@ -15,28 +15,31 @@ def run(make_results: MakeResults) -> ReportedRun:
     return ReportedRun("mine", make_results(members=2, shifted=True, more=True))
 
 
-def test_every_way_with_its_temperature(run: ReportedRun) -> None:
+def test_every_kind_with_its_temperature(run: ReportedRun) -> None:
     (found,) = recalibrations([run])
-    ways = run.results["recalibrated"]["ways"]
-    own = ", ".join(f"{value:.2f}" for value in ways["per-member"]["temperature"])
+    scaled = run.results["recalibrated"]["ways"]
+    temperatures = ", ".join(f"{value:.2f}" for value in scaled["per-member"]["temperature"])
     assert [row.label for row in found.chart.table.rows] == [
         "no temperature",
-        f"before averaging, T{SPACE}={SPACE}{ways['before']['temperature']:.2f}",
-        f"after averaging, T{SPACE}={SPACE}{ways['after']['temperature']:.2f}",
-        f"one a member, T{SPACE}={SPACE}{own}",
+        f"before averaging, T{SPACE}={SPACE}{scaled['before']['temperature']:.2f}",
+        f"after averaging, T{SPACE}={SPACE}{scaled['after']['temperature']:.2f}",
+        f"one per member, T{SPACE}={SPACE}{temperatures}",
     ]
 
 
 def test_every_figure_is_that_of_its_set(run: ReportedRun) -> None:
     (found,) = recalibrations([run])
-    ways = run.results["recalibrated"]["ways"].values()
+    scaled = run.results["recalibrated"]["ways"].values()
     column = [column.label for column in found.chart.table.columns].index("NLL") - 1
-    clean = [run.clean["ensemble"]["nll"], *(way["clean"]["ensemble"]["nll"] for way in ways)]
+    clean = [run.clean["ensemble"]["nll"], *(summary["clean"]["ensemble"]["nll"] for summary in scaled)]
     assert [row.entries[column].text for row in found.chart.table.rows] == [f"{value:.3f}" for value in clean]
     assert [table.caption.rsplit(", ", 1)[1] for table in found.corrupted] == ["by-corruption", "by-cell", "pooled"]
-    for table, way in zip(found.corrupted, ("by-corruption", "by-cell", "pooled"), strict=True):
+    for table, aggregate in zip(found.corrupted, ("by-corruption", "by-cell", "pooled"), strict=True):
         column = [column.label for column in table.columns].index("ECE") - 1
-        shifted = [run.aggregate(way)["ensemble"], *(scaled["corrupted"]["ensemble"][way] for scaled in ways)]
+        shifted = [
+            run.aggregate(aggregate)["ensemble"],
+            *(summary["corrupted"]["ensemble"][aggregate] for summary in scaled),
+        ]
         assert [row.entries[column].text for row in table.rows] == [
             f"{100 * figures['ece_width15']:.2f}" for figures in shifted
         ]

@@ -20,7 +20,7 @@ def test_mean_and_standard_deviation_over_seeds(make_results: MakeResults) -> No
         run.aggregate("by-corruption")["ensemble"].update(error=0.2 + 0.01 * i**2, nll=1.5 - 0.1 * i**2)
     clean, shifted = seeds_tables(runs)
     assert clean.caption == "Spread over seeds on digits, test part, 120 images"
-    assert shifted.caption.endswith("40 images a cell: by-corruption")
+    assert shifted.caption.endswith("40 images per cell: by-corruption")
     for table, figures in (
         (clean, [run.clean["ensemble"] for run in runs]),
         (shifted, [run.aggregate("by-corruption")["ensemble"] for run in runs]),

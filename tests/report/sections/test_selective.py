@@ -17,17 +17,17 @@ def test_the_table_by_hand(make_results: MakeResults) -> None:
     results["clean"]["risk_coverage"] = CURVE
     found = selective([ReportedRun("mine", results)])
     assert found is not None
-    ((label, figure),) = found.curves
+    ((label, chart),) = found.curves
     assert label == "mine"
-    assert [column.label for column in figure.table.columns] == [
+    assert [column.label for column in chart.table.columns] == [
         "Kept", "20 %", "50 %", "70 %", "80 %", "90 %", "95 %", "100 %"
     ]  # fmt: skip
-    (row,) = figure.table.rows
+    (row,) = chart.table.rows
     assert (row.label, [entry.text for entry in row.entries]) == (
         "Clean",
         ["0.00", "10.00", "20.00", "20.00", "30.00", "30.00", "30.00"],
     )
-    assert figure.caption.startswith("Wrong, clean: 30.00\N{NO-BREAK SPACE}% of all, 10.00\N{NO-BREAK SPACE}% of the")
+    assert chart.caption.startswith("Wrong, clean: 30.00\N{NO-BREAK SPACE}% of all, 10.00\N{NO-BREAK SPACE}% of the")
 
 
 def test_curves_lie_at_their_values(make_results: MakeResults) -> None:
@@ -45,12 +45,12 @@ def test_clean_and_five_severities(make_results: MakeResults) -> None:
     results = make_results(members=2, shifted=True)
     found = selective([ReportedRun("mine", results)])
     assert found is not None
-    ((_, figure),) = found.curves
-    assert [row.label for row in figure.table.rows] == ["Clean", *(f"Severity {i}" for i in range(1, 6))]
-    for row, curve in zip(figure.table.rows[1:], results["corrupted"]["risk_coverage"], strict=True):
+    ((_, chart),) = found.curves
+    assert [row.label for row in chart.table.rows] == ["Clean", *(f"Severity {i}" for i in range(1, 6))]
+    for row, curve in zip(chart.table.rows[1:], results["corrupted"]["risk_coverage"], strict=True):
         assert row.entries[-1].text == f"{100 * curve['risk'][-1]:.2f}"
-    assert len(list(ElementTree.fromstring(figure.svg).iter("path"))) == 6
-    assert "Clean is of other images: digits, test part, 120 images." in figure.caption
+    assert len(list(ElementTree.fromstring(chart.svg).iter("path"))) == 6
+    assert "Clean is of other images: digits, test part, 120 images." in chart.caption
 
 
 @pytest.mark.parametrize("end", [0.0, 0.15, 0.3])

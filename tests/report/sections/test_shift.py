@@ -12,7 +12,7 @@ def test_shift_tables_are_one_per_aggregate(make_results: MakeResults) -> None:
     tables = shift_tables([ReportedRun("mine", results)])
     assert list(tables) == ["by-corruption", "by-cell", "pooled"]
     for aggregate, (table,) in tables.items():
-        assert table.caption.endswith(f"frost from a made texture, 40 images a cell: {aggregate}")
+        assert table.caption.endswith(f"frost from a made texture, 40 images per cell: {aggregate}")
         aggregates = results["corrupted"]["aggregates"]
         scores = [aggregates["ensemble"][aggregate], *(member[aggregate] for member in aggregates["members"])]
         assert [row.label for row in table.rows] == ["mine", "member 1", "member 2"]

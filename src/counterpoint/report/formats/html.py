@@ -1,4 +1,4 @@
-"""The page."""
+"""The report as one self-contained page."""
 
 from collections.abc import Sequence
 from typing import Any

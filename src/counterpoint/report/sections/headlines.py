@@ -51,10 +51,10 @@ def _groups(run: ReportedRun) -> tuple[HeadlineGroup, ...]:
 
 def _group(label: str, aggregate: str, summary: Summary) -> HeadlineGroup:
     calibration = ("15 equal-width bins", *_floor(summary))
-    figures = [_headline(summary, "Error", "error"), _headline(summary, "ECE", "ece_width15", *calibration)]
+    headlines = [_headline(summary, "Error", "error"), _headline(summary, "ECE", "ece_width15", *calibration)]
     if summary["disagreement"] is not None:
-        figures.append(Headline("Members disagree", with_sign(summary["disagreement"]), ("mean over pairs",)))
-    return HeadlineGroup(label, aggregate, tuple(figures), _verdict(summary["ensemble"]))
+        headlines.append(Headline("Members disagree", with_sign(summary["disagreement"]), ("mean over pairs",)))
+    return HeadlineGroup(label, aggregate, tuple(headlines), _verdict(summary["ensemble"]))
 
 
 def _headline(summary: Summary, label: str, key: str, *beside: str) -> Headline:

@@ -96,7 +96,7 @@ def _our_label(run: ReportedRun) -> str:
     if not _is_whole_clean(run):
         notes.append(f"clean on {run.results['evaluated_on']['images']:,} images only")
     if not _is_whole_corrupted(run):
-        notes.append(f"-C on {run.corrupted['images']:,} images a cell only" if run.is_corrupted else "-C not run")
+        notes.append(f"-C on {run.corrupted['images']:,} images per cell only" if run.is_corrupted else "-C not run")
     return ", ".join(notes)
 
 

@@ -10,7 +10,7 @@ from counterpoint.report.run import AGGREGATES, TEMPERATURES, ReportedRun, Summa
 from counterpoint.report.tables import Table, lines, scores_table, with_sign
 
 _WITHOUT = "no temperature"
-_NAMES = {"before": "before averaging", "after": "after averaging", "per-member": "one a member"}
+_NAMES = {"before": "before averaging", "after": "after averaging", "per-member": "one per member"}
 
 Summaries = dict[str, Summary]
 """The figures without a temperature and with each of the three."""
