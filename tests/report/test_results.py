@@ -290,8 +290,8 @@ def test_made_up_results_have_the_keys_of_real_ones(real_results: dict[str, Any]
     assert set(made["corrupted"]["aggregates"]) == set(real_results["corrupted"]["aggregates"])
     assert set(made["against"][0]) == set(real_results["against"][0])
     assert set(made["against"][0]["clean"]) == set(real_results["against"][0]["clean"])
-    for kind, scaled in real_results["recalibrated"]["ways"].items():
-        assert set(made["recalibrated"]["ways"][kind]) == set(scaled)
+    for way, scaled in real_results["recalibrated"]["ways"].items():
+        assert set(made["recalibrated"]["ways"][way]) == set(scaled)
     cell, real_cell = made["corrupted"]["cells"]["fog"][0], real_results["corrupted"]["cells"]["fog"][0]
     assert set(cell) == set(real_cell)
     assert set(cell["ensemble"]) == set(real_cell["ensemble"])
