@@ -17,7 +17,7 @@ from counterpoint.metrics import (
     mean_pairwise_kl,
     noise_floor,
 )
-from counterpoint.report import load_results
+from counterpoint.report.results import load_results
 from counterpoint.runs.folder import Run
 
 MakeRun = Callable[..., Run]
