@@ -27,7 +27,7 @@ def transform(image: Image.Image, *matrix: float) -> Image.Image:
     return image.transform(image.size, AFFINE, matrix, BILINEAR)
 
 
-# AugMix's operations as SPEC D6 writes them, of a Pillow image, a level and a sign.
+# AugMix's operations as the AugMix code defines them (docs/paper.md, 6), of a Pillow image, a level and a sign.
 TWIN: dict[str, Callable[[Image.Image, float, int], Image.Image]] = {
     "autocontrast": lambda image, *_: ImageOps.autocontrast(image),
     "equalize": lambda image, *_: ImageOps.equalize(image),

@@ -165,7 +165,7 @@ def test_wrong_images_and_parameters(name: str) -> None:
         operate(name, images_NCHW[:, :, :0], parameter_N)
     if name not in ("autocontrast", "equalize"):
         for wrong in (parameter_N[:3], parameter_N[:, None], parameter_N[0]):
-            with pytest.raises(InputError, match=r"must be \(4,\), one an image"):
+            with pytest.raises(InputError, match=r"must be \(4,\), one per image"):
                 operate(name, images_NCHW, wrong)
 
 
