@@ -30,7 +30,7 @@ def count_macs(model: nn.Module, image: Tensor) -> int:
 
 
 def test_resnext29_is_the_one_of_the_augmix_code() -> None:
-    """SPEC D1's figures."""
+    """The figures of docs/paper.md, 1."""
     network = resnext29(10)
     convolutions = [m for m in network.modules() if isinstance(m, nn.Conv2d)]
     assert count_parameters(network) == 6_807_882

@@ -67,7 +67,7 @@ class _GuardedMemory:
     def tensor_like(self, model: Tensor) -> Tensor:
         buffer = torch.full((model.numel() + 2 * _MARGIN,), torch.nan, dtype=model.dtype, device=model.device)
         self._buffers.append(buffer)
-        # Not a slice: autograd treats views in its own way.
+        # Not a slice, which autograd would treat differently.
         inside = torch.empty(0, dtype=model.dtype, device=model.device)
         return inside.set_(buffer.untyped_storage(), _MARGIN, model.shape, model.stride())
 
