@@ -17,6 +17,7 @@ from counterpoint.errors import InputError, unknown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
 ASSIGNMENTS = ("diverse", "shuffled", "constant")
+MIXING_KINDS = ("bernoulli", "beta")
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
@@ -68,8 +69,8 @@ class AugMix:
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
-        if self.mixing not in ("bernoulli", "beta"):
-            raise unknown("augmix mixing", self.mixing, ("bernoulli", "beta"))
+        if self.mixing not in MIXING_KINDS:
+            raise unknown("augmix mixing", self.mixing, MIXING_KINDS)
         _check_probability("augmix p", self.p)
         if not self.beta > 0:
             raise InputError(f"augmix beta is {self.beta}; it must be more than 0")

@@ -5,9 +5,8 @@ from scipy.special import betaincinv
 from torch import Tensor
 
 from counterpoint.errors import InputError, unknown
+from counterpoint.policy import MIXING_KINDS
 from counterpoint.seeding import Stream
-
-MIXING_KINDS = ("bernoulli", "beta")
 
 
 def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0.875, beta: float = 1.0) -> Tensor:
