@@ -1,7 +1,7 @@
 """The difference between two runs on the same images, ours − other, with its 95 % interval over images.
 
-All figures are better when lower: a difference below 0 speaks for ours. An image counts once: where it appears in
-several cells, compare its mean over the cells with `mean_difference`.
+All figures are better when lower, so a difference below 0 speaks for ours. An image must count once: where it appears
+in several cells, compare its mean over the cells with `mean_difference`.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Inter
 
 
 def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
-    """Student's t interval of the mean difference between two numbers an image."""
+    """Student's t interval of the mean difference between two numbers per image."""
     ours, other = _same_images(ours_N, other_N)
     difference = ours - other
     value = float(difference.mean())
@@ -45,8 +45,8 @@ def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
 def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike) -> Interval:
     """The difference of two errors, with the interval of Bonett & Price 2012.
 
-    It counts two more images, each of which only one of the runs has right: without them it would be too short where
-    the runs differ on few images, and of length 0 where they differ on none.
+    The interval counts two more images: one that only the first run has right, and one that only the second has right.
+    Without them it would be too short where the runs differ on few images, and of length 0 where they differ on none.
     """
     ours, other = _same_images(correct_N, other_correct_N)
     zeros_and_ones(ours, "correct_N", len(ours))
@@ -76,10 +76,10 @@ def _calibration_difference(
     estimate: Callable[..., Interval],
     influence: Callable[[Floats, Floats], Floats],
 ) -> Interval:
-    """The runs' own intervals joined by the correlation of the images' influences (MOVER: Zou & Donner 2008).
+    """The intervals of the two runs, joined by the correlation of the images' influences (MOVER: Zou & Donner 2008).
 
-    With symmetric intervals this is the root of the variance of a difference. A run that may be perfectly calibrated
-    lies on the edge: its estimate can err to one side only, and towards 0 its distance is added in full.
+    For symmetric intervals this is the root of the variance of a difference. Where an interval begins at 0, its run may
+    be perfectly calibrated, and its estimate can err to one side only. Its distance to 0 is then added in full.
     """
     a, b = (estimate(run.confidence, run.correct, bins, binning) for run in (ours, other))
     correlation = _correlation(*(influence(*_surplus_and_gap(run, bins, binning)) for run in (ours, other)))
@@ -113,11 +113,12 @@ def _squared_influence(surplus_N: Floats, gap_N: Floats) -> Floats:
     return 2 * gap_N * surplus_N - gap_N**2
 
 
-def _correlation(one_N: Floats, other_N: Floats) -> float:
-    one, other = one_N - one_N.mean(), other_N - other_N.mean()
-    scale = float(np.sqrt((one @ one) * (other @ other)))
-    return float(one @ other) / scale if scale > 0 else 0.0
+def _correlation(first_N: Floats, second_N: Floats) -> float:
+    first, second = first_N - first_N.mean(), second_N - second_N.mean()
+    scale = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / scale if scale > 0 else 0.0
 
 
-def _joined(one: float, other: float, correlation: float) -> float:
-    return float(np.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0)))
+def _joined(distance: float, other_distance: float, correlation: float) -> float:
+    mixed = 2 * correlation * distance * other_distance
+    return float(np.sqrt(max(distance**2 + other_distance**2 - mixed, 0.0)))
