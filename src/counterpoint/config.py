@@ -15,7 +15,8 @@ from counterpoint.policy import MemberPolicy
 class Experiment:
     """One row of a table: what is trained, on what, and how.
 
-    The defaults are those of the paper's ensemble (docs/paper.md).
+    The defaults are those of the paper's ensemble (docs/paper.md), except for `warmup_steps` and `decay_rs`, which the
+    paper's rows set themselves.
     """
 
     name: str

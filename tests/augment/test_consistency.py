@@ -1,4 +1,4 @@
-"""AugMix's consistency loss beside the formulas of its paper, and a training step with it beside the obvious loop."""
+"""AugMix's consistency loss against the formulas of its paper, and a training step with it against the obvious loop."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the original generator gives, beside what ours does.
+"""Our corruptions against those of the original generator.
 
 original_tiles.png holds CIFAR-10's test images 0 and 3: two columns per severity (clean, 1, … 5), one row per
 corruption of `TILES`. original_statistics.json says itself what it holds.

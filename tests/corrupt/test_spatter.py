@@ -1,4 +1,4 @@
-"""The parts of the water's shading beside slow ones; the whole is compared with the original's statistics elsewhere."""
+"""The parts of the water's shading against slow ones. Its whole is compared with the original's statistics elsewhere."""
 
 from collections import deque
 

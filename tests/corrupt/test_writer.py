@@ -121,11 +121,11 @@ def test_what_a_killed_run_left_behind_is_removed(tmp_path: Path, made_up: Image
 
 
 def test_two_at_once_leave_each_other_alone(tmp_path: Path, made_up: Images) -> None:
-    def write_beside(name: str, done: int, _total: int) -> None:
+    def write_meanwhile(name: str, done: int, _total: int) -> None:
         if (name, done) == ("gaussian_noise", 4):
             write(made_up, tmp_path / "shared")
 
-    write(made_up, tmp_path / "shared", progress=write_beside)
+    write(made_up, tmp_path / "shared", progress=write_meanwhile)
     write(made_up, tmp_path / "alone")
     assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
 

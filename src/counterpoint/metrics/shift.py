@@ -1,6 +1,6 @@
 """What happens to a model under shift: metrics over the cells of 15 corruptions × 5 severities, as three aggregates.
 
-The paper does not say how it aggregates (docs/paper.md, 13):
+The aggregates are (docs/paper.md, 13):
 - "by-corruption", the headline, pools the severities of a corruption, computes the metric, and averages over the
   corruptions;
 - "by-cell" computes the metric in each cell and averages over the cells;

@@ -58,8 +58,11 @@ def exact_reference() -> Iterator[None]:
 
 
 class _GuardedMemory:
-    """Tensors full of NaN with NaN on both sides: what is not written stays NaN, what is read beside a tensor becomes
-    NaN, and what is written beside it is found in the end."""
+    """Tensors full of NaN, with more NaN before and after each.
+
+    A value that is not written stays NaN, a result that was read from outside a tensor becomes NaN, and what was
+    written outside is found in the end.
+    """
 
     def __init__(self) -> None:
         self._buffers: list[Tensor] = []
