@@ -123,9 +123,7 @@ def _go_on(url: str, part: Path, progress: Received) -> None:
         response = urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S)
     except HTTPError as error:
         error.close()
-        if (
-            error.code == 416
-        ):  # there is nothing beyond the bytes we have; the checksum will tell whether they are right
+        if error.code == 416:  # there are no bytes beyond those we have; the checksum tells whether they are right
             return
         raise
     with response, part.open("ab" if response.status == 206 else "wb") as file:
