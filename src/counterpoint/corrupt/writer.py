@@ -129,7 +129,7 @@ def _parallel_map(workers: int) -> Iterator[Callable[[Callable[[Any], int], Iter
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:
-        # Ctrl-C reaches every process. The workers ignore it: this process alone ends the work, with one traceback.
+        # Ctrl-C reaches every process. The workers ignore it and print no traceback; this process ends the work.
         quiet = (signal.SIGINT, signal.SIG_IGN)
         with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
             yield pool.map
