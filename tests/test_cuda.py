@@ -190,7 +190,7 @@ def test_a_second_stream_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
     with_two = trained(recorded(RESNEXT))
     for module in (grouped, pointwise):
-        monkeypatch.setattr(module, "run_beside", lambda work, *_: work())
+        monkeypatch.setattr(module, "run_on_second_stream", lambda work, *_: work())
     assert_same_bits(with_two, trained(recorded(RESNEXT)))
 
 

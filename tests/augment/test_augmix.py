@@ -27,7 +27,7 @@ def transform(image: Image.Image, *matrix: float) -> Image.Image:
     return image.transform(image.size, AFFINE, matrix, BILINEAR)
 
 
-# AugMix's operations as SPEC D6 writes them, of a Pillow image, a level and a sign.
+# AugMix's operations as the AugMix code defines them (docs/paper.md, 6), of a Pillow image, a level and a sign.
 TWIN: dict[str, Callable[[Image.Image, float, int], Image.Image]] = {
     "autocontrast": lambda image, *_: ImageOps.autocontrast(image),
     "equalize": lambda image, *_: ImageOps.equalize(image),
@@ -180,9 +180,9 @@ def test_parts_joined_are_the_whole(plan: AugMixPlan) -> None:
     assert len(plan[7:9]) == 2
 
 
-@pytest.mark.parametrize("other", [Stream(1, "augmix"), Stream(0, "augmix", 1), Stream(0, "augmix", 0, 1)], ids=str)
-def test_epochs_members_and_seeds_differ(plan: AugMixPlan, other: Stream) -> None:
-    changed = sample_augmix(torch.arange(1000), 3, other)
+@pytest.mark.parametrize("stream", [Stream(1, "augmix"), Stream(0, "augmix", 1), Stream(0, "augmix", 0, 1)], ids=str)
+def test_epochs_members_and_seeds_differ(plan: AugMixPlan, stream: Stream) -> None:
+    changed = sample_augmix(torch.arange(1000), 3, stream)
     assert (changed.levels_NWD == plan.levels_NWD[:1000]).sum() == 0
 
 

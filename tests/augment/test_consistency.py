@@ -1,4 +1,4 @@
-"""AugMix's consistency loss beside the formulas of its paper, and a training step with it beside the obvious loop."""
+"""AugMix's consistency loss against the formulas of its paper, and a training step with it against the obvious loop."""
 
 from dataclasses import replace
 
@@ -79,10 +79,10 @@ def test_views_of_several_steps_made_at_once_are_the_same() -> None:
         "tiny", ImageSet(images(12), numbers % 3, ("a", "b", "c")), ImageSet(images(12), numbers % 3, tuple("abc"))
     )
     part, _ = split_training_images(data, EXPERIMENT)
-    one, two = (
+    singly, in_pairs = (
         list(epoch_batches(part, EXPERIMENT, seed=0, epoch=0, at_once=at_once, num_blocks=3)) for at_once in (1, 2)
     )
-    for left, right in zip(one, two, strict=True):
+    for left, right in zip(singly, in_pairs, strict=True):
         assert left.views.companions_2MBCHW is not None
         assert right.views.companions_2MBCHW is not None
         assert torch.equal(left.views.companions_2MBCHW, right.views.companions_2MBCHW)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 pytest.importorskip("triton")
 
-from counterpoint.augment.augmix import _choose_way, views_by_groups
+from counterpoint.augment.augmix import _choose_implementation, views_by_groups
 from counterpoint.augment.augmix_plan import ALL_OPERATIONS, OPERATIONS, AugMixPlan, sample_augmix
 from counterpoint.augment.fused import fused_views
 from counterpoint.seeding import Stream
@@ -109,7 +109,7 @@ def test_the_kernel_is_for_gpus_and_the_nine_operations() -> None:
     nine, all_of_them = (
         sample_augmix(torch.arange(8), 3, STREAM, operations=operations) for operations in (OPERATIONS, ALL_OPERATIONS)
     )
-    assert _choose_way(images_NCHW, nine) is views_by_groups
+    assert _choose_implementation(images_NCHW, nine) is views_by_groups
     if ON_GPU:
-        assert _choose_way(images_NCHW.cuda(), nine.to("cuda")) is fused_views
-        assert _choose_way(images_NCHW.cuda(), all_of_them.to("cuda")) is views_by_groups
+        assert _choose_implementation(images_NCHW.cuda(), nine.to("cuda")) is fused_views
+        assert _choose_implementation(images_NCHW.cuda(), all_of_them.to("cuda")) is views_by_groups

@@ -39,11 +39,11 @@ def test_an_images_views_do_not_depend_on_its_batch() -> None:
 
 def test_crops_are_shared_unless_asked_for_each_view() -> None:
     shared = make_views(images(), MemberPolicy(), num_members=3)
-    own = make_views(images(), MemberPolicy(crop_per_view=True), num_members=3)
+    separate = make_views(images(), MemberPolicy(crop_per_view=True), num_members=3)
     assert torch.equal(shared[0], shared[1])
-    assert torch.equal(own[0], shared[0])
-    assert not torch.equal(own[1], own[0])
-    assert not torch.equal(own[2], own[1])
+    assert torch.equal(separate[0], shared[0])
+    assert not torch.equal(separate[1], separate[0])
+    assert not torch.equal(separate[2], separate[1])
 
 
 class TestAssignment:
@@ -58,7 +58,7 @@ class TestAssignment:
     def test_shuffled_permutes_the_vector_before_each_update(self) -> None:
         severity_MB = assign((1.0, 2.0, 3.0), "shuffled", 3, self.steps, Stream(0, "x"))
         assert severity_MB.shape == (3, 600)
-        assert torch.equal(severity_MB[:, 0::3], severity_MB[:, 2::3]), "one permutation a step"
+        assert torch.equal(severity_MB[:, 0::3], severity_MB[:, 2::3]), "one permutation per step"
         assert torch.equal(severity_MB.sort(dim=0).values, torch.tensor([[1.0], [2.0], [3.0]]).expand(3, 600).double())
         orders, counts = severity_MB[:, ::3].T.unique(dim=0, return_counts=True)
         assert len(orders) == 6

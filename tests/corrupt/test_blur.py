@@ -1,4 +1,4 @@
-"""Each blur beside a slow one that says the same in a plainer way."""
+"""Each blur against a slow and simple one."""
 
 import math
 
@@ -101,7 +101,7 @@ def test_blur_along(degrees: float, made_up: Images) -> None:
                 source_column = min(max(column + math.ceil(tap * cosine - 0.5), 0), 31)
                 total += weight * 257.0 * made_up[1, source_row, source_column]
             slow[row, column] = np.floor(total + 0.5) // 257
-    # The second of two images: each goes its own way.
+    # This is the second of two images; each is moved in another direction.
     fast = blur_along(made_up[:2], np.array([30.0, degrees]), radius=6, sigma=1.5)[1]
     assert np.array_equal(fast, slow)
 

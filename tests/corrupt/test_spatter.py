@@ -1,4 +1,4 @@
-"""The parts of the water's shading beside slow ones; the whole is compared with the original's statistics elsewhere."""
+"""The parts of the water's shading against slow ones. Other tests compare the whole with the original's statistics."""
 
 from collections import deque
 

@@ -61,9 +61,9 @@ def test_the_split_is_a_partition_that_never_changes() -> None:
 
 
 def test_the_split_depends_on_the_seed_alone() -> None:
-    again, other = held_out_split(1_000, 100)[1], held_out_split(1_000, 100, seed=1)[1]
+    again, reseeded = held_out_split(1_000, 100)[1], held_out_split(1_000, 100, seed=1)[1]
     assert torch.equal(held_out_split(1_000, 100)[1], again)
-    assert not torch.equal(other, again)
+    assert not torch.equal(reseeded, again)
 
 
 def test_nothing_held_out_leaves_everything_to_train_on() -> None:

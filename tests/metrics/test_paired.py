@@ -27,14 +27,14 @@ def scores(confidence: np.ndarray, correct: np.ndarray) -> ImageScores:
     return ImageScores(confidence, correct, nll=np.zeros(len(correct)), brier=np.zeros(len(correct)))
 
 
-def two_runs(one: Any, other: Any, images: int, rng: np.random.Generator) -> tuple[ImageScores, ImageScores]:
+def two_runs(ours: Any, other: Any, images: int, rng: np.random.Generator) -> tuple[ImageScores, ImageScores]:
     """Both see the same images: related confidences, and on two images of three the same luck."""
-    i = rng.integers(len(one.confidence_P), size=images)
-    near_i = np.clip(i + rng.integers(-1000, 1001, size=images), 0, len(one.confidence_P) - 1)
+    i = rng.integers(len(ours.confidence_P), size=images)
+    near_i = np.clip(i + rng.integers(-1000, 1001, size=images), 0, len(ours.confidence_P) - 1)
     luck, other_luck = rng.random(images), rng.random(images)
     other_luck = np.where(rng.random(images) < 2 / 3, luck, other_luck)
     return (
-        scores(one.confidence_P[i], luck < one.chance_P[i]),
+        scores(ours.confidence_P[i], luck < ours.chance_P[i]),
         scores(other.confidence_P[near_i], other_luck < other.chance_P[near_i]),
     )
 
@@ -58,15 +58,17 @@ def test_coverage_of_calibration_differences(
     binning: Binning,
 ) -> None:
     """At least 92 %; two runs near perfect calibration are covered more often, because neither can be below it."""
-    first, two, rng = population(kind, *ours), population(kind, *other), np.random.default_rng(0)
+    populations, rng = (population(kind, *ours), population(kind, *other)), np.random.default_rng(0)
     covered = np.zeros(2)
     for _ in range(SAMPLES):
-        a, b = two_runs(first, two, images, rng)
-        found = calibration_differences({"clean": [a]}, {"clean": [b]})
-        truths = zip(first.true_errors(a.confidence, binning), two.true_errors(b.confidence, binning), strict=True)
+        runs = two_runs(*populations, images, rng)
+        found = calibration_differences(*({"clean": [run]} for run in runs))
+        truths = zip(
+            *(p.true_errors(run.confidence, binning) for p, run in zip(populations, runs, strict=True)), strict=True
+        )
         for i, (truth, other_truth) in enumerate(truths):
-            one = found[f"{('ece', 'ece_rms')[i]}_{binning}15_debiased"]
-            covered[i] += one.low - 1e-9 <= truth - other_truth <= one.high + 1e-9
+            interval = found[f"{('ece', 'ece_rms')[i]}_{binning}15_debiased"]
+            covered[i] += interval.low - 1e-9 <= truth - other_truth <= interval.high + 1e-9
     assert (covered >= 0.92 * SAMPLES).all()
 
 
@@ -138,11 +140,11 @@ def test_coverage_of_error_and_mean_differences(better: float, images: int) -> N
 def test_all_differences_have_their_estimator_in_the_name() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(5, size=300)
-    one, other = (rng.dirichlet([0.3] * 5, size=300) for _ in range(2))
-    ours, theirs = image_scores(one, labels), image_scores(other, labels)
+    our_probs, their_probs = (rng.dirichlet([0.3] * 5, size=300) for _ in range(2))
+    ours, theirs = image_scores(our_probs, labels), image_scores(their_probs, labels)
     found = paired_differences(ours, theirs)
     for name, metric in (("error", error), ("nll", nll), ("brier", brier)):
-        assert found.pop(name).value == pytest.approx(metric(one, labels) - metric(other, labels))
+        assert found.pop(name).value == pytest.approx(metric(our_probs, labels) - metric(their_probs, labels))
     assert found == calibration_differences({"clean": [ours]}, {"clean": [theirs]})
 
 
@@ -155,6 +157,6 @@ def test_nonsense_is_refused() -> None:
         mean_difference([1, math.nan], [1, 2])
     with pytest.raises(InputError, match="must be 0 or 1"):
         error_difference([1, 0], [1, 2])
-    one, two = (scores(np.full(n, 0.5), np.ones(n, dtype=bool)) for n in (3, 4))
+    three, four = (scores(np.full(n, 0.5), np.ones(n, dtype=bool)) for n in (3, 4))
     with pytest.raises(InputError, match="3 and 4 images; they must be evaluated on the same ones"):
-        paired_differences(one, two)
+        paired_differences(three, four)

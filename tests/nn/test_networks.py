@@ -30,7 +30,7 @@ def count_macs(model: nn.Module, image: Tensor) -> int:
 
 
 def test_resnext29_is_the_one_of_the_augmix_code() -> None:
-    """SPEC D1's figures."""
+    """The figures of docs/paper.md, 1."""
     network = resnext29(10)
     convolutions = [m for m in network.modules() if isinstance(m, nn.Conv2d)]
     assert count_parameters(network) == 6_807_882
@@ -62,9 +62,9 @@ def test_initial_weights_follow_the_specification() -> None:
 
 
 def test_a_generator_fixes_the_weights() -> None:
-    first, again, other = (resnet(3, 2, generator=torch.Generator().manual_seed(s)).state_dict() for s in (0, 0, 1))
+    first, again, reseeded = (resnet(3, 2, generator=torch.Generator().manual_seed(s)).state_dict() for s in (0, 0, 1))
     assert all(torch.equal(first[k], again[k]) for k in first)
-    assert not torch.equal(first["network.stem.0.r"], other["network.stem.0.r"])
+    assert not torch.equal(first["network.stem.0.r"], reseeded["network.stem.0.r"])
 
 
 @pytest.mark.parametrize("members", [None, 2])

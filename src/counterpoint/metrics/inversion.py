@@ -12,7 +12,7 @@ TAIL = 0.025
 
 @dataclass(frozen=True)
 class Row:
-    """Populations in a row, their gaps growing with x from `start`, where there are none, to `end`."""
+    """A row of populations whose gaps grow with x, from no gaps at `start` to the largest at `end`."""
 
     scatter: Callable[[float], Scatter]
     start: float
@@ -20,7 +20,7 @@ class Row:
     precision: float = 1e-6  # of x
 
     def where(self, rising: Callable[[Scatter], float], level: float) -> float:
-        """The x at which `rising` reaches `level`; the first or last one if none does."""
+        """The x at which `rising` reaches `level`, or the first or last one if none does."""
 
         def excess(x: float) -> float:
             return rising(self.scatter(x)) - level

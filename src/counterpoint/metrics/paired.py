@@ -1,7 +1,7 @@
 """The difference between two runs on the same images, ours − other, with its 95 % interval over images.
 
-All figures are better when lower: a difference below 0 speaks for ours. An image counts once: where it appears in
-several cells, compare its mean over the cells with `mean_difference`, and calibration errors with
+All figures are better when lower, so a difference below 0 speaks for ours. An image must count once: where it appears
+in several cells, compare its mean over the cells with `mean_difference`, and calibration errors with
 `calibration_differences`.
 """
 
@@ -29,7 +29,7 @@ def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Inter
 
 
 def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
-    """Student's t interval of the mean difference between two numbers an image."""
+    """Student's t interval of the mean difference between two numbers per image."""
     ours, other = _same_images(ours_N, other_N)
     difference = ours - other
     value = float(difference.mean())
@@ -40,8 +40,8 @@ def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
 def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike) -> Interval:
     """The difference of two errors, with the interval of Bonett & Price 2012.
 
-    It counts two more images, each of which only one of the runs has right: without them it would be too short where
-    the runs differ on few images, and of length 0 where they differ on none.
+    The interval counts two more images: one that only the first run has right, and one that only the second has right.
+    Without them it would be too short where the runs differ on few images, and of length 0 where they differ on none.
     """
     ours, other = _same_images(correct_N, other_correct_N)
     zeros_and_ones(ours, "correct_N", len(ours))

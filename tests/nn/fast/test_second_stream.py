@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from counterpoint.nn.fast import beside
-from counterpoint.nn.fast.beside import run_beside
+from counterpoint.nn.fast import second_stream
+from counterpoint.nn.fast.second_stream import run_on_second_stream
 
 
 class _Scale(torch.autograd.Function):
-    """x·w with the gradient of w computed beside."""
+    """x·w with the gradient of w computed on the second stream."""
 
     @staticmethod
     def forward(ctx: Any, x_RC: Tensor, weight_C: Tensor) -> Tensor:
@@ -21,12 +21,12 @@ class _Scale(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, g_RC: Tensor) -> tuple[Tensor, Tensor]:
         x_RC, weight_C = ctx.saved_tensors
-        return g_RC * weight_C, run_beside(lambda: (g_RC * x_RC).sum(dim=0), g_RC, x_RC)
+        return g_RC * weight_C, run_on_second_stream(lambda: (g_RC * x_RC).sum(dim=0), g_RC, x_RC)
 
 
 def test_on_a_cpu_the_work_is_done_at_once() -> None:
     done: list[int] = []
-    assert run_beside(lambda: done.append(1) or "result", torch.zeros(1)) == "result"  # type: ignore[func-returns-value]
+    assert run_on_second_stream(lambda: done.append(1) or "result", torch.zeros(1)) == "result"  # type: ignore[func-returns-value]
     assert done == [1]
 
 
@@ -50,4 +50,4 @@ def test_nothing_is_held_once_the_backward_pass_is_over(device: torch.device) ->
     weight_C = torch.ones(8, device=device, requires_grad=True)
     x_RC = torch.ones(4, 8, device=device)
     _Scale.apply(_Scale.apply(x_RC, weight_C), torch.ones_like(weight_C).requires_grad_()).sum().backward()
-    assert beside._stream_beside(x_RC.device)._under_way == []
+    assert second_stream._second_stream(x_RC.device)._under_way == []

@@ -1,4 +1,7 @@
-"""Work of a backward pass that nothing in it waits for, on a second stream, where it fills the gaps of the main one."""
+"""Weight gradients on a second CUDA stream, where they fill the gaps of the main one.
+
+Nothing else in a backward pass needs the gradients of the weights, so the main stream does not wait for them.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,24 +13,24 @@ from torch.autograd import Variable
 
 Result = TypeVar("Result")
 
-_AT_ONCE = 2  # pieces of work whose inputs are kept in memory
+_MOST_UNDER_WAY = 2  # pieces of work whose inputs are kept in memory
 
 
-def run_beside(work: Callable[[], Result], *inputs: Tensor) -> Result:
-    """What `work` returns, which must be gradients of parameters that have none yet, in the parameters' own memory
-    format: autograd then takes them as they are, and nothing reads them before the backward pass is over.
+def run_on_second_stream(work: Callable[[], Result], *inputs: Tensor) -> Result:
+    """What `work` returns. `inputs` are the tensors that it reads.
 
-    `inputs` are the tensors that it reads. On a CPU it simply runs.
+    `work` must return gradients of parameters that have none yet, in the memory format of the parameters. Autograd then
+    takes them as they are, and nothing reads them before the backward pass is over. On a CPU `work` is simply run.
     """
-    return _stream_beside(inputs[0].device).run(work, inputs) if inputs[0].is_cuda else work()
+    return _second_stream(inputs[0].device).run(work, inputs) if inputs[0].is_cuda else work()
 
 
 @cache
-def _stream_beside(device: torch.device) -> "_StreamBeside":
-    return _StreamBeside(device)
+def _second_stream(device: torch.device) -> "_SecondStream":
+    return _SecondStream(device)
 
 
-class _StreamBeside:
+class _SecondStream:
     def __init__(self, device: torch.device) -> None:
         self._stream = torch.cuda.Stream(device)
         self._under_way: list[tuple[torch.cuda.Event, tuple[Tensor, ...]]] = []
@@ -39,9 +42,9 @@ class _StreamBeside:
             result = work()
             event = torch.cuda.Event()
             event.record()
-        # The inputs are kept because their memory may be given to others as soon as nobody holds them.
+        # The inputs are kept, because the memory of a tensor that nobody holds may be given to other tensors.
         self._under_way.append((event, inputs))
-        if len(self._under_way) > _AT_ONCE:
+        if len(self._under_way) > _MOST_UNDER_WAY:
             torch.cuda.current_stream().wait_event(self._under_way.pop(0)[0])
         return result
 
