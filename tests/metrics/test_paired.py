@@ -62,7 +62,7 @@ def test_coverage_of_calibration_differences(
     covered = np.zeros(2)
     for _ in range(SAMPLES):
         runs = two_runs(*populations, images, rng)
-        found = calibration_differences(*({"clean": [run]} for run in runs))
+        found = calibration_differences({"clean": [runs[0]]}, {"clean": [runs[1]]})
         truths = zip(
             *(p.true_errors(run.confidence, binning) for p, run in zip(populations, runs, strict=True)), strict=True
         )
