@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -129,3 +130,10 @@ def test_differences_name_the_keys() -> None:
     changed = differences(to_dict(BASE), to_dict(FULL))
     assert "policy.augmix.p: None → 0.875" in changed
     assert differences(json.loads(json.dumps(to_dict(FULL))), to_dict(FULL)) == []
+
+
+@pytest.mark.parametrize("key", ["dataset", "train_on", "model", "batchnorm"])
+def test_a_choice_that_is_none_is_refused_in_python_too(key: str) -> None:
+    changed: dict[str, Any] = {key: "convnet"}
+    with pytest.raises(InputError, match=f"unknown {key} 'convnet' .*known: "):
+        replace(BASE, **changed)

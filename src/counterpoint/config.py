@@ -50,6 +50,10 @@ class Experiment:
     """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
 
     def __post_init__(self) -> None:
+        for key in ("dataset", "train_on", "model", "batchnorm"):
+            known = get_args(get_type_hints(Experiment)[key])
+            if (value := getattr(self, key)) not in known:
+                raise unknown(key, value, known)
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
             _check_at_least(key, getattr(self, key), 1)
         for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
