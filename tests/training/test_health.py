@@ -62,7 +62,7 @@ def test_the_words_name_the_loss_and_the_remedy() -> None:
     ],
 )
 def test_no_remedy_that_is_taken_already_or_cannot_be(experiment: Experiment, remedies: tuple[str, str]) -> None:
-    for warning, remedy in zip(health_warnings(health(2000, 2000), experiment, 352), remedies, strict=True):
+    for warning, remedy in zip(health_warnings(health(2000, 3000), experiment, 352), remedies, strict=True):
         assert f"try {remedy}" in warning
 
 
@@ -75,7 +75,7 @@ def test_a_warning_comes_once_and_again_at_twice_the_share() -> None:
 
 
 def test_a_second_kind_of_loss_has_its_own_warning() -> None:
-    before, now = health(dead_scales=2000), health(dead_scales=2000, below_eps=2000)
+    before, now = health(dead_scales=2000), health(dead_scales=2000, below_eps=3000)
     (warning,) = health_warnings(now, ENSEMBLE, 352, [before])
     assert "running variance below BatchNorm's eps" in warning
 
