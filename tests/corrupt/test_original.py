@@ -1,6 +1,7 @@
 """What the original generator gives, beside what ours does.
 
-original_tiles.png: CIFAR-10 test images 0 and 3 (two columns a severity: clean, 1, … 5), a row a corruption of `TILES`.
+original_tiles.png: CIFAR-10 test images 0 and 3 (two columns per severity: clean, 1, … 5), a row per corruption
+of `TILES`.
 original_statistics.json says itself what it holds.
 """
 

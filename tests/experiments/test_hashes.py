@@ -112,10 +112,10 @@ def test_whatever_changes_the_result_changes_the_hash(assignment: str) -> None:
 
 
 def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
-    for own in fields(kind):
-        yield prefix + own.name
-        if own.name in NESTED:
-            yield from settings(NESTED[own.name], f"{prefix}{own.name}.")
+    for setting in fields(kind):
+        yield prefix + setting.name
+        if setting.name in NESTED:
+            yield from settings(NESTED[setting.name], f"{prefix}{setting.name}.")
 
 
 def test_no_setting_is_left_out_of_the_changes() -> None:

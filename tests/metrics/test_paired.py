@@ -30,20 +30,20 @@ def scores(confidence: np.ndarray, correct: np.ndarray) -> ImageScores:
     return ImageScores(confidence, correct, nll=np.zeros(len(correct)), brier=np.zeros(len(correct)))
 
 
-def two_runs(one: Any, other: Any, images: int, rng: np.random.Generator) -> tuple[ImageScores, ImageScores]:
+def two_runs(ours: Any, theirs: Any, images: int, rng: np.random.Generator) -> tuple[ImageScores, ImageScores]:
     """Both see the same images: related confidences, and on two images of three the same luck."""
-    i = rng.integers(len(one.confidence_P), size=images)
-    near_i = np.clip(i + rng.integers(-1000, 1001, size=images), 0, len(one.confidence_P) - 1)
-    luck, other_luck = rng.random(images), rng.random(images)
-    other_luck = np.where(rng.random(images) < 2 / 3, luck, other_luck)
+    i = rng.integers(len(ours.confidence_P), size=images)
+    near_i = np.clip(i + rng.integers(-1000, 1001, size=images), 0, len(ours.confidence_P) - 1)
+    luck, their_luck = rng.random(images), rng.random(images)
+    their_luck = np.where(rng.random(images) < 2 / 3, luck, their_luck)
     return (
-        scores(one.confidence_P[i], luck < one.chance_P[i]),
-        scores(other.confidence_P[near_i], other_luck < other.chance_P[near_i]),
+        scores(ours.confidence_P[i], luck < ours.chance_P[i]),
+        scores(theirs.confidence_P[near_i], their_luck < theirs.chance_P[near_i]),
     )
 
 
 @pytest.mark.parametrize(
-    ("kind", "ours", "other", "images", "binning"),
+    ("kind", "ours", "theirs", "images", "binning"),
     [
         ("sure", (2.5, 0.0), (1.25, 0.0), 2000, "width"),
         ("sure", (1.25, 0.0), (1.0, 0.015), 2000, "mass"),
@@ -56,19 +56,19 @@ def test_coverage_of_calibration_differences(
     population: Any,
     kind: str,
     ours: tuple[float, float],
-    other: tuple[float, float],
+    theirs: tuple[float, float],
     images: int,
     binning: Binning,
 ) -> None:
     """At least 92 %; two runs near perfect calibration are covered more often, because neither can be below it."""
-    one, two, rng = population(kind, *ours), population(kind, *other), np.random.default_rng(0)
+    populations, rng = [population(kind, *run) for run in (ours, theirs)], np.random.default_rng(0)
     covered = np.zeros(2)
     for _ in range(SAMPLES):
-        a, b = two_runs(one, two, images, rng)
-        truths = zip(one.true_errors(a.confidence, binning), two.true_errors(b.confidence, binning), strict=True)
-        for i, (truth, other_truth) in enumerate(truths):
-            found = (ece_difference, ece_rms_difference)[i](a, b, 15, binning)
-            covered[i] += found.low - 1e-9 <= truth - other_truth <= found.high + 1e-9
+        runs = two_runs(populations[0], populations[1], images, rng)
+        errors = (p.true_errors(run.confidence, binning) for p, run in zip(populations, runs, strict=True))
+        for i, (our_truth, their_truth) in enumerate(zip(*errors, strict=True)):
+            found = (ece_difference, ece_rms_difference)[i](*runs, 15, binning)
+            covered[i] += found.low - 1e-9 <= our_truth - their_truth <= found.high + 1e-9
     assert (covered >= 0.92 * SAMPLES).all()
 
 
@@ -115,8 +115,8 @@ def test_means_by_hand() -> None:
 
 def test_errors_by_hand() -> None:
     """Of 10 images 3 are right in the other run only, 1 in ours only: with one more each, 4 and 2 of 12."""
-    ours, other = [0, 0, 0, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1, 0, 0]
-    found = error_difference(ours, other)
+    ours, theirs = [0, 0, 0, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1, 0, 0]
+    found = error_difference(ours, theirs)
     margin = 1.959964 * math.sqrt((6 / 12 - (2 / 12) ** 2) / 12)
     assert [found.value, found.low, found.high] == pytest.approx([0.2, 2 / 12 - margin, 2 / 12 + margin], rel=1e-6)
 
@@ -133,8 +133,8 @@ def test_coverage_of_error_and_mean_differences(better: float, images: int) -> N
     of_error = of_mean = 0
     for _ in range(2000):
         luck = rng.random((2, images))
-        ours, other = luck[0] > 0.1, np.where(luck[1] < 0.8, luck[0], rng.random(images)) > 0.1 + better
-        found, mean = error_difference(ours, other), mean_difference(luck[0] ** 2, luck[0] + luck[1])
+        ours, theirs = luck[0] > 0.1, np.where(luck[1] < 0.8, luck[0], rng.random(images)) > 0.1 + better
+        found, mean = error_difference(ours, theirs), mean_difference(luck[0] ** 2, luck[0] + luck[1])
         of_error += found.low <= -better <= found.high
         of_mean += mean.low <= 1 / 3 - 1 <= mean.high
     assert of_error / 2000 >= 0.94  # more where few images differ
@@ -144,11 +144,11 @@ def test_coverage_of_error_and_mean_differences(better: float, images: int) -> N
 def test_all_differences_have_their_estimator_in_the_name() -> None:
     rng = np.random.default_rng(0)
     labels = rng.integers(5, size=300)
-    one, other = (rng.dirichlet([0.3] * 5, size=300) for _ in range(2))
-    ours, theirs = image_scores(one, labels), image_scores(other, labels)
+    our_probs, their_probs = (rng.dirichlet([0.3] * 5, size=300) for _ in range(2))
+    ours, theirs = image_scores(our_probs, labels), image_scores(their_probs, labels)
     found = paired_differences(ours, theirs)
     for name, metric in (("error", error), ("nll", nll), ("brier", brier)):
-        assert found.pop(name).value == pytest.approx(metric(one, labels) - metric(other, labels))
+        assert found.pop(name).value == pytest.approx(metric(our_probs, labels) - metric(their_probs, labels))
     assert found == {
         "ece_width15_debiased": ece_difference(ours, theirs, 15, "width"),
         "ece_rms_width15_debiased": ece_rms_difference(ours, theirs, 15, "width"),
@@ -166,6 +166,6 @@ def test_nonsense_is_refused() -> None:
         mean_difference([1, math.nan], [1, 2])
     with pytest.raises(InputError, match="must be 0 or 1"):
         error_difference([1, 0], [1, 2])
-    one, two = (scores(np.full(n, 0.5), np.ones(n, dtype=bool)) for n in (3, 4))
+    three, four = (scores(np.full(n, 0.5), np.ones(n, dtype=bool)) for n in (3, 4))
     with pytest.raises(InputError, match="3 and 4 images; they must be evaluated on the same ones"):
-        paired_differences(one, two)
+        paired_differences(three, four)

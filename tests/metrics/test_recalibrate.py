@@ -27,7 +27,7 @@ def scaled_by_hand(logits_MNK: np.ndarray, temperatures: tuple[float, ...], kind
         powers = mean_NK ** (1 / temperatures[0])
         return powers / powers.sum(axis=1, keepdims=True)
     each = temperatures * len(logits_MNK) if kind == "before" else temperatures
-    return np.mean([softmax(one / t, axis=1) for one, t in zip(logits_MNK, each, strict=True)], axis=0)
+    return np.mean([softmax(member_NK / t, axis=1) for member_NK, t in zip(logits_MNK, each, strict=True)], axis=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -42,11 +42,11 @@ def test_no_temperature_on_a_fine_grid_does_better(kind: Kind, true_temperature:
     logits, labels = members(3, 400, true_temperature)
     found = fit_temperature(logits, labels, kind)
     if kind == "per-member":
-        assert found == tuple(fit_temperature(one[None], labels, "before")[0] for one in logits)
+        assert found == tuple(fit_temperature(member_NK[None], labels, "before")[0] for member_NK in logits)
         return
     best = nll(apply_temperature(logits, found, kind), labels)
-    others = [nll(scaled_by_hand(logits, (t,), kind), labels) for t in np.geomspace(0.05, 20, 300)]
-    assert best <= min(others) + 1e-9
+    on_a_grid = [nll(scaled_by_hand(logits, (t,), kind), labels) for t in np.geomspace(0.05, 20, 300)]
+    assert best <= min(on_a_grid) + 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,8 +102,8 @@ def test_cross_fitting_scales_each_half_with_the_others_temperature(kind: Kind) 
     logits, labels = members(2, 101, 2.0)
     probs = cross_fitted_probabilities(logits, labels, kind, seed=5)
     order = np.random.default_rng(5).permutation(101)
-    one, other = order[:51], order[51:]
-    for fitted, applied in ((one, other), (other, one)):
+    first_half, second_half = order[:51], order[51:]
+    for fitted, applied in ((first_half, second_half), (second_half, first_half)):
         temperatures = fit_temperature(logits[:, fitted], labels[fitted], kind)
         assert (probs[applied] == apply_temperature(logits[:, applied], temperatures, kind)).all()
     assert (probs != cross_fitted_probabilities(logits, labels, kind, seed=6)).any()

@@ -25,7 +25,7 @@ def grid() -> dict[str, list[ImageScores]]:
 
 
 def joined(cells: list[ImageScores], name: str) -> np.ndarray:
-    return np.concatenate([getattr(one, name) for one in cells])
+    return np.concatenate([getattr(cell, name) for cell in cells])
 
 
 @pytest.mark.parametrize(("key", "metric"), [("ece", ece), ("ece_rms", ece_rms)])
@@ -35,17 +35,17 @@ def test_each_way_is_what_it_says(grid: dict[str, list[ImageScores]], key: str, 
         return metric(joined(cells, "confidence"), joined(cells, "correct"), binning=binning)  # type: ignore[operator]
 
     ways = {way: figures[f"{key}_{binning}15"] for way, figures in aggregate(grid).items()}
-    everything = [one for cells in grid.values() for one in cells]
+    everything = [cell for cells in grid.values() for cell in cells]
     assert ways == {
         "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
-        "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+        "by-cell": pytest.approx(sum(of([cell]) for cell in everything) / 10),
         "pooled": pytest.approx(of(everything)),
     }
     assert len({round(value, 4) for value in ways.values()}) == 3, "a mistaken way would show"
 
 
 def test_means_are_the_same_in_every_way(grid: dict[str, list[ImageScores]]) -> None:
-    everything = [one for cells in grid.values() for one in cells]
+    everything = [cell for cells in grid.values() for cell in cells]
     for figures in aggregate(grid).values():
         assert figures["error"] == pytest.approx(1 - joined(everything, "correct").mean())
         assert figures["nll"] == pytest.approx(joined(everything, "nll").mean())
@@ -61,14 +61,14 @@ def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[st
     def floor(cells: list[ImageScores]) -> float:
         return noise_floor(joined(cells, "confidence"), joined(cells, "correct"), 15, "mass").ece_rms_mean
 
-    everything = [one for cells in grid.values() for one in cells]
+    everything = [cell for cells in grid.values() for cell in cells]
     for of, found in (
         (area, {way: figures["aurc"] for way, figures in aggregate(grid).items()}),
         (floor, {way: values["ece_rms_mass15_floor"] for way, values in aggregate_floors(grid).items()}),
     ):
         assert found == {
             "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
-            "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+            "by-cell": pytest.approx(sum(of([cell]) for cell in everything) / 10),
             "pooled": pytest.approx(of(everything)),
         }
         assert found["pooled"] != pytest.approx(found["by-cell"])

@@ -21,7 +21,7 @@ def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
     assert not all(torch.equal(before[k], v) for k, v in network.state_dict().items())
 
 
-def test_per_member_norm_is_one_norm_a_member() -> None:
+def test_per_member_norm_is_one_norm_per_member() -> None:
     torch.manual_seed(0)
     norm = PerMemberBatchNorm2d.from_shared(nn.BatchNorm2d(5), num_members=3).double()
     nn.init.normal_(norm.weight)

@@ -6,9 +6,9 @@ from counterpoint.nn import Ensemble, resnet
 
 
 def test_a_generator_fixes_the_weights() -> None:
-    first, again, other = (resnet(3, 2, generator=torch.Generator().manual_seed(s)).state_dict() for s in (0, 0, 1))
+    first, again, reseeded = (resnet(3, 2, generator=torch.Generator().manual_seed(s)).state_dict() for s in (0, 0, 1))
     assert all(torch.equal(first[k], again[k]) for k in first)
-    assert not torch.equal(first["network.stem.0.r"], other["network.stem.0.r"])
+    assert not torch.equal(first["network.stem.0.r"], reseeded["network.stem.0.r"])
 
 
 @pytest.mark.parametrize("members", [None, 2])

@@ -67,12 +67,12 @@ def test_a_result_keeps_every_figure_and_no_list_of_them(folders: Folders) -> No
 
 
 def test_a_result_keeps_the_networks_health(folders: Folders) -> None:
-    one = {"below_eps": 12, "dead_scales": 407, "spread_r": 0.1234567, "spread_s": None}
-    health = {"channels": 12608, "epochs": [{"epoch": i} | one for i in range(1, 12)], "warnings": []}
+    epoch = {"below_eps": 12, "dead_scales": 407, "spread_r": 0.1234567, "spread_s": None}
+    health = {"channels": 12608, "epochs": [{"epoch": i} | epoch for i in range(1, 12)], "warnings": []}
     without = write_result(folders.results, SINGLE, row_results(SINGLE)).stat().st_size
     path = write_result(folders.results, SINGLE, row_results(SINGLE) | {"health": health})
     kept = json.loads(path.read_text())["health"]
-    assert kept["epochs"][-1] == {"epoch": 11} | one | {"spread_r": 0.123457}
+    assert kept["epochs"][-1] == {"epoch": 11} | epoch | {"spread_r": 0.123457}
     assert path.stat().st_size - without < 2000
 
 

@@ -87,7 +87,7 @@ def test_without_a_gpu_it_says_so(measure: type) -> None:
 
 
 @pytest.mark.parametrize("measure", [time_steps, differences])
-def test_a_network_that_the_fast_engine_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch, measure: type) -> None:
+def test_a_network_unknown_to_the_fast_engine_is_refused(monkeypatch: pytest.MonkeyPatch, measure: type) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with pytest.raises(InputError, match="the fast engine needs a GPU and a resnext29, and this is a resnet on cuda"):
         next(measure(replace(EXPERIMENT, model="resnet")))

@@ -16,7 +16,7 @@ Check = Callable[[Tensor, Tensor], None]
 CheckAll = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], None]
 
 # Members, images of a member, height, width, channels. Small tiles make several programs of several steps each of rows
-# that no tile divides; the last shape has two blocks of channels.
+# that no tile divides; the last shape has two blocks of channels. The sizes are private, for they must never matter.
 SMALL_TILES = {"_TILE": 128, "_SUMMING_TILE": 256, "_SUMMING_PROGRAMS": 2}
 CASES = {
     "one member": ((1, 3, 2, 5, 20), {}),
@@ -118,8 +118,8 @@ def test_residual_relu(
     twins, own_rs = [deepcopy(layer).double() for layer in layers], [exact(r) for r in rs]
 
     norms = [Norm(layer, members, r) for layer, r in zip(layers, rs, strict=True)]
-    y, other = (Summed(values, sums_of(values.detach(), members)) for values in (y_NHWC, other_NHWC))
-    shortcut, other_norm = (other, norms[1]) if normed else (other_NHWC, None)
+    y, summed_other = (Summed(values, sums_of(values.detach(), members)) for values in (y_NHWC, other_NHWC))
+    shortcut, other_norm = (summed_other, norms[1]) if normed else (other_NHWC, None)
     found_NHWC = residual_relu(y, norms[0], shortcut, other_norm, keep_N)
 
     own_y, own_other = exact(y_NHWC), exact(other_NHWC)
