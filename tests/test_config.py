@@ -109,22 +109,6 @@ def test_foreign_json_is_refused() -> None:
         from_dict(to_dict(BASE) | {"epochs": True})
 
 
-def test_a_policy_names_a_value_outside_its_choices() -> None:
-    with pytest.raises(InputError, match="unknown augmix severity assignment 'random'"):
-        AugMix(assignment="random")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="unknown augmix mixing 'gamma'"):
-        AugMix(mixing="gamma")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="unknown adversarial space 'log'"):
-        Adversarial(space="log")  # type: ignore[arg-type]
-
-
-def test_consistency_and_adversarial_views_exclude_each_other() -> None:
-    with pytest.raises(InputError, match=r"augmix jsd is 12.0 and there is an adversarial perturbation too"):
-        MemberPolicy(augmix=AugMix(jsd=12.0), adversarial=Adversarial())
-    assert MemberPolicy(augmix=AugMix(jsd=12.0)).views_per_step == 3
-    assert FULL.policy.views_per_step == BASE.policy.views_per_step == 1
-
-
 def test_differences_name_the_keys() -> None:
     assert differences(to_dict(BASE), to_dict(replace(BASE, epochs=3))) == ["epochs: 250 → 3"]
     changed = differences(to_dict(BASE), to_dict(FULL))

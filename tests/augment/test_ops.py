@@ -64,10 +64,10 @@ def awkward_images(count: int, size: tuple[int, int, int], generator: torch.Gene
 
     def make(kind: int) -> Tensor:
         noise = torch.randint(0, 256, size, generator=generator)
-        flat, second = torch.randint(0, 256, (2,), generator=generator).tolist()
+        flat, second_level = torch.randint(0, 256, (2,), generator=generator).tolist()
         one_flat = torch.cat([torch.full_like(noise[:1], flat), noise[1:]])
         variants: list[Tensor | int] = [noise, noise // 16 + flat // 2, flat, 0, 255]
-        variants += [torch.where(noise < 128, flat, second), one_flat, across, 255 - down, (across + down) / 2]
+        variants += [torch.where(noise < 128, flat, second_level), one_flat, across, 255 - down, (across + down) / 2]
         return torch.as_tensor(variants[kind % len(variants)]).to(torch.uint8).expand(size)
 
     return torch.stack([make(kind) for kind in range(count)])

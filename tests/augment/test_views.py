@@ -6,7 +6,7 @@ from torch import Tensor
 
 from counterpoint.augment import apply_augmix, make_views, sample_augmix
 from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
-from counterpoint.augment.views import assign, sample_views
+from counterpoint.augment.views import Views, assign, sample_views
 from counterpoint.errors import InputError
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
@@ -44,6 +44,26 @@ def test_crops_are_shared_unless_asked_for_each_view() -> None:
     assert torch.equal(separate[0], shared[0])
     assert not torch.equal(separate[1], separate[0])
     assert not torch.equal(separate[2], separate[1])
+
+
+def test_a_member_with_a_consistency_loss_sees_its_clean_view_and_two_augmix_views() -> None:
+    consistent = MemberPolicy(augmix=AugMix((1.0, 4.0), jsd=12.0))
+    numbers = torch.arange(6)
+
+    def sampled(policy: MemberPolicy) -> Views:
+        return sample_views(
+            images(6), policy, num_members=2, indices_B=numbers, steps_B=0 * numbers, seed=1, epoch=2, num_blocks=3
+        )
+
+    with_jsd, without = sampled(consistent), sampled(MemberPolicy(augmix=AugMix((1.0, 4.0))))
+    assert without.companions_2MBCHW is None
+    assert with_jsd.companions_2MBCHW is not None
+    assert torch.equal(with_jsd.views_MBCHW, without.views_MBCHW)
+    clean, second = with_jsd.companions_2MBCHW
+    assert torch.equal(clean, sampled(MemberPolicy()).views_MBCHW)
+    assert (second != with_jsd.views_MBCHW).flatten(2).any(dim=2).float().mean() > 0.5
+    assert (second != clean).flatten(2).any(dim=2).float().mean() > 0.5
+    assert torch.equal(make_views(images(6), consistent, num_members=2, seed=1, epoch=2), without.views_MBCHW)
 
 
 class TestAssignment:

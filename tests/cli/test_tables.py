@@ -154,9 +154,9 @@ def test_experiments_say_what_sets_them_apart() -> None:
 
 def test_no_experiment_takes_more_than_two_lines_of_80_columns() -> None:
     printed = lines(experiments_table(EXPERIMENTS.values()), width=80)[1:]
-    names = [line[0] in EXPERIMENTS for line in printed]
-    assert sum(names) == 38
-    assert all(own or before for before, own in itertools.pairwise(names)), "no two lines without a name"
+    named = [line[0] in EXPERIMENTS for line in printed]
+    assert sum(named) == 38
+    assert all(here or before for before, here in itertools.pairwise(named)), "no two lines without a name"
     short = printed[[line[0] for line in printed].index("cifar100/am-bern-0.875")]
     assert " ".join(short[-4:]) == "AugMix 1–4 p 0.875", "on one line"
 

@@ -1,7 +1,8 @@
 """Our corruptions against those of the original generator.
 
-original_tiles.png holds CIFAR-10's test images 0 and 3: two columns per severity (clean, 1, … 5), one row per
-corruption of `TILES`. original_statistics.json says itself what it holds.
+original_tiles.png: CIFAR-10 test images 0 and 3 (two columns per severity: clean, 1, … 5), a row per corruption
+of `TILES`.
+original_statistics.json says itself what it holds.
 """
 
 import runpy

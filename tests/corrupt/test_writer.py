@@ -20,7 +20,7 @@ LABELS = np.array([3, 1, 4, 1, 5, 9], np.uint8)
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four images per piece, so that six images are two pieces."""
+    """Four images per piece, so that six images are two pieces; the size is private, for it must never matter."""
     monkeypatch.setattr(writer, "_BYTES_PER_PIECE", 4 * 32 * 32 * 3)
 
 

@@ -55,9 +55,9 @@ def test_by_hand() -> None:
 
 
 def test_a_layer_counts_by_its_channels_not_by_its_scale() -> None:
-    plain = layers(4)
-    scaled = [factor * layer + 3 for factor, layer in zip((1, 100, 0.01, 7), plain, strict=True)]
-    assert vars(factor_correlation(plain)) == pytest.approx(vars(factor_correlation(scaled)))
+    unscaled = layers(4)
+    scaled = [factor * layer + 3 for factor, layer in zip((1, 100, 0.01, 7), unscaled, strict=True)]
+    assert vars(factor_correlation(unscaled)) == pytest.approx(vars(factor_correlation(scaled)))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])

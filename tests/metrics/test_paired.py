@@ -40,7 +40,7 @@ def two_runs(ours: Any, other: Any, images: int, rng: np.random.Generator) -> tu
 
 
 @pytest.mark.parametrize(
-    ("kind", "ours", "other", "images", "binning"),
+    ("kind", "ours", "theirs", "images", "binning"),
     [
         ("sure", (2.5, 0.0), (1.25, 0.0), 2000, "width"),
         ("sure", (1.25, 0.0), (1.0, 0.015), 2000, "mass"),
@@ -53,12 +53,12 @@ def test_coverage_of_calibration_differences(
     population: Any,
     kind: str,
     ours: tuple[float, float],
-    other: tuple[float, float],
+    theirs: tuple[float, float],
     images: int,
     binning: Binning,
 ) -> None:
     """At least 92 %; two runs near perfect calibration are covered more often, because neither can be below it."""
-    populations, rng = (population(kind, *ours), population(kind, *other)), np.random.default_rng(0)
+    populations, rng = (population(kind, *ours), population(kind, *theirs)), np.random.default_rng(0)
     covered = np.zeros(2)
     for _ in range(SAMPLES):
         runs = two_runs(*populations, images, rng)
@@ -111,8 +111,8 @@ def test_means_by_hand() -> None:
 
 def test_errors_by_hand() -> None:
     """Of 10 images 3 are right in the other run only, 1 in ours only: with one more each, 4 and 2 of 12."""
-    ours, other = [0, 0, 0, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1, 0, 0]
-    found = error_difference(ours, other)
+    ours, theirs = [0, 0, 0, 1, 1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1, 0, 0]
+    found = error_difference(ours, theirs)
     margin = 1.959964 * math.sqrt((6 / 12 - (2 / 12) ** 2) / 12)
     assert [found.value, found.low, found.high] == pytest.approx([0.2, 2 / 12 - margin, 2 / 12 + margin], rel=1e-6)
 
@@ -129,8 +129,8 @@ def test_coverage_of_error_and_mean_differences(better: float, images: int) -> N
     of_error = of_mean = 0
     for _ in range(2000):
         luck = rng.random((2, images))
-        ours, other = luck[0] > 0.1, np.where(luck[1] < 0.8, luck[0], rng.random(images)) > 0.1 + better
-        found, mean = error_difference(ours, other), mean_difference(luck[0] ** 2, luck[0] + luck[1])
+        ours, theirs = luck[0] > 0.1, np.where(luck[1] < 0.8, luck[0], rng.random(images)) > 0.1 + better
+        found, mean = error_difference(ours, theirs), mean_difference(luck[0] ** 2, luck[0] + luck[1])
         of_error += found.low <= -better <= found.high
         of_mean += mean.low <= 1 / 3 - 1 <= mean.high
     assert of_error / 2000 >= 0.94  # more where few images differ

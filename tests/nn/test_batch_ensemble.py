@@ -57,10 +57,8 @@ def test_convolution_equals_separate_layers(options: dict[str, Any], members: in
     outputs = []
     for i in range(members):
         plain = nn.Conv2d(4, 8, **options).double()
-        rows = x[2 * i : 2 * i + 2]
-        outputs.append(
-            plain._conv_forward(rows, outer_product_weight(layer, i), layer.bias[i] if layer.bias is not None else None)
-        )
+        weights = {"weight": outer_product_weight(layer, i)} | ({} if layer.bias is None else {"bias": layer.bias[i]})
+        outputs.append(torch.func.functional_call(plain, weights, x[2 * i : 2 * i + 2]))
     expected = torch.cat(outputs)
     assert_same_values_and_gradients(layer(x), expected, [x, *parameters])
 

@@ -121,7 +121,10 @@ def test_the_product_with_its_sums(
     rows: int,
     programs: int,
 ) -> None:
-    """Against a product and a pass for the sums; with few programs each takes several tiles of rows."""
+    """Against a product and a pass for the sums; with few programs each takes several tiles of rows.
+
+    Private, as the two tests below: which kernel works, and in how many parts, must not show in a result.
+    """
     monkeypatch.setattr(fast, "_PROGRAMS", programs)
     x_NHWC, folded_MOI = draw(members, rows, 1, ins), draw(members, outs, ins) / ins**0.5
     y_NHWC, sums = fast._multiply_and_sum(x_NHWC, folded_MOI)

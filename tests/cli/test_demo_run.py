@@ -6,28 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from counterpoint.cli.demo_run import _evaluate_with_temperatures, run_demo
 from counterpoint.cli.progress import TerminalWatcher
-from counterpoint.data.digits import load_digits
-from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.folder import Run
-
-
-def small_digits(*_: object) -> DataSet:
-    data = load_digits()
-    return replace(data, test=data.test.select(torch.arange(20)))
+from tests.small import few_digits
 
 
 def test_the_demo_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("counterpoint.cli.demo_run.load", small_digits)
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", small_digits)
+    monkeypatch.setattr("counterpoint.cli.demo_run.load", lambda *_: few_digits(20))
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few_digits(20))
     tiny = [replace(e, epochs=2, width=4, batch_size=64) for e in QUICKSTART]
     monkeypatch.setattr("counterpoint.cli.demo_run.QUICKSTART", tiny)
     report = run_demo(tmp_path / "demo", device="cpu")
@@ -38,7 +31,7 @@ def test_the_demo_has_all_of_it(
     )
     assert ensemble["against"][0]["experiment"] == "digits/single"
     assert ensemble["collapse"]["verdict"]
-    assert [one["epoch"] for one in ensemble["health"]["epochs"]] == [1, 2]
+    assert [epoch["epoch"] for epoch in ensemble["health"]["epochs"]] == [1, 2]
     assert report.read_text().count("lost channels by epoch") == 2, "of the ensemble and of the single network"
     assert single["recalibrated"]["fitted_on"]["images"] == 449, "held out from the twin's training images"
     assert single["evaluated_on"]["part"] == "test"
@@ -51,6 +44,7 @@ def test_the_demo_has_all_of_it(
 def test_without_a_temperature_the_single_network_is_still_evaluated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Of the private step alone: a whole demo whose twin gets every image right would have to train for long."""
     evaluated: list[Run] = []
 
     def evaluate(run: Run, *, twin: Run | None = None, **_: Any) -> None:

@@ -1,8 +1,10 @@
 """What must hold on a GPU; skipped where there is none. `make test-gpu` runs it with the other tests that use one."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,25 +14,20 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.views import sample_views
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.data.sets import DataSet
 from counterpoint.data.split import split_training_images
-from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+from counterpoint.policy import MemberPolicy
 from counterpoint.seeding import Stream
-from counterpoint.training.engines import Engine, EngineName, RecordedEngine, make_engine, make_forward
+from counterpoint.training import engines
+from counterpoint.training.engines import Engine, EngineName, make_engine, make_forward
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
+from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches, take_step
+from tests.small import ALL_AUGMENTATIONS, TINY, noise_data
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
-POLICY = MemberPolicy(
-    augmix=AugMix((1.0, 3.0)),
-    adversarial=Adversarial((0.05, 0.1), "shuffled"),
-    stochastic_depth=StochasticDepth((0.1, 0.2)),
-)
-RESNET = Experiment(
-    "tiny", "cifar10", train_on="all", model="resnet", num_members=2, epochs=5, batch_size=32, policy=POLICY
-)
+RESNET = replace(TINY, dataset="cifar10", width=16, epochs=5, batch_size=32)
 # Groups of 32, 64 and 128 channels: those that have a kernel of their own on the fast path, and those that do not.
 RESNEXT = replace(RESNET, model="resnext29", cardinality=2, base_width=32)
 PLAIN = replace(RESNEXT, policy=MemberPolicy(), learning_rate=0.01)
@@ -56,10 +53,7 @@ def deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tiny_data(count: int = 80) -> DataSet:
     """With batches of 32 the last of an epoch has 16 images."""
-    numbers = torch.arange(count)
-    pixels = Stream(0, "tiny").integers(numbers, 3 * 32 * 32, 256).view(count, 3, 32, 32).to(torch.uint8)
-    images = ImageSet(pixels, numbers % 10, tuple("abcdefghij"))
-    return DataSet("tiny", images, images)
+    return noise_data(count, 10, size=32)
 
 
 def start(experiment: Experiment) -> TrainState:
@@ -108,7 +102,7 @@ def test_the_views_are_the_same_on_both_devices() -> None:
     on_cpu, on_gpu = (
         sample_views(
             images.to(device),
-            POLICY,
+            ALL_AUGMENTATIONS,
             num_members=2,
             indices_B=numbers.to(device),
             steps_B=(numbers // 32).to(device),
@@ -176,12 +170,19 @@ def test_the_fast_engine_is_as_exact_as_bf16_eager(experiment: Experiment) -> No
 
 
 @pytest.mark.usefixtures("deterministic")
-def test_a_recorded_step_is_the_step() -> None:
+def test_a_recorded_step_is_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten steps of 32 images and five of 16, each size recorded after three, with all augmentations."""
-    engine = recorded(RESNEXT)
-    assert isinstance(engine, RecordedEngine)
-    assert_same_bits(trained(engine), trained(unrecorded(RESNEXT, "fast")))
-    assert {size for size, place in engine._places.items() if place.graph} == {32, 16}
+    computed: Counter[int] = Counter()
+
+    def count(state: TrainState, batch: Batch, *how: Any) -> None:
+        computed[len(batch.labels_B)] += 1
+        take_step(state, batch, *how)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "take_step", count)
+        found = trained(recorded(RESNEXT))
+    assert computed == {32: 4, 16: 4}, "three before the recording, and the recording"
+    assert_same_bits(found, trained(unrecorded(RESNEXT, "fast")))
 
 
 @pytest.mark.usefixtures("deterministic")
