@@ -24,7 +24,7 @@ test-gpu-pieces:
 	$(GPU_PYTEST) tests/nn/fast tests/augment
 
 test-gpu-training:
-	$(GPU_PYTEST) tests/test_cuda.py
+	$(GPU_PYTEST) tests/training/test_cuda.py
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 import torch
 
-from counterpoint.devices import arithmetic, choose_device, training_arithmetic
+from counterpoint.devices import arithmetic, choose_device, describe_precision, training_arithmetic
 from counterpoint.errors import InputError
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -55,3 +55,10 @@ def test_an_evaluations_precision_is_put_back() -> None:
         with arithmetic(precision, CPU):  # type: ignore[arg-type]
             assert settings()[1:] == (True, tf32, False)
         assert settings() == before
+
+
+def test_precisions_are_described() -> None:
+    cuda = torch.device("cuda")
+    assert describe_precision("headline", cuda) == "fp32 activations, TF32 convolutions"
+    assert describe_precision("strict", cuda) == describe_precision("headline", torch.device("cpu")) == "fp32"
+    assert describe_precision("bf16", cuda) == "bf16 activations and convolutions, fp32 linear layers"

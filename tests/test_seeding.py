@@ -43,13 +43,13 @@ def test_words_do_not_depend_on_the_batch() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "changed",
     [Stream(1, "a", 0, 0), Stream(0, "b", 0, 0), Stream(0, "a", 1, 0), Stream(0, "a", 0, 1)],
     ids=["seed", "purpose", "epoch", "member"],
 )
-def test_each_part_of_the_key_changes_every_stream(other: Stream) -> None:
+def test_each_part_of_the_key_changes_every_stream(changed: Stream) -> None:
     words = Stream(0, "a", 0, 0).words(torch.arange(1000), 4)
-    assert (words == other.words(torch.arange(1000), 4)).sum() == 0
+    assert (words == changed.words(torch.arange(1000), 4)).sum() == 0
 
 
 def test_uniform_is_uniform_and_open() -> None:

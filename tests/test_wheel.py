@@ -38,7 +38,9 @@ def test_the_wheel_is_what_is_imported(site: Path) -> None:
 def test_it_holds_no_tests_and_all_its_data(site: Path) -> None:
     names = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
     assert {
-        "counterpoint/report/template.html",
+        "counterpoint/report/formats/page.html",
+        "counterpoint/report/formats/style.css",
+        "counterpoint/report/sections/health.html",
         "counterpoint/corrupt/constants.toml",
         "counterpoint/py.typed",
     } <= names

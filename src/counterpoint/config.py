@@ -13,7 +13,11 @@ from counterpoint.policy import MemberPolicy
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of a table: what is trained, on what, and how. The defaults are the paper's ensemble (SPEC)."""
+    """One row of a table: what is trained, on what, and how.
+
+    The defaults are those of the paper's ensemble (docs/paper.md), except for `warmup_steps` and `decay_rs`, which the
+    paper's rows set themselves.
+    """
 
     name: str
     dataset: Literal["cifar10", "cifar100", "digits"]
@@ -32,20 +36,24 @@ class Experiment:
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
     steps: int | None = None
-    """In all, instead of `epochs`."""
+    """How many steps there are in all; if given, it is used instead of `epochs`."""
     batch_size: int = 128
     learning_rate: float = 0.1
     final_learning_rate: float = 1e-6
     warmup_steps: int = 0
-    """In these first steps the learning rate rises evenly to the cosine's."""
+    """During these first steps the learning rate rises evenly to the value of the cosine schedule."""
     momentum: float = 0.9
     weight_decay: float = 5e-4
     decay_rs: bool = True
     decay_batchnorm: bool = True
     member_rate: float = 1.0
-    """Times the learning rate, for what each member has of its own: r, s and the biases beside them."""
+    """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
 
     def __post_init__(self) -> None:
+        for key in ("dataset", "train_on", "model", "batchnorm"):
+            known = get_args(get_type_hints(Experiment)[key])
+            if (value := getattr(self, key)) not in known:
+                raise unknown(key, value, known)
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
             _check_at_least(key, getattr(self, key), 1)
         for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
@@ -59,7 +67,7 @@ class Experiment:
 
     @property
     def members(self) -> int:
-        """M: 1 for a plain network."""
+        """M, the number of members; it is 1 for a plain network."""
         return self.num_members or 1
 
 
@@ -106,26 +114,26 @@ def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str,
             yield prefix + key, value
 
 
-def _assign(values: dict[str, Any], path: str, text: str) -> None:
-    """Put the parsed `text` at `path` into nested dicts shaped as Experiment."""
+def _assign(values: dict[str, Any], key: str, text: str) -> None:
+    """Put the parsed `text` under the dotted `key` into nested dicts shaped as Experiment."""
     kind: Any = Experiment
-    *parents, last = path.split(".")
+    *parents, last = key.split(".")
     for name in parents:
         kind = _dataclass_in(get_type_hints(kind).get(name))
         if kind is None:
-            raise _unknown_key(path)
+            raise _unknown_key(key)
         if values[name] is None:
             # Naming a part of an augmentation that is off turns it on with its defaults.
             values[name] = dataclasses.asdict(kind())
         values = values[name]
     hints = get_type_hints(kind)
     if last not in hints:
-        raise _unknown_key(path)
-    values[last] = _parse(path, text, hints[last])
+        raise _unknown_key(key)
+    values[last] = _parse(key, text, hints[last])
 
 
-def _unknown_key(path: str) -> InputError:
-    return unknown("key", path, _all_keys(Experiment))
+def _unknown_key(key: str) -> InputError:
+    return unknown("key", key, _all_keys(Experiment))
 
 
 def _all_keys(kind: Any, prefix: str = "") -> list[str]:
@@ -145,8 +153,8 @@ def _dataclass_in(annotation: Any) -> Any:
     return next((option for option in _options(annotation) if dataclasses.is_dataclass(option)), None)
 
 
-def _parse(path: str, text: str, annotation: Any) -> Any:
-    """The value that `text` stands for on the command line; `_build` checks it again with everything else."""
+def _parse(key: str, text: str, annotation: Any) -> Any:
+    """The value that `text` stands for on the command line. `_build` checks it later, with everything else."""
     options = _options(annotation)
     if types.NoneType in options and text.lower() in ("none", "null"):
         return None
@@ -160,32 +168,33 @@ def _parse(path: str, text: str, annotation: Any) -> Any:
         if float in options:
             return float(text)
     except ValueError:
-        raise InputError(f"{path}={text}: it must be {_describe(annotation, path)}") from None
+        raise InputError(f"{key}={text}: it must be {_describe(annotation, key)}") from None
     return text
 
 
-def _build(kind: Any, values: Mapping[str, Any], path: str) -> Any:
+def _build(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
+    """A dataclass of the type `kind`. `prefix` is what the full names of its keys begin with."""
     hints = get_type_hints(kind)
     for key in values:
         if key not in hints:
-            raise _unknown_key(path + key)
+            raise _unknown_key(prefix + key)
     missing = [f.name for f in dataclasses.fields(kind) if f.name not in values and _is_required(f)]
     if missing:
-        raise InputError(f"{path + missing[0]} is missing from the experiment")
-    return kind(**{key: _check(path + key, value, hints[key]) for key, value in values.items()})
+        raise InputError(f"{prefix + missing[0]} is missing from the experiment")
+    return kind(**{key: _check(prefix + key, value, hints[key]) for key, value in values.items()})
 
 
 def _is_required(f: "dataclasses.Field[Any]") -> bool:
     return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
-def _check(path: str, value: Any, annotation: Any) -> Any:
+def _check(key: str, value: Any, annotation: Any) -> Any:
     """`value` as one of the annotation's types, or an error that names the key and what is allowed."""
     for option in _options(annotation):
         if option is types.NoneType and value is None:
             return None
         if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
-            return _build(option, value, f"{path}.")
+            return _build(option, value, f"{key}.")
         if get_origin(option) is Literal and value in get_args(option):
             return value
         if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
@@ -194,14 +203,14 @@ def _check(path: str, value: Any, annotation: Any) -> Any:
             return float(value)
         if isinstance(option, type) and type(value) is option:
             return value
-    raise InputError(f"{path}={value}: it must be {_describe(annotation, path)}")
+    raise InputError(f"{key}={value}: it must be {_describe(annotation, key)}")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _describe(annotation: Any, path: str) -> str:
+def _describe(annotation: Any, key: str) -> str:
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
     parts = []
     for option in _options(annotation):
@@ -210,7 +219,7 @@ def _describe(annotation: Any, path: str) -> str:
         elif get_origin(option) is tuple:
             parts.append("numbers separated by commas")
         elif dataclasses.is_dataclass(option):
-            parts.append(f"set by its parts ({', '.join(_all_keys(option, f'{path}.'))})")
+            parts.append(f"set by its parts ({', '.join(_all_keys(option, f'{key}.'))})")
         else:
-            parts.append(names.get(option, getattr(option, "__name__", str(option))))
+            parts.append(names[option])
     return " or ".join(parts)

@@ -1,8 +1,13 @@
-"""Diversity as a value: which augmentations the members get, how strong, and who gets which (SPEC, "Augmentations").
+"""Diversity as a value: which augmentations the members get, how strong they are, and which member gets which.
 
-Each augmentation has a vector of severities and an assignment: `diverse` gives entry i to member i, `shuffled` permutes
-the vector among the members before each update, `constant` gives its single entry to every member. A severity of 0
-leaves that member without the augmentation.
+The paper's augmentations are described in docs/paper.md.
+
+Each augmentation has a vector of severities and an assignment:
+- `diverse` gives entry i to member i;
+- `shuffled` permutes the vector among the members before each step;
+- `constant` gives its single entry to every member.
+
+A member whose severity is 0 does not get the augmentation.
 """
 
 from dataclasses import dataclass
@@ -12,13 +17,14 @@ from counterpoint.errors import InputError, unknown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
 ASSIGNMENTS = ("diverse", "shuffled", "constant")
+MIXING_KINDS = ("bernoulli", "beta")
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
     if assignment not in ASSIGNMENTS:
         raise unknown(f"{name} assignment", assignment, ASSIGNMENTS)
     if not values or (assignment == "constant" and len(values) != 1):
-        wanted = "one entry" if assignment == "constant" else "one entry a member"
+        wanted = "one entry" if assignment == "constant" else "one entry per member"
         raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {wanted}")
     for value in values:
         if not value >= 0:
@@ -47,8 +53,8 @@ def _check_probability(name: str, value: float) -> None:
 class AugMix:
     """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug, m drawn for each image.
 
-    `jsd`, which the paper leaves at 0, is the weight of AugMix's consistency loss (12 in AugMix itself): each member
-    then learns from its clean view, and its predictions for that view and two AugMix views are drawn together.
+    `jsd` is the weight of AugMix's consistency loss: 0 in the paper, 12 in AugMix itself. Where it is above 0, each
+    member learns from its clean view, and its predictions for that view and two AugMix views are drawn together.
     """
 
     severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
@@ -63,8 +69,8 @@ class AugMix:
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
-        if self.mixing not in ("bernoulli", "beta"):
-            raise unknown("augmix mixing", self.mixing, ("bernoulli", "beta"))
+        if self.mixing not in MIXING_KINDS:
+            raise unknown("augmix mixing", self.mixing, MIXING_KINDS)
         _check_probability("augmix p", self.p)
         if not self.beta > 0:
             raise InputError(f"augmix beta is {self.beta}; it must be more than 0")
@@ -76,8 +82,8 @@ class AugMix:
 class Adversarial:
     """The perturbation of eq. 1: x + (m/E[m])·u·s·sign(∇ₓL), u ~ U(0, 1) and m ~ Bernoulli(p) for each image.
 
-    `space` says in which units s is: as the network sees the image ([−1, 1]), or as pixels in [0, 1]. `clip` keeps the
-    result a valid image; the paper's formula does not (SPEC D7).
+    `space` says in which units s is given: as the network sees the image, in [−1, 1], or as pixels in [0, 1]
+    (docs/paper.md, 7). `clip` keeps the result a valid image; the paper's formula does not (docs/paper.md, 8).
     """
 
     severity: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
@@ -99,9 +105,9 @@ class Adversarial:
 
 @dataclass(frozen=True)
 class StochasticDepth:
-    """Each residual branch is dropped, for each image, with its member's drop rate, the same in every block.
+    """For each image, each residual branch is dropped with the member's drop rate, which is the same in every block.
 
-    With `rescale` a kept branch is divided by 1 − drop rate in training, so that its expectation is that of evaluation.
+    With `rescale`, a kept branch is divided by 1 − drop rate in training. Its expectation is then that of evaluation.
     """
 
     drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
@@ -117,9 +123,9 @@ class StochasticDepth:
 
 @dataclass(frozen=True)
 class MemberPolicy:
-    """What the members see: flip and crop first, then AugMix, then the adversarial perturbation (SPEC D8, D13).
+    """What the members see: flip and crop first, then AugMix, then the adversarial perturbation (docs/paper.md, 9, 10).
 
-    Flip and crop are shared by the members, unless `crop_per_view` draws them for each member.
+    Flip and crop are shared by the members. With `crop_per_view` they are drawn for each member instead.
     """
 
     flip: bool = True
@@ -140,14 +146,15 @@ class MemberPolicy:
 
     @property
     def views_per_step(self) -> int:
-        """How many views of an image a member sees in a step: three with AugMix's consistency loss."""
+        """How many views of an image a member sees per step: three with AugMix's consistency loss, else one."""
         return 3 if self.augmix and self.augmix.jsd else 1
 
     def check_members(self, num_members: int) -> None:
         """Raise unless every severity vector fits `num_members`."""
         if augmix := self.augmix:
             _check_length("augmix severity", augmix.severity, augmix.assignment, num_members, "augmix.severity")
-        if own := self.adversarial:
-            _check_length("adversarial severity", own.severity, own.assignment, num_members, "adversarial.severity")
+        if adversarial := self.adversarial:
+            severity, assignment = adversarial.severity, adversarial.assignment
+            _check_length("adversarial severity", severity, assignment, num_members, "adversarial.severity")
         if depth := self.stochastic_depth:
             _check_length("drop rate", depth.drop_rate, depth.assignment, num_members, "stochastic_depth.drop_rate")

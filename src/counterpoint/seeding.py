@@ -1,8 +1,10 @@
 """Counter-based random streams: a draw depends on what it is for, never on when or where it is made.
 
-A number is a pure function of (seed, purpose, epoch, member, image index, draw), so the same on CPU and GPU, in any
-batch size, in any number of processes, and after any resume. The generator is Philox4x32-10 (Salmon et al. 2011,
-"Parallel random numbers: as easy as 1, 2, 3"), in int64 arithmetic because torch has no unsigned 64-bit product.
+A number is a pure function of (seed, purpose, epoch, member, image index, draw). So it is the same on CPU and GPU, in
+any batch size, in any number of processes, and after any resume.
+
+The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"). It is computed in
+int64 because torch has no unsigned 64-bit product.
 """
 
 import hashlib
@@ -16,7 +18,7 @@ from counterpoint.errors import InputError
 _MASK = 0xFFFFFFFF
 _ROUND_FACTORS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
-_WORDS_A_BLOCK = 4
+_WORDS_PER_BLOCK = 4
 
 
 def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[int, int]) -> Tensor:
@@ -64,16 +66,22 @@ class Stream:
         digest = self._digest()
         key = (int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little"))
         indices = indices.to(torch.int64)[:, None]
-        block = torch.arange(-(-draws // _WORDS_A_BLOCK), device=indices.device)[None, :]
+        block = torch.arange(-(-draws // _WORDS_PER_BLOCK), device=indices.device)[None, :]
         epoch, member = (torch.full_like(block, value) for value in (self.epoch, self.member))
         return philox((block, indices, epoch, member), key).flatten(1)[:, :draws]
 
     def uniform(self, indices: Tensor, draws: int) -> Tensor:
-        """`draws` uniform numbers in the open interval (0, 1) for each index, as float64 (N, draws); exact."""
+        """`draws` uniform numbers in the open interval (0, 1) for each index, as float64 (N, draws).
+
+        Each number is exact: no rounding takes place.
+        """
         return (self.words(indices, draws).to(torch.float64) + 0.5) * 2.0**-32
 
     def integers(self, indices: Tensor, draws: int, high: int) -> Tensor:
-        """`draws` integers in [0, high) for each index, as int64 (N, draws); biased by less than high / 2^32."""
+        """`draws` integers in [0, high) for each index, as int64 (N, draws).
+
+        The bias is less than high / 2^32.
+        """
         return (self.words(indices, draws) * high) >> 32
 
     def permutation(self, n: int, device: torch.device | str = "cpu") -> Tensor:

@@ -1,12 +1,14 @@
 """The kernel on a GPU or under Triton's interpreter, against `views_by_groups` on a CPU: the same bits."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
 
 pytest.importorskip("triton")
 
-from counterpoint.augment.augmix import _choose_way, views_by_groups
+from counterpoint.augment.augmix import apply_augmix, views_by_groups
 from counterpoint.augment.augmix_plan import ALL_OPERATIONS, OPERATIONS, AugMixPlan, sample_augmix
 from counterpoint.augment.fused import fused_views
 from counterpoint.seeding import Stream
@@ -104,12 +106,21 @@ def test_images_and_plans_that_do_not_lie_together() -> None:
     assert_same_bits(images_NCHW, AugMixPlan(*turned))
 
 
-def test_the_kernel_is_for_gpus_and_the_nine_operations() -> None:
+def test_the_kernel_is_for_gpus_and_the_nine_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways: list[str] = []
+
+    def noted(name: str) -> Callable[[Tensor, AugMixPlan], Tensor]:
+        def make_views(images_NCHW: Tensor, _: AugMixPlan) -> Tensor:
+            ways.append(name)
+            return images_NCHW / 255
+
+        return make_views
+
+    monkeypatch.setattr("counterpoint.augment.augmix.views_by_groups", noted("groups"))
+    monkeypatch.setattr("counterpoint.augment.fused.fused_views", noted("kernel"))
     images_NCHW = random_images(8, 3, 4, 4)
-    nine, all_of_them = (
-        sample_augmix(torch.arange(8), 3, STREAM, operations=operations) for operations in (OPERATIONS, ALL_OPERATIONS)
-    )
-    assert _choose_way(images_NCHW, nine) is views_by_groups
-    if ON_GPU:
-        assert _choose_way(images_NCHW.cuda(), nine.to("cuda")) is fused_views
-        assert _choose_way(images_NCHW.cuda(), all_of_them.to("cuda")) is views_by_groups
+    for device in ("cpu", DEVICE):
+        for operations in (OPERATIONS, ALL_OPERATIONS):
+            plan = sample_augmix(torch.arange(8, device=device), 3, STREAM, operations=operations)
+            apply_augmix(images_NCHW.to(device), plan)
+    assert ways == ["groups", "groups", "kernel" if ON_GPU else "groups", "groups"]

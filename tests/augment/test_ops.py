@@ -64,10 +64,10 @@ def awkward_images(count: int, size: tuple[int, int, int], generator: torch.Gene
 
     def make(kind: int) -> Tensor:
         noise = torch.randint(0, 256, size, generator=generator)
-        flat, other = torch.randint(0, 256, (2,), generator=generator).tolist()
+        flat, second_level = torch.randint(0, 256, (2,), generator=generator).tolist()
         one_flat = torch.cat([torch.full_like(noise[:1], flat), noise[1:]])
         variants: list[Tensor | int] = [noise, noise // 16 + flat // 2, flat, 0, 255]
-        variants += [torch.where(noise < 128, flat, other), one_flat, across, 255 - down, (across + down) / 2]
+        variants += [torch.where(noise < 128, flat, second_level), one_flat, across, 255 - down, (across + down) / 2]
         return torch.as_tensor(variants[kind % len(variants)]).to(torch.uint8).expand(size)
 
     return torch.stack([make(kind) for kind in range(count)])
@@ -111,7 +111,7 @@ def test_equal_to_pillow_on_real_images(device: str, name: str, cifar_images: Te
 @pytest.mark.parametrize("size", [(3, 32, 32), (3, 9, 24), (3, 24, 9)], ids=str)
 @pytest.mark.parametrize("name", ["rotate", "translate_x", "translate_y"])
 def test_whole_numbers_in_an_integer_tensor(device: str, name: str, size: tuple[int, int, int]) -> None:
-    """Degrees have a way of their own, over a table; right angles are included."""
+    """Whole degrees are looked up in a table; right angles are included."""
     images_NCHW = awkward_images(721, size, torch.Generator().manual_seed(0))
     assert_equal_to_pillow(device, name, images_NCHW, torch.arange(-360, 361))
 
@@ -165,7 +165,7 @@ def test_wrong_images_and_parameters(name: str) -> None:
         operate(name, images_NCHW[:, :, :0], parameter_N)
     if name not in ("autocontrast", "equalize"):
         for wrong in (parameter_N[:3], parameter_N[:, None], parameter_N[0]):
-            with pytest.raises(InputError, match=r"must be \(4,\), one an image"):
+            with pytest.raises(InputError, match=r"must be \(4,\), one per image"):
                 operate(name, images_NCHW, wrong)
 
 

@@ -43,6 +43,6 @@ def test_scaling() -> None:
 
 
 def test_float_images_are_refused() -> None:
-    one = torch.zeros(1, dtype=torch.int64)
+    zero = torch.zeros(1, dtype=torch.int64)
     with pytest.raises(InputError, match=r"images are torch.float32 of shape \(1, 3, 4, 4\); they must be uint8"):
-        apply_crop(torch.zeros(1, 3, 4, 4), CropPlan(one.bool(), one, one, 0))
+        apply_crop(torch.zeros(1, 3, 4, 4), CropPlan(zero.bool(), zero, zero, 0))

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from counterpoint.augment import apply_augmix, make_views, sample_augmix
 from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
-from counterpoint.augment.views import assign, sample_views
+from counterpoint.augment.views import Views, assign, sample_views
 from counterpoint.errors import InputError
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
@@ -39,11 +39,31 @@ def test_an_images_views_do_not_depend_on_its_batch() -> None:
 
 def test_crops_are_shared_unless_asked_for_each_view() -> None:
     shared = make_views(images(), MemberPolicy(), num_members=3)
-    own = make_views(images(), MemberPolicy(crop_per_view=True), num_members=3)
+    separate = make_views(images(), MemberPolicy(crop_per_view=True), num_members=3)
     assert torch.equal(shared[0], shared[1])
-    assert torch.equal(own[0], shared[0])
-    assert not torch.equal(own[1], own[0])
-    assert not torch.equal(own[2], own[1])
+    assert torch.equal(separate[0], shared[0])
+    assert not torch.equal(separate[1], separate[0])
+    assert not torch.equal(separate[2], separate[1])
+
+
+def test_a_member_with_a_consistency_loss_sees_its_clean_view_and_two_augmix_views() -> None:
+    consistent = MemberPolicy(augmix=AugMix((1.0, 4.0), jsd=12.0))
+    numbers = torch.arange(6)
+
+    def sampled(policy: MemberPolicy) -> Views:
+        return sample_views(
+            images(6), policy, num_members=2, indices_B=numbers, steps_B=0 * numbers, seed=1, epoch=2, num_blocks=3
+        )
+
+    with_jsd, without = sampled(consistent), sampled(MemberPolicy(augmix=AugMix((1.0, 4.0))))
+    assert without.companions_2MBCHW is None
+    assert with_jsd.companions_2MBCHW is not None
+    assert torch.equal(with_jsd.views_MBCHW, without.views_MBCHW)
+    clean, second = with_jsd.companions_2MBCHW
+    assert torch.equal(clean, sampled(MemberPolicy()).views_MBCHW)
+    assert (second != with_jsd.views_MBCHW).flatten(2).any(dim=2).float().mean() > 0.5
+    assert (second != clean).flatten(2).any(dim=2).float().mean() > 0.5
+    assert torch.equal(make_views(images(6), consistent, num_members=2, seed=1, epoch=2), without.views_MBCHW)
 
 
 class TestAssignment:
@@ -58,7 +78,7 @@ class TestAssignment:
     def test_shuffled_permutes_the_vector_before_each_update(self) -> None:
         severity_MB = assign((1.0, 2.0, 3.0), "shuffled", 3, self.steps, Stream(0, "x"))
         assert severity_MB.shape == (3, 600)
-        assert torch.equal(severity_MB[:, 0::3], severity_MB[:, 2::3]), "one permutation a step"
+        assert torch.equal(severity_MB[:, 0::3], severity_MB[:, 2::3]), "one permutation per step"
         assert torch.equal(severity_MB.sort(dim=0).values, torch.tensor([[1.0], [2.0], [3.0]]).expand(3, 600).double())
         orders, counts = severity_MB[:, ::3].T.unique(dim=0, return_counts=True)
         assert len(orders) == 6

@@ -97,10 +97,18 @@ def test_what_was_asked_for_is_printed_too() -> None:
                 "clean": means | {"ece_width15_debiased": difference},
                 "corrupted": {"mean": means},
             },
+            {
+                "experiment": "digits/single",
+                "seed": 4,
+                "run": "later",
+                "clean": None,
+                "corrupted": {"mean": means, "by_corruption": {"ece_width15_debiased": difference}},
+            },
             {"experiment": "digits/other", "seed": 0, "run": "b", "clean": None, "corrupted": None},
         ],
     }
-    _, _, verdict, recalibrated, first, second = (lines(part) for part in evaluation_parts(results(members=2) | asked))
+    parts = [lines(part) for part in evaluation_parts(results(members=2) | asked)]
+    _, _, verdict, recalibrated, first, later, second = parts
     assert verdict == [["The", "members", "differ", "clearly."]]
     assert (
         " ".join(recalibrated[0] + recalibrated[1]) == "with temperatures; clean: cross-fitted; -C: temperature of all"
@@ -115,6 +123,7 @@ def test_what_was_asked_for_is_printed_too() -> None:
         "Brier -0.0100 (-0.0200 to +0.0050) -0.0100 (-0.0200 to +0.0050)",
         "debiased ECE % -1.00 (-2.00 to +0.50) –",
     ]
+    assert " ".join(later[-1]) == "debiased ECE % – -1.00 (-2.00 to +0.50)"
     assert " ".join(second[2]) == "clean: not the same images -C: not the same images"
     assert second[3] == ["error", "%", "–", "–"]
 
@@ -145,9 +154,9 @@ def test_experiments_say_what_sets_them_apart() -> None:
 
 def test_no_experiment_takes_more_than_two_lines_of_80_columns() -> None:
     printed = lines(experiments_table(EXPERIMENTS.values()), width=80)[1:]
-    names = [line[0] in EXPERIMENTS for line in printed]
-    assert sum(names) == 38
-    assert all(own or before for before, own in itertools.pairwise(names)), "no two lines without a name"
+    named = [line[0] in EXPERIMENTS for line in printed]
+    assert sum(named) == 38
+    assert all(here or before for before, here in itertools.pairwise(named)), "no two lines without a name"
     short = printed[[line[0] for line in printed].index("cifar100/am-bern-0.875")]
     assert " ".join(short[-4:]) == "AugMix 1–4 p 0.875", "on one line"
 

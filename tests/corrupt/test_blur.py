@@ -1,4 +1,4 @@
-"""Each blur beside a slow one that says the same in a plainer way."""
+"""Each blur against a slow and simple one."""
 
 import math
 
@@ -10,7 +10,6 @@ from skimage.filters import gaussian
 
 from counterpoint.corrupt import SEVERITIES, corrupt
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.filters import blur_along
 
 Images = NDArray[np.uint8]
 Floats = NDArray[np.floating]
@@ -85,25 +84,6 @@ def test_glass_blur(severity: int, sigma: float, iterations: int, made_up: Image
                     slow[image, row, column] = slow[image, row + down, column + right]
     slow = truncated(np.stack([gaussian(image / 255, sigma=sigma, channel_axis=-1) for image in slow]))
     assert worst(corrupt(made_up, "glass_blur", severity), slow) <= 1
-
-
-@pytest.mark.parametrize("degrees", [-135.0, -90.0, -44.9, -7.0, 0.0, 13.3, 45.0])
-def test_blur_along(degrees: float, made_up: Images) -> None:
-    taps = np.arange(2 * 6 + 1)
-    weights = np.exp(-(taps**2) / (2 * 1.5**2)) / np.exp(-(taps**2) / (2 * 1.5**2)).sum()
-    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-    slow = np.zeros((32, 32, 3), np.uint8)
-    for row in range(32):
-        for column in range(32):
-            total = np.zeros(3)
-            for tap, weight in enumerate(weights):
-                source_row = min(max(row + math.ceil(tap * sine - 0.5), 0), 31)
-                source_column = min(max(column + math.ceil(tap * cosine - 0.5), 0), 31)
-                total += weight * 257.0 * made_up[1, source_row, source_column]
-            slow[row, column] = np.floor(total + 0.5) // 257
-    # The second of two images: each goes its own way.
-    fast = blur_along(made_up[:2], np.array([30.0, degrees]), radius=6, sigma=1.5)[1]
-    assert np.array_equal(fast, slow)
 
 
 def test_motion_blur_draws_angles_within_45_degrees() -> None:

@@ -78,7 +78,7 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("about", "message"),
     [
         (About("tiny", "0f", 4, "1", "texture"), "seed 3, not 4; remove it .*, or use another folder"),
         (
@@ -89,10 +89,10 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
         (About("other", "1f", 3, "1", "texture"), "dataset 'tiny', not 'other'; images_md5 '0f', not '1f'"),
     ],
 )
-def test_sets_are_not_mixed(tmp_path: Path, other: About, message: str) -> None:
+def test_sets_are_not_mixed(tmp_path: Path, about: About, message: str) -> None:
     claim(tmp_path, ABOUT)
     with pytest.raises(InputError, match=message):
-        claim(tmp_path, other)
+        claim(tmp_path, about)
 
 
 @pytest.mark.parametrize("name", ["fog.npy", "thesis.tex", ".git"])

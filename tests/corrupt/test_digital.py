@@ -1,4 +1,4 @@
-"""Each corruption beside a slow one made of Pillow's, SciPy's and scikit-image's functions."""
+"""Each corruption against a slow one made of Pillow's, SciPy's and scikit-image's functions."""
 
 from io import BytesIO
 

@@ -26,13 +26,13 @@ def test_images_have_their_own_numbers_wherever_the_batch_starts() -> None:
 
 
 def test_every_part_of_the_key_matters() -> None:
-    others = [
+    keyed_otherwise = [
         Draws(1, "snow", 2, 0, 50),
         Draws(0, "fog", 2, 0, 50),
         Draws(0, "snow", 3, 0, 50),
     ]
     first = DRAWS.uniform("a", 8)
-    for different in [*(other.uniform("a", 8) for other in others), DRAWS.uniform("b", 8)]:
+    for different in [*(draws.uniform("a", 8) for draws in keyed_otherwise), DRAWS.uniform("b", 8)]:
         assert abs(np.corrcoef(first.ravel(), different.ravel())[0, 1]) < 0.2
 
 

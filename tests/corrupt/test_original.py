@@ -1,6 +1,7 @@
-"""What the original generator gives, beside what ours does.
+"""Our corruptions against those of the original generator.
 
-original_tiles.png: CIFAR-10 test images 0 and 3 (two columns a severity: clean, 1, … 5), a row a corruption of `TILES`.
+original_tiles.png: CIFAR-10 test images 0 and 3 (two columns per severity: clean, 1, … 5), a row per corruption
+of `TILES`.
 original_statistics.json says itself what it holds.
 """
 
@@ -44,7 +45,7 @@ def test_deterministic_corruptions_agree_pixel_by_pixel(name: str) -> None:
     for severity, expected in zip(SEVERITIES, corrupted, strict=True):
         difference = np.abs(corrupt(clean, name, severity).astype(int) - expected)
         assert difference.max() <= 1
-        # Brightness and saturation take another way through HSV than the original; the others are exact.
+        # Brightness and saturation compute HSV differently from the original; the others are exact.
         assert np.mean(difference) < (0.03 if name in ("brightness", "saturate") else 1e-9)
 
 

@@ -1,4 +1,7 @@
-"""The parts of the water's shading beside slow ones; the whole is compared with the original's statistics elsewhere."""
+"""The parts of the water's shading beside slow ones; the whole is compared with the original's statistics elsewhere.
+
+They are private; each is one of OpenCV's algorithms, whose errors could not be traced in the shading made of them.
+"""
 
 from collections import deque
 

@@ -1,10 +1,7 @@
-import math
-
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from counterpoint.corrupt import SEVERITIES, corrupt
 from counterpoint.corrupt.draws import Draws
@@ -48,6 +45,7 @@ def test_fog(severity: int, amplitude: float, decay: float, made_up: Images) -> 
 
 @pytest.mark.parametrize(("decay", "spread"), [(3.0, 0.147), (2.5, 0.151), (2.0, 0.161), (1.75, 0.171)])
 def test_fog_has_the_originals_mean_and_spread(decay: float, spread: float) -> None:
+    # Private, because in a fogged image the plasma cannot be told from the image.
     plasma = _plasma(Draws(0, "fog", 1, 0, 2000), 32, decay)
     assert plasma.mean() == pytest.approx(0.502, abs=0.01)
     assert plasma.std(axis=(1, 2)).mean() == pytest.approx(spread, rel=0.15)
@@ -68,16 +66,6 @@ def test_snow_has_the_originals_share_of_flakes(
 ) -> None:
     noise = Draws(0, "snow", 1, 0, 2000).normal("flakes", 32, 32, 1, mean=mean, sd=sd)
     assert np.mean(zoom(noise, factor) >= threshold) == pytest.approx(share, rel=0.05)
-
-
-@pytest.mark.parametrize("factor", [1.0, 1.25, 1.75, 2.25])
-def test_zoom(factor: float, made_up: Images) -> None:
-    crop = math.ceil(32 / factor)
-    first = (32 - crop) // 2
-    centre = made_up[:, first : first + crop, first : first + crop] / 255
-    slow = ndimage.zoom(centre, (1, factor, factor, 1), order=1)
-    trim = (slow.shape[1] - 32) // 2
-    assert np.allclose(zoom(made_up / 255, factor), slow[:, trim : trim + 32, trim : trim + 32], atol=1e-12)
 
 
 @pytest.mark.parametrize("severity", SEVERITIES)

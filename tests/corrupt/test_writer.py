@@ -20,7 +20,7 @@ LABELS = np.array([3, 1, 4, 1, 5, 9], np.uint8)
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four images a piece, so that six images are two pieces."""
+    """Four images per piece, so that six images are two pieces; the size is private, for it must never matter."""
     monkeypatch.setattr(writer, "_BYTES_PER_PIECE", 4 * 32 * 32 * 3)
 
 
@@ -121,11 +121,11 @@ def test_what_a_killed_run_left_behind_is_removed(tmp_path: Path, made_up: Image
 
 
 def test_two_at_once_leave_each_other_alone(tmp_path: Path, made_up: Images) -> None:
-    def write_beside(name: str, done: int, _total: int) -> None:
+    def write_meanwhile(name: str, done: int, _total: int) -> None:
         if (name, done) == ("gaussian_noise", 4):
             write(made_up, tmp_path / "shared")
 
-    write(made_up, tmp_path / "shared", progress=write_beside)
+    write(made_up, tmp_path / "shared", progress=write_meanwhile)
     write(made_up, tmp_path / "alone")
     assert contents(tmp_path / "shared") == contents(tmp_path / "alone")
 

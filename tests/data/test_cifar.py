@@ -225,10 +225,10 @@ def test_the_real_versions_are_equal_and_complete(real_data: Path, tmp_path: Pat
             pytest.skip(f"{real_data} has no {folder}")
     (tmp_path / cifar.python_folder).symlink_to(real_data / cifar.python_folder)
     binary, python = load_cifar(cifar, real_data), load_cifar(cifar, tmp_path)
-    for part, other, size in ((binary.train, python.train, 50_000), (binary.test, python.test, 10_000)):
-        assert torch.equal(part.images_NCHW, other.images_NCHW)
-        assert torch.equal(part.labels_N, other.labels_N)
-        counts = torch.bincount(part.labels_N, minlength=len(cifar.classes))
+    for from_binary, from_python, size in ((binary.train, python.train, 50_000), (binary.test, python.test, 10_000)):
+        assert torch.equal(from_binary.images_NCHW, from_python.images_NCHW)
+        assert torch.equal(from_binary.labels_N, from_python.labels_N)
+        counts = torch.bincount(from_binary.labels_N, minlength=len(cifar.classes))
         assert counts.tolist() == [size // len(cifar.classes)] * len(cifar.classes)
 
 

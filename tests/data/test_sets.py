@@ -1,9 +1,7 @@
-from pathlib import Path
-
 import pytest
 import torch
 
-from counterpoint.data import ImageSet, data_root, held_out_split, load
+from counterpoint.data import ImageSet
 from counterpoint.errors import InputError
 
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -49,49 +47,3 @@ def test_to_moves_both_tensors_and_changes_nothing_else(device: str) -> None:
 def test_what_is_not_an_image_set_is_refused(images: torch.Tensor, labels: torch.Tensor, message: str) -> None:
     with pytest.raises(InputError, match=message):
         ImageSet(images, labels, ("a", "b"))
-
-
-def test_the_split_is_a_partition_that_never_changes() -> None:
-    train, validation = held_out_split(50_000, 5_000)
-    assert (len(train), len(validation)) == (45_000, 5_000)
-    assert sorted(train.tolist() + validation.tolist()) == list(range(50_000))
-    assert train.tolist() == sorted(train.tolist())
-    assert validation.tolist() == sorted(validation.tolist())
-    assert validation[:5].tolist() == [9, 14, 15, 24, 36]
-
-
-def test_the_split_depends_on_the_seed_alone() -> None:
-    again, other = held_out_split(1_000, 100)[1], held_out_split(1_000, 100, seed=1)[1]
-    assert torch.equal(held_out_split(1_000, 100)[1], again)
-    assert not torch.equal(other, again)
-
-
-def test_nothing_held_out_leaves_everything_to_train_on() -> None:
-    train, validation = held_out_split(10, 0)
-    assert train.tolist() == list(range(10))
-    assert len(validation) == 0
-
-
-@pytest.mark.parametrize("held_out", [-1, 10, 11])
-def test_an_impossible_split_is_refused(held_out: int) -> None:
-    with pytest.raises(InputError, match=f"held_out is {held_out}.*less than the 10"):
-        held_out_split(10, held_out)
-
-
-def test_data_root_is_the_folder_named_or_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/me")
-    monkeypatch.setattr("platform.system", lambda: "Linux")
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("COUNTERPOINT_DATA", "~/pictures")
-    assert data_root() == Path("/home/me/pictures")
-    monkeypatch.setenv("COUNTERPOINT_DATA", "")
-    assert data_root() == Path("/home/me/.cache/counterpoint")
-    monkeypatch.setattr("platform.system", lambda: "Darwin")
-    assert data_root() == Path("/home/me/Library/Caches/counterpoint")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
-    assert data_root() == Path("/cache/counterpoint")
-
-
-def test_an_unknown_data_set_is_named_with_its_neighbours() -> None:
-    with pytest.raises(InputError, match=r"unknown data set 'cifar-10'; did you mean 'cifar10'.*known: cifar10, "):
-        load("cifar-10")

@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import add_comparisons, read_evaluated
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.scores import read_scores
-from counterpoint.metrics import paired_differences
+from counterpoint.metrics import calibration_differences, paired_differences
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_arrays
 
@@ -49,8 +49,8 @@ def change_results(folder: Path, change: Callable[[dict[str, Any]], None]) -> No
 
 
 def test_an_image_counts_once_over_its_cells(pair: tuple[Path, Path]) -> None:
-    ours, other = pair
-    (entry,) = add_comparisons(ours, [read_evaluated(other)])["against"]
+    ours, theirs = pair
+    (entry,) = add_comparisons(ours, [read_evaluated(theirs)])["against"]
     assert (entry["experiment"], entry["seed"], entry["run"]) == ("digits/quickstart", 2, "sent2")
     scores = [np.load(folder / "scores.npz") for folder in pair]
     for cells, found in (
@@ -58,23 +58,33 @@ def test_an_image_counts_once_over_its_cells(pair: tuple[Path, Path]) -> None:
         ([f"{name}-4" for name in CORRUPTIONS], entry["corrupted"]["severities"][3]),
     ):
         assert list(found) == ["error", "nll", "brier"]
-        ours_N, other_N = (sum(one[f"{cell}/brier"].astype(float) for cell in cells) / len(cells) for one in scores)
-        expected = ttest_rel(ours_N, other_N).confidence_interval(0.95)
-        assert found["brier"]["difference"] == pytest.approx((ours_N - other_N).mean())
+        ours_N, theirs_N = (sum(run[f"{cell}/brier"].astype(float) for cell in cells) / len(cells) for run in scores)
+        expected = ttest_rel(ours_N, theirs_N).confidence_interval(0.95)
+        assert found["brier"]["difference"] == pytest.approx((ours_N - theirs_N).mean())
         assert (found["brier"]["low"], found["brier"]["high"]) == pytest.approx(tuple(expected))
-        right = [np.mean([one[f"{cell}/correct"] for cell in cells]) for one in scores]
+        right = [np.mean([run[f"{cell}/correct"] for cell in cells]) for run in scores]
         assert found["error"]["difference"] == pytest.approx(right[1] - right[0])
 
 
 def test_clean_differences_are_the_paired_ones(pair: tuple[Path, Path]) -> None:
-    ours, other = pair
-    (entry,) = add_comparisons(ours, [read_evaluated(other)])["against"]
-    expected = paired_differences(read_scores(ours).clean, read_scores(other).clean)
+    ours, theirs = pair
+    (entry,) = add_comparisons(ours, [read_evaluated(theirs)])["against"]
+    expected = paired_differences(read_scores(ours).clean, read_scores(theirs).clean)
     assert entry["clean"] == {
-        name: {"difference": own.value, "low": own.low, "high": own.high} for name, own in expected.items()
+        name: {"difference": interval.value, "low": interval.low, "high": interval.high}
+        for name, interval in expected.items()
     }
     results = [json.loads((folder / "results.json").read_text())["clean"]["ensemble"] for folder in pair]
     assert entry["clean"]["nll"]["difference"] == pytest.approx(results[0]["nll"] - results[1]["nll"], rel=1e-4)
+
+
+def test_calibration_errors_over_the_cells_are_by_corruption(pair: tuple[Path, Path]) -> None:
+    ours, other = pair
+    (entry,) = add_comparisons(ours, [read_evaluated(other)])["against"]
+    expected = calibration_differences(read_scores(ours).cells, read_scores(other).cells)
+    assert entry["corrupted"]["by_corruption"] == {
+        name: {"difference": own.value, "low": own.low, "high": own.high} for name, own in expected.items()
+    }
 
 
 def test_an_evaluated_run_is_only_compared(pair: tuple[Path, Path], make_run: MakeRun, evaluated: Evaluate) -> None:
@@ -100,9 +110,13 @@ def test_an_evaluated_run_is_not_only_compared_where_other_images_are_asked_for(
     run = make_run(seed=3)
     evaluated(run)
     collected: list[Any] = []
-    monkeypatch.setattr(
-        "counterpoint.evaluation.pipeline._collect", lambda *arguments: collected.append(arguments[3:5])
-    )
+
+    def collect(*_: object, clean_images: int | None, cell_images: int | None, **__: object) -> None:
+        collected.append((clean_images, cell_images))
+
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.collect_logits", collect)
+    for name in ("finished_checkpoint", "corrupted_set"):
+        monkeypatch.setattr(f"counterpoint.evaluation.pipeline.{name}", lambda *_: None)
     evaluate_run(run, device="cpu", against=pair, clean_images=asked[0], cell_images=asked[1])
     assert collected == [asked]
 

@@ -1,26 +1,19 @@
 """The corrupted set of a data set: whose files are used, and whose frost."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from counterpoint.corrupt import CORRUPTIONS, corrupt
-from counterpoint.data.digits import load_digits
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set, make_corrupted_set
 from counterpoint.pictures.atlas import draw_image_atlas
+from tests.small import few_digits
 
 PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
-
-
-def few_digits(name: str = "digits") -> DataSet:
-    data = load_digits()
-    return replace(data, name=name, test=data.test.select(torch.arange(2)))
 
 
 @pytest.fixture
@@ -43,9 +36,9 @@ def official_set(folder: Path, data: DataSet) -> Path:
 
 @pytest.mark.usefixtures("photographs_elsewhere")
 def test_the_frost_of_another_data_folder_is_not_used(tmp_path: Path) -> None:
-    made = make_corrupted_set(few_digits(), tmp_path / "data", workers=1)
+    made = make_corrupted_set(few_digits(2), tmp_path / "data", workers=1)
     assert made.source["frost"] == "texture"
-    images_NHWC = few_digits().test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    images_NHWC = few_digits(2).test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
     assert np.array_equal(made.read("frost", 3), corrupt(images_NHWC, "frost", 3, frost_dir="texture"))
 
 
@@ -58,13 +51,13 @@ def test_the_atlas_does_not_use_it_either(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_the_official_set_comes_first(tmp_path: Path) -> None:
-    data = few_digits("cifar10")
+    data = few_digits(2, "cifar10")
     folder = official_set(tmp_path / "CIFAR-10-C", data)
     assert corrupted_set(data, tmp_path) == CorruptedSet(folder, 2, {"kind": "official"})
 
 
 def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:
-    data = few_digits("cifar100")
+    data = few_digits(2, "cifar100")
     folder = official_set(tmp_path / "CIFAR-100-C", data)
     (folder / "labels.npy").unlink()
     with pytest.raises(InputError, match=r"labels\.npy is missing or damaged"):
@@ -76,7 +69,7 @@ def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [CORRUPTIONS[0], CORRUPTIONS[-1]])
 def test_an_official_set_that_lacks_a_file_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
-    data = few_digits()
+    data = few_digits(2)
     folder = official_set(tmp_path / "digits-C", data)
     (folder / f"{name}.npy").unlink()
     with pytest.raises(InputError, match=rf"{name}\.npy is missing"):

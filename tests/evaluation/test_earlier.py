@@ -37,6 +37,13 @@ def recompute(run: Run, watcher: Watcher = SILENT, **options: Any) -> dict[str, 
     return evaluate_run(run, device="cpu", recompute=True, watcher=watcher, **options)
 
 
+def notes_of(run: Run, **options: Any) -> list[str]:
+    """What a person is told when the figures are computed again."""
+    heard = Heard()
+    recompute(run, heard, **options)
+    return heard.notes
+
+
 def on_disk(run: Run, name: str) -> Any:
     return json.loads((run.folder / name).read_text())
 
@@ -47,8 +54,8 @@ def other_logits(run: Run, name: str) -> None:
 
 
 def test_what_was_added_stays(run: Run, others: list[Path]) -> None:
-    heard = Heard()
     before, temperatures = on_disk(run, "results.json"), on_disk(run, "temperatures.json")
+    heard = Heard()
     after = recompute(run, heard)
     assert after == on_disk(run, "results.json")
     assert after | {"evaluation": None} == before | {"evaluation": None}
@@ -62,49 +69,41 @@ def test_what_was_added_stays(run: Run, others: list[Path]) -> None:
 
 @pytest.mark.parametrize("changed", ["clean", "fog-3"])
 def test_what_belongs_to_other_logits_is_dropped_and_named(run: Run, changed: str) -> None:
-    heard = Heard()
     other_logits(run, changed)
+    heard = Heard()
     after = recompute(run, heard)
     assert not {"against", "recalibrated"} & set(after)
     assert after == on_disk(run, "results.json")
     assert not (run.folder / "temperatures.json").exists()
-    said = [
+    assert heard.notes == [
         "dropped the temperatures and the comparisons with other1, other2, which belong to other logits or another "
         f"version; `counterpoint evaluate {run.folder} --recompute --recalibrate --against OTHER` makes them again"
     ]
-    assert heard.notes == said
-    recompute(run, heard)
-    assert heard.notes == said, "it is said once"
+    assert notes_of(run) == [], "it is said once"
 
 
 def test_what_is_asked_for_again_is_not_called_dropped(run: Run, others: list[Path]) -> None:
-    heard = Heard()
     other_logits(run, "clean")
-    recompute(run, heard, recalibrate=True, against=others[:1])
-    assert heard.notes == []
+    assert notes_of(run, recalibrate=True, against=others[:1]) == []
     other_logits(run, "clean")
-    recompute(run, heard, recalibrate=True)
-    (note,) = heard.notes
+    (note,) = notes_of(run, recalibrate=True)
     assert "dropped the comparisons with other1, which" in note
 
 
 def test_figures_of_another_version_are_dropped(run: Run) -> None:
-    heard = Heard()
     results = on_disk(run, "results.json")
     (run.folder / "results.json").write_text(json.dumps(results | {"counterpoint": "0.0.1"}))
-    assert "against" not in recompute(run, heard)
-    (note,) = heard.notes
+    (note,) = notes_of(run)
     assert "dropped the temperatures and the comparisons" in note
+    assert "against" not in on_disk(run, "results.json")
 
 
 def test_temperatures_of_a_twin_are_named_as_such(make_run: MakeRun) -> None:
-    heard = Heard()
     run, twin = make_run(seed=5), make_run("twin", seed=7, train_on="split")
     recompute(run, twin=twin)
     assert recompute(run)["recalibrated"]["fitted_on"]["run"] == "digits/quickstart, seed 7"
     other_logits(run, "clean")
-    recompute(run, heard)
-    (note,) = heard.notes
+    (note,) = notes_of(run)
     assert f"evaluate {run.folder} --recompute --temperatures-from TWIN` makes them" in note
 
 

@@ -5,25 +5,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._dynamo.utils import counters
 
-from counterpoint.config import Experiment
-from counterpoint.corrupt import CORRUPTIONS
-from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.devices import Precision, describe_precision
+from counterpoint.devices import Precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet
-from counterpoint.evaluation.logits import collect_logits, read_about, read_logits
 from counterpoint.evaluation.members import fold_members, load_model, member_logits, read_ahead
 from counterpoint.nn import Ensemble, resnet
-from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
-from counterpoint.runs.folder import Run, open_run
+from counterpoint.runs.folder import load_run
+from counterpoint.training.loop import Options, train
+from tests.small import QUICK, few_digits, noise
 
 CPU = torch.device("cpu")
 
@@ -37,11 +32,6 @@ def random_model(num_members: int | None = 4, seed: int = 0) -> Ensemble:
     return model.eval()
 
 
-def random_images(count: int, side: int = 8) -> Tensor:
-    generator = torch.Generator().manual_seed(1)
-    return torch.randint(0, 256, (count, 3, side, side), dtype=torch.uint8, generator=generator)
-
-
 @torch.no_grad()
 def slow_logits(model: Ensemble, images_NCHW: Tensor) -> np.ndarray:
     views = (images_NCHW / 255 - 0.5) / 0.5
@@ -52,14 +42,14 @@ def slow_logits(model: Ensemble, images_NCHW: Tensor) -> np.ndarray:
 @pytest.mark.parametrize("count", [1, 7, 300])
 @pytest.mark.parametrize("precision", ["headline", "strict"])
 def test_the_logits_are_those_of_the_network(num_members: int | None, count: int, precision: Precision) -> None:
-    model, images_NCHW = random_model(num_members), random_images(count)
+    model, images_NCHW = random_model(num_members), noise(count)
     logits_MNK = member_logits(fold_members(model, CPU, precision), images_NCHW)
     assert logits_MNK.dtype == np.float32
     assert logits_MNK == pytest.approx(slow_logits(model, images_NCHW), rel=1e-4, abs=1e-5)
 
 
 def test_bf16_is_near_and_its_logits_are_not_rounded() -> None:
-    model, images_NCHW = random_model(), random_images(50)
+    model, images_NCHW = random_model(), noise(50)
     expected = slow_logits(model, images_NCHW)
     logits = member_logits(fold_members(model, CPU, "bf16"), images_NCHW)
     assert 1e-4 < np.abs(logits - expected).max() / np.abs(expected).max() < 5e-2
@@ -70,14 +60,19 @@ def test_bf16_is_near_and_its_logits_are_not_rounded() -> None:
 @pytest.fixture
 def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many graphs were compiled so far; without a code generator, so that no C++ compiler is needed."""
-    torch._dynamo.reset()
-    counters.clear()
-    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
-    return lambda: counters["stats"]["unique_graphs"]
+    torch.compiler.reset()
+    compiled: list[torch.fx.GraphModule] = []
+
+    def run_as_it_is(graph: torch.fx.GraphModule, _: list[Tensor]) -> Callable[..., Any]:
+        compiled.append(graph)
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=run_as_it_is))
+    return lambda: len(compiled)
 
 
 def test_all_members_and_batches_share_one_graph(graphs: Callable[[], int]) -> None:
-    model, images_NCHW = random_model(), random_images(21)
+    model, images_NCHW = random_model(), noise(21)
     members = replace(fold_members(model, CPU, compiled=True), images_at_once=8)
     logits = member_logits(members, images_NCHW)
     as_read = images_NCHW.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2)[:5]
@@ -88,7 +83,7 @@ def test_all_members_and_batches_share_one_graph(graphs: Callable[[], int]) -> N
 
 
 def test_another_network_of_the_same_kind_is_not_compiled_again(graphs: Callable[[], int]) -> None:
-    images_NCHW = random_images(6)
+    images_NCHW = noise(6)
     for seed in (0, 1):
         model = random_model(2, seed)
         members = replace(fold_members(model, CPU, compiled=True), images_at_once=6)
@@ -136,7 +131,7 @@ def test_a_precision_allows_what_it_says_and_leaves_no_trace(
     allow_tf32(before)
     tuned = torch.backends.cudnn.benchmark
     seen: list[tuple[bool, bool, bool]] = []
-    member_logits(fold_members(Ensemble(Probe(seen)), CPU, precision), random_images(2))
+    member_logits(fold_members(Ensemble(Probe(seen)), CPU, precision), noise(2))
     assert seen == [allowed]
     assert torch.backends.cudnn.benchmark == tuned
     assert torch.backends.cudnn.allow_tf32 == before
@@ -146,7 +141,7 @@ def test_a_precision_allows_what_it_says_and_leaves_no_trace(
 def test_the_model_is_left_as_it_is() -> None:
     model = random_model()
     kinds = [type(module) for module in model.modules()]
-    member_logits(fold_members(model, CPU, "bf16"), random_images(3))
+    member_logits(fold_members(model, CPU, "bf16"), noise(3))
     assert [type(module) for module in model.modules()] == kinds
     assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
 
@@ -154,13 +149,6 @@ def test_the_model_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(("most_images", "largest"), [(None, 256), (7, 7), (10_000, 256)])
 def test_a_batch_is_no_larger_than_memory_and_the_images_need(most_images: int | None, largest: int) -> None:
     assert fold_members(random_model(), CPU, most_images=most_images).images_at_once == largest
-
-
-def test_precisions_are_described() -> None:
-    cuda = torch.device("cuda")
-    assert describe_precision("headline", cuda) == "fp32 activations, TF32 convolutions"
-    assert describe_precision("strict", cuda) == describe_precision("headline", CPU) == "fp32"
-    assert describe_precision("bf16", cuda) == "bf16 activations and convolutions, fp32 linear layers"
 
 
 def test_an_unknown_precision_is_refused() -> None:
@@ -198,34 +186,8 @@ def test_an_error_in_reading_arrives_where_the_item_is_used() -> None:
         next(values)
 
 
-def tiny_run(folder: Path) -> tuple[Run, DataSet, CorruptedSet]:
-    """A run that counts as finished, its data set, and a corrupted set in the official layout."""
-    images = ImageSet(random_images(30), torch.arange(30) % 10, tuple("abcdefghij"))
-    data = DataSet("tiny", images, images.select(torch.arange(5)))
-    (folder / "corrupted").mkdir()
-    for i, name in enumerate(CORRUPTIONS):
-        np.save(
-            folder / "corrupted" / f"{name}.npy", np.random.default_rng(i).integers(0, 256, (25, 8, 8, 3), np.uint8)
-        )
-    experiment = Experiment("tiny", "digits", train_on="all", model="resnet", depth=8, width=4, epochs=1, batch_size=30)
-    run = open_run(folder / "run", experiment, seed=0, options={}, environment={})
-    save_checkpoint(
-        run.folder,
-        Checkpoint({f"model.{name}": tensor for name, tensor in random_model().state_dict().items()}, 1, 0.0),
-    )
-    return run, data, CorruptedSet(folder / "corrupted", 5, {})
-
-
-def test_the_precision_is_recorded_and_another_one_starts_over(tmp_path: Path) -> None:
-    run, data, shifted = tiny_run(tmp_path)
-    model, _ = load_model(run, data, CPU)
-    fog_NCHW = torch.from_numpy(np.array(shifted.read("fog", 2))).permute(0, 3, 1, 2)
-    fog = {}
-    for precision in get_args(Precision):
-        collect_logits(run, data, shifted, device=CPU, precision=precision)
-        assert read_about(run)["precision"] == describe_precision(precision, CPU)
-        fog[precision] = read_logits(run, "fog-2")
-        expected = member_logits(fold_members(model, CPU, precision), fog_NCHW).astype(np.float16)
-        assert np.array_equal(fog[precision], expected)
-    assert np.array_equal(fog["headline"], fog["strict"])
-    assert not np.array_equal(fog["headline"], fog["bf16"])
+def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
+    data = few_digits(40)
+    train(QUICK, tmp_path / "run", data, options=Options(device="cpu", max_minutes=0.0))
+    with pytest.raises(InputError, match=r"is not finished: 1 of 11 steps are done; go on with"):
+        load_model(load_run(tmp_path / "run"), data, CPU)

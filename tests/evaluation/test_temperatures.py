@@ -79,12 +79,12 @@ def test_members_are_scaled_before_averaging_only(make_run: MakeRun) -> None:
     assert ways["after"]["clean"]["members"] == PLAIN["clean"]["members"], "as they were"
     assert ways["after"]["corrupted"]["members"] == ["-C 1", "-C 2"]
     logits, labels = saved(run, "clean"), saved(run, "labels")
-    one, two = np.array_split(np.random.default_rng(0).permutation(80), 2)
+    first_half, second_half = np.array_split(np.random.default_rng(0).permutation(80), 2)
     for kind, shared in (("before", True), ("per-member", False)):
         for i in range(2):
             fitted_with = logits if shared else logits[i : i + 1]
             halves = []
-            for fitted, applied in ((one, two), (two, one)):
+            for fitted, applied in ((first_half, second_half), (second_half, first_half)):
                 (temperature,) = fit_temperature(fitted_with[:, fitted], labels[fitted], "before")
                 exponentials = np.exp(logits[i, applied].astype(np.float64) / temperature)
                 probs = exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -97,11 +97,11 @@ def test_members_are_scaled_in_the_cells_too(make_run: MakeRun, kind: Kind) -> N
     run = make_run(train_on="split")
     found = recalibrate(run, run)["ways"][kind]["corrupted"]["members"]
     temperatures = fit_temperature(saved(run, "clean"), saved(run, "labels"), kind)
-    for i, own in enumerate(temperatures * (2 // len(temperatures))):
+    for i, temperature in enumerate(temperatures * (2 // len(temperatures))):
         grid: dict[str, list[ImageScores]] = {name: [] for name in CORRUPTIONS}
         for name, severity in CELLS:
             logits_1NK = saved(run, f"{name}-{severity}")[i : i + 1]
-            probs_NK = apply_temperature(logits_1NK, (own,), "before")
+            probs_NK = apply_temperature(logits_1NK, (temperature,), "before")
             grid[name].append(image_scores(probs_NK, saved(run, "cell-labels")))
         for way, expected in aggregate(grid).items():
             assert found[i][way] == pytest.approx(expected)
@@ -134,12 +134,12 @@ def test_the_temperatures_are_kept_beside_the_results(make_run: MakeRun) -> None
 def test_temperatures_go_with_the_results_they_belong_to(
     make_run: MakeRun, evaluated: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, other = make_run(train_on="split"), make_run("other", seed=4, train_on="split")
+    run, compared = make_run(train_on="split"), make_run("other", seed=4, train_on="split")
     evaluated(run)
-    evaluated(other)
+    evaluated(compared)
     temperatures = run.folder / "temperatures.json"
     temperatures.write_text("{}")
-    evaluate_run(run, against=[other.folder])
+    evaluate_run(run, against=[compared.folder])
     assert temperatures.exists(), "only a comparison was added to the results"
     evaluate_run(run, device="cpu", recompute=True)
     assert not temperatures.exists()

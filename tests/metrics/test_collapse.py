@@ -42,7 +42,7 @@ def test_two_members_that_became_one() -> None:
 def test_a_common_part_shows_in_the_plain_correlation_only() -> None:
     """Half of the variance is common to all members: correlation 0.5; removing the mean over members removes it."""
     common = layers(1, seed=1)
-    found = factor_correlation([own + shared for own, shared in zip(layers(4), common, strict=True)])
+    found = factor_correlation([layer + shared for layer, shared in zip(layers(4), common, strict=True)])
     assert found.plain == pytest.approx(0.5, abs=0.05)
     assert found.closest == pytest.approx(found.independent, abs=0.08)
 
@@ -55,9 +55,9 @@ def test_by_hand() -> None:
 
 
 def test_a_layer_counts_by_its_channels_not_by_its_scale() -> None:
-    one = layers(4)
-    scaled = [factor * layer + 3 for factor, layer in zip((1, 100, 0.01, 7), one, strict=True)]
-    assert vars(factor_correlation(one)) == pytest.approx(vars(factor_correlation(scaled)))
+    unscaled = layers(4)
+    scaled = [factor * layer + 3 for factor, layer in zip((1, 100, 0.01, 7), unscaled, strict=True)]
+    assert vars(factor_correlation(unscaled)) == pytest.approx(vars(factor_correlation(scaled)))
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10])

@@ -86,8 +86,9 @@ def test_ece_rms_is_the_plain_loop_over_pairs(seed: int) -> None:
 def test_kumar_where_the_confidences_of_a_bin_are_equal() -> None:
     """(gap² − accuracy · (1 − accuracy) / (n − 1)) of each bin: 0.7 of 10 against 0.9, 0.25 of 4 against 0.6."""
     confidence, correct = [0.9] * 10 + [0.6] * 4, [1] * 7 + [0] * 3 + [1, 0, 0, 0]
-    one, other = 0.2**2 - 0.7 * 0.3 / 9, 0.35**2 - 0.25 * 0.75 / 3
-    assert ece_rms_debiased(confidence, correct).value == pytest.approx(math.sqrt((10 * one + 4 * other) / 14))
+    first_bin, second_bin = 0.2**2 - 0.7 * 0.3 / 9, 0.35**2 - 0.25 * 0.75 / 3
+    expected = math.sqrt((10 * first_bin + 4 * second_bin) / 14)
+    assert ece_rms_debiased(confidence, correct).value == pytest.approx(expected)
 
 
 def test_noise_alone_is_no_miscalibration() -> None:

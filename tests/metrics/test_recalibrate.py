@@ -7,7 +7,7 @@ from scipy.special import log_softmax, softmax
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import apply_temperature, cross_fitted_probabilities, ece, fit_temperature, nll
-from counterpoint.metrics.recalibrate import Kind
+from counterpoint.metrics.recalibrate import Kind, cross_fit
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -27,7 +27,7 @@ def scaled_by_hand(logits_MNK: np.ndarray, temperatures: tuple[float, ...], kind
         powers = mean_NK ** (1 / temperatures[0])
         return powers / powers.sum(axis=1, keepdims=True)
     each = temperatures * len(logits_MNK) if kind == "before" else temperatures
-    return np.mean([softmax(one / t, axis=1) for one, t in zip(logits_MNK, each, strict=True)], axis=0)
+    return np.mean([softmax(logits_NK / t, axis=1) for logits_NK, t in zip(logits_MNK, each, strict=True)], axis=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -42,11 +42,11 @@ def test_no_temperature_on_a_fine_grid_does_better(kind: Kind, true_temperature:
     logits, labels = members(3, 400, true_temperature)
     found = fit_temperature(logits, labels, kind)
     if kind == "per-member":
-        assert found == tuple(fit_temperature(one[None], labels, "before")[0] for one in logits)
+        assert found == tuple(fit_temperature(member_NK[None], labels, "before")[0] for member_NK in logits)
         return
     best = nll(apply_temperature(logits, found, kind), labels)
-    others = [nll(scaled_by_hand(logits, (t,), kind), labels) for t in np.geomspace(0.05, 20, 300)]
-    assert best <= min(others) + 1e-9
+    on_grid = [nll(scaled_by_hand(logits, (t,), kind), labels) for t in np.geomspace(0.05, 20, 300)]
+    assert best <= min(on_grid) + 1e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,9 +102,12 @@ def test_cross_fitting_scales_each_half_with_the_others_temperature(kind: Kind) 
     logits, labels = members(2, 101, 2.0)
     probs = cross_fitted_probabilities(logits, labels, kind, seed=5)
     order = np.random.default_rng(5).permutation(101)
-    one, other = order[:51], order[51:]
-    for fitted, applied in ((one, other), (other, one)):
+    first, second = order[:51], order[51:]
+    crossed = cross_fit(logits, labels, kind, seed=5)
+    for fitted, applied, (images, found) in zip((first, second), (second, first), crossed, strict=True):
         temperatures = fit_temperature(logits[:, fitted], labels[fitted], kind)
+        assert (images == applied).all()
+        assert found == temperatures
         assert (probs[applied] == apply_temperature(logits[:, applied], temperatures, kind)).all()
     assert (probs != cross_fitted_probabilities(logits, labels, kind, seed=6)).any()
 
@@ -121,7 +124,7 @@ def test_an_image_has_no_say_in_its_own_temperature() -> None:
 LOGITS = log_softmax(np.arange(12.0).reshape(2, 3, 2), axis=2)
 
 
-@pytest.mark.parametrize("function", [fit_temperature, cross_fitted_probabilities])
+@pytest.mark.parametrize("function", [fit_temperature, cross_fit, cross_fitted_probabilities])
 @pytest.mark.parametrize(
     ("logits", "labels", "says"),
     [

@@ -108,9 +108,9 @@ def test_sums_by_hand_and_in_any_order() -> None:
     rng = np.random.default_rng(0)
     confidence_N, correct_N = rng.integers(0, 20, 300) / 20, rng.random(300) < 0.5
     order = rng.permutation(300)
-    one = bin_sums(confidence_N, correct_N, 7, "mass")
-    other = bin_sums(confidence_N[order], correct_N[order], 7, "mass")
-    assert all((vars(one)[name] == vars(other)[name]).all() for name in vars(one))
+    sums = bin_sums(confidence_N, correct_N, 7, "mass")
+    reordered = bin_sums(confidence_N[order], correct_N[order], 7, "mass")
+    assert all((vars(sums)[name] == vars(reordered)[name]).all() for name in vars(sums))
 
 
 def test_share_below() -> None:

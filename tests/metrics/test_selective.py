@@ -44,9 +44,9 @@ def test_the_order_of_images_changes_no_bit_and_the_end_is_the_error() -> None:
     probs = rng.integers(1, 4, size=(300, 4)).astype(float)
     probs /= probs.sum(axis=1, keepdims=True)
     labels = rng.integers(4, size=300)
-    one = image_scores(probs, labels)
+    scores = image_scores(probs, labels)
     order = rng.permutation(300)
-    curve, shuffled = (risk_coverage(one.confidence[i], one.correct[i]) for i in (np.arange(300), order))
+    curve, shuffled = (risk_coverage(scores.confidence[i], scores.correct[i]) for i in (np.arange(300), order))
     assert (curve.risk == shuffled.risk).all()
     assert curve.risk[-1] == pytest.approx(error(probs, labels))
 

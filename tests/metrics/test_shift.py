@@ -1,4 +1,7 @@
-"""The three aggregates of SPEC D12 against plain loops, on cells whose calibration differs so that the ways differ."""
+"""The three aggregates (docs/paper.md, 13) against plain loops.
+
+The calibration of the cells differs, so that the aggregates differ too.
+"""
 
 import numpy as np
 import pytest
@@ -25,27 +28,29 @@ def grid() -> dict[str, list[ImageScores]]:
 
 
 def joined(cells: list[ImageScores], name: str) -> np.ndarray:
-    return np.concatenate([getattr(one, name) for one in cells])
+    return np.concatenate([getattr(scores, name) for scores in cells])
 
 
 @pytest.mark.parametrize(("key", "metric"), [("ece", ece), ("ece_rms", ece_rms)])
 @pytest.mark.parametrize("binning", ["width", "mass"])
-def test_each_way_is_what_it_says(grid: dict[str, list[ImageScores]], key: str, metric: object, binning: str) -> None:
+def test_each_aggregate_is_what_it_says(
+    grid: dict[str, list[ImageScores]], key: str, metric: object, binning: str
+) -> None:
     def of(cells: list[ImageScores]) -> float:
         return metric(joined(cells, "confidence"), joined(cells, "correct"), binning=binning)  # type: ignore[operator]
 
-    ways = {way: figures[f"{key}_{binning}15"] for way, figures in aggregate(grid).items()}
-    everything = [one for cells in grid.values() for one in cells]
-    assert ways == {
+    found = {kind: figures[f"{key}_{binning}15"] for kind, figures in aggregate(grid).items()}
+    everything = [scores for cells in grid.values() for scores in cells]
+    assert found == {
         "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
-        "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+        "by-cell": pytest.approx(sum(of([scores]) for scores in everything) / 10),
         "pooled": pytest.approx(of(everything)),
     }
-    assert len({round(value, 4) for value in ways.values()}) == 3, "a mistaken way would show"
+    assert len({round(value, 4) for value in found.values()}) == 3, "a mistaken aggregate would show"
 
 
-def test_means_are_the_same_in_every_way(grid: dict[str, list[ImageScores]]) -> None:
-    everything = [one for cells in grid.values() for one in cells]
+def test_means_are_the_same_in_every_aggregate(grid: dict[str, list[ImageScores]]) -> None:
+    everything = [scores for cells in grid.values() for scores in cells]
     for figures in aggregate(grid).values():
         assert figures["error"] == pytest.approx(1 - joined(everything, "correct").mean())
         assert figures["nll"] == pytest.approx(joined(everything, "nll").mean())
@@ -61,14 +66,14 @@ def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[st
     def floor(cells: list[ImageScores]) -> float:
         return noise_floor(joined(cells, "confidence"), joined(cells, "correct"), 15, "mass").ece_rms_mean
 
-    everything = [one for cells in grid.values() for one in cells]
+    everything = [scores for cells in grid.values() for scores in cells]
     for of, found in (
-        (area, {way: figures["aurc"] for way, figures in aggregate(grid).items()}),
-        (floor, {way: values["ece_rms_mass15_floor"] for way, values in aggregate_floors(grid).items()}),
+        (area, {kind: figures["aurc"] for kind, figures in aggregate(grid).items()}),
+        (floor, {kind: values["ece_rms_mass15_floor"] for kind, values in aggregate_floors(grid).items()}),
     ):
         assert found == {
             "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
-            "by-cell": pytest.approx(sum(of([one]) for one in everything) / 10),
+            "by-cell": pytest.approx(sum(of([scores]) for scores in everything) / 10),
             "pooled": pytest.approx(of(everything)),
         }
         assert found["pooled"] != pytest.approx(found["by-cell"])

@@ -88,14 +88,14 @@ def test_honest_rows_are_floor_excess_and_debiased_estimate(binning: Binning) ->
         assert floors(scores)[f"{key}_floor"] == mean
 
 
-def test_a_short_curve_has_a_point_an_image() -> None:
+def test_a_short_curve_has_a_point_per_image() -> None:
     confidence = np.array([0.5, 0.9, 0.8, 0.6])
     correct = np.array([False, True, True, False])
     curve = risk_coverage_points(ImageScores(confidence, correct, confidence, confidence))
     assert curve == {"coverage": [0.25, 0.5, 0.75, 1.0], "risk": [0.0, 0.0, pytest.approx(1 / 3), 0.5]}
 
 
-def test_a_long_curve_has_a_point_a_hundredth() -> None:
+def test_a_long_curve_has_a_point_per_hundredth() -> None:
     rng = np.random.default_rng(0)
     confidence, correct = rng.random(250), rng.random(250) < 0.7
     curve = risk_coverage_points(ImageScores(confidence, correct, confidence, confidence))

@@ -51,16 +51,14 @@ def test_convolution_equals_separate_layers(options: dict[str, Any], members: in
     layer = BatchEnsembleConv2d(4, 8, **options, num_members=members).double()
     fill_bias(layer)
     x = torch.randn(members * 2, 4, 9, 7, dtype=torch.float64, requires_grad=True)
-    # Leaves of their own, so that the twin's gradients come from the explicit weights alone.
+    # Separate leaves, so that the twin's gradients come from the explicit weights alone.
     parameters = [p for p in (layer.weight, layer.r, layer.s, layer.bias) if p is not None]
 
     outputs = []
     for i in range(members):
         plain = nn.Conv2d(4, 8, **options).double()
-        own = x[2 * i : 2 * i + 2]
-        outputs.append(
-            plain._conv_forward(own, outer_product_weight(layer, i), layer.bias[i] if layer.bias is not None else None)
-        )
+        weights = {"weight": outer_product_weight(layer, i)} | ({} if layer.bias is None else {"bias": layer.bias[i]})
+        outputs.append(torch.func.functional_call(plain, weights, x[2 * i : 2 * i + 2]))
     expected = torch.cat(outputs)
     assert_same_values_and_gradients(layer(x), expected, [x, *parameters])
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn import BatchEnsembleConv2d, PerMemberBatchNorm2d, batch_ensemble, extract_member
+from counterpoint.nn import BatchEnsembleConv2d, batch_ensemble, extract_member
 
 
 class Nested(nn.Module):
@@ -73,29 +73,6 @@ def test_members_equal_plain_networks_with_their_weights(batchnorm: str) -> None
     for i in range(3):
         plain = extract_member(ensemble, i).eval()
         torch.testing.assert_close(probs_MBK[i].double(), plain(images).softmax(-1), rtol=1e-6, atol=1e-6)
-
-
-def test_per_member_norm_is_one_norm_a_member() -> None:
-    torch.manual_seed(0)
-    norm = PerMemberBatchNorm2d.from_shared(nn.BatchNorm2d(5), num_members=3).double()
-    nn.init.normal_(norm.weight)
-    nn.init.normal_(norm.bias)
-    separate = [nn.BatchNorm2d(5).double() for _ in range(3)]
-    for i, single in enumerate(separate):
-        single.weight.data, single.bias.data = norm.weight.data[5 * i : 5 * i + 5], norm.bias.data[5 * i : 5 * i + 5]
-    x = torch.randn(12, 5, 3, 3, dtype=torch.float64)
-    for _ in range(2):
-        expected = torch.cat([single(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
-        torch.testing.assert_close(norm(x), expected)
-    assert norm.running_var is not None
-    torch.testing.assert_close(
-        norm.running_var, torch.cat([s.running_var for s in separate if s.running_var is not None])
-    )
-    norm.eval()
-    expected = torch.cat([single.eval()(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
-    torch.testing.assert_close(norm(x), expected)
-    with pytest.raises(InputError, match="7 rows cannot be divided among 3"):
-        norm(x[:7])
 
 
 @pytest.mark.parametrize("model", [MixesRows(), ReadsWeights()], ids=["mixes rows", "reads weights"])

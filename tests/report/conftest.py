@@ -15,6 +15,7 @@ from counterpoint.metrics import (
     Interval,
     aggregate,
     apply_temperature,
+    calibration_differences,
     collapse_verdict,
     cross_fitted_probabilities,
     factor_correlation,
@@ -39,8 +40,8 @@ Grid = dict[str, list[np.ndarray]]
 def _logits(labels: np.ndarray, members: int, signal: float, seed: list[int]) -> np.ndarray:
     """Members that share most of what they see, and are twice as sure as they should be."""
     rng = np.random.default_rng(seed)
-    shared, own = rng.normal(size=(len(labels), 5)), rng.normal(size=(members, len(labels), 5))
-    return 2 * (0.8 * shared + 0.6 * own + signal * np.eye(5)[labels])
+    shared, apart = rng.normal(size=(len(labels), 5)), rng.normal(size=(members, len(labels), 5))
+    return 2 * (0.8 * shared + 0.6 * apart + signal * np.eye(5)[labels])
 
 
 @cache
@@ -92,7 +93,7 @@ def _corrupted(members: int, seed: int) -> dict[str, Any]:
         "source": {"kind": "regenerated", "seed": 0, "version": "0.1.0", "frost": "texture"},
         "images": len(labels),
         "aggregates": {
-            "ensemble": {way: plain[way] | floors[way] for way in plain},
+            "ensemble": {name: plain[name] | floors[name] for name in plain},
             "members": [aggregate(_scores(grid, labels, _member_probs(i))) for i in range(members)],
             **{key: _mean_of_cells(cells, key) for key in ("disagreement", "pairwise_kl")},
         },
@@ -219,6 +220,7 @@ def _against(members: int, seed: int) -> dict[str, Any]:
         "corrupted": {
             "mean": over_cells(range(5)),
             "severities": [over_cells(range(severity, severity + 1)) for severity in range(5)],
+            "by_corruption": {key: _difference(one) for key, one in calibration_differences(*cells).items()},
         },
     }
 

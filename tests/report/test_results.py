@@ -237,6 +237,7 @@ def optional_parts(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "against": results,
         "against[0].clean": results["against"][0],
         "against[0].corrupted": results["against"][0],
+        "against[0].corrupted.by_corruption": results["against"][0]["corrupted"],
     }
 
 
@@ -290,6 +291,7 @@ def test_made_up_results_have_the_keys_of_real_ones(real_results: dict[str, Any]
     assert set(made["corrupted"]["aggregates"]) == set(real_results["corrupted"]["aggregates"])
     assert set(made["against"][0]) == set(real_results["against"][0])
     assert set(made["against"][0]["clean"]) == set(real_results["against"][0]["clean"])
+    assert set(made["against"][0]["corrupted"]) == set(real_results["against"][0]["corrupted"])
     for way, scaled in real_results["recalibrated"]["ways"].items():
         assert set(made["recalibrated"]["ways"][way]) == set(scaled)
     cell, real_cell = made["corrupted"]["cells"]["fog"][0], real_results["corrupted"]["cells"]["fog"][0]

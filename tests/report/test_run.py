@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from counterpoint import corrupt
-from counterpoint.report.run import CORRUPTIONS, SEVERITIES, Run, label_runs, models, source_in_words
+from counterpoint.report.run import CORRUPTIONS, SEVERITIES, ReportedRun, label_runs, models, source_in_words
 
 MakeResults = Callable[..., dict[str, Any]]
 
@@ -40,23 +40,23 @@ def test_clean_is_severity_0_only_on_the_same_images(
 ) -> None:
     results = make_results(members=1, shifted=True)
     results["evaluated_on"].update(part=part, images=images)
-    assert Run("run", results).clean_is_severity_0 is same
+    assert ReportedRun("run", results).clean_is_severity_0 is same
 
 
 def test_an_aggregate_has_the_shape_of_a_summary(make_results: MakeResults) -> None:
     results = make_results(members=2, shifted=True)
-    run = Run("run", results)
+    run = ReportedRun("run", results)
     cells = [cell["disagreement"] for row in results["corrupted"]["cells"].values() for cell in row]
-    for way in ("by-corruption", "by-cell", "pooled"):
-        summary = run.aggregate(way)
-        assert summary["ensemble"] == results["corrupted"]["aggregates"]["ensemble"][way]
-        assert summary["members"] == [one[way] for one in results["corrupted"]["aggregates"]["members"]]
+    for aggregate in ("by-corruption", "by-cell", "pooled"):
+        summary = run.aggregate(aggregate)
+        assert summary["ensemble"] == results["corrupted"]["aggregates"]["ensemble"][aggregate]
+        assert summary["members"] == [member[aggregate] for member in results["corrupted"]["aggregates"]["members"]]
         assert summary["disagreement"] == pytest.approx(sum(cells) / 75)
         assert summary["pairwise_kl"] == results["corrupted"]["aggregates"]["pairwise_kl"]
 
 
 def test_one_network_has_no_disagreement(make_results: MakeResults) -> None:
-    run = Run("run", make_results(members=1, shifted=True))
+    run = ReportedRun("run", make_results(members=1, shifted=True))
     assert run.aggregate("pooled")["disagreement"] is None
     assert [name for name, _ in models(run.clean)] == ["network"]
 

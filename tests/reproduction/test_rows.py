@@ -1,14 +1,11 @@
 """Committed results: which count for a row, and how they stand beside the paper's."""
 
-import io
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from rich.console import Console
 
 from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS
@@ -24,52 +21,11 @@ from counterpoint.reproduction.rows import (
     select_rows,
     write_result,
 )
-from counterpoint.reproduction.tables import page, table_lines, terminal_tables
 from counterpoint.storage.files import read_json
+from tests.made_rows import begin_row, row_figures, row_results
 
 PAPER, SHORT = find_schedule("paper"), find_schedule("short")
 SINGLE = RowRun("cifar10/single", PAPER, 0)
-
-
-def figures(error: float) -> dict[str, float]:
-    return {"error": error, "ece_width15": error / 2, "ece_rms_width15": error / 4}
-
-
-def results(run: RowRun, error: float = 0.0421) -> dict[str, Any]:
-    """What results.json holds, as far as a row's result takes it."""
-    cell = {"ensemble": figures(0.3), "members": [figures(0.3)], "reliability": {"width15": [1, 2]}, "honest": {}}
-    aggregates = {"by-corruption": figures(5 * error), "by-cell": figures(0.9), "pooled": figures(0.9)}
-    made = {"device": "a machine", "commit": "0123456789abcdef", "versions": {}}
-    segments = [{"step": 0, "path": "compiled", **made}, {"step": 9, "path": "fast", **made, "commit": "89abcdef"}]
-    return {
-        "schema": 7,
-        "experiment": run.row,
-        "config": to_dict(run.experiment),
-        "run": {"seed": run.seed, "command": "counterpoint train", "train_seconds": 500.0, "segments": segments},
-        "evaluation": {"seconds": 100.0, **made},
-        "evaluated_on": {"dataset": "cifar10", "part": "validation", "images": 5000},
-        "clean": {"ensemble": figures(error), "members": [figures(error)], "reliability": {"width15": [1, 2]}},
-        "corrupted": {
-            "source": {"kind": "regenerated", "seed": 0, "version": "1", "frost": "photographs"},
-            "images": 10000,
-            "aggregates": {"ensemble": aggregates, "members": [aggregates]},
-            "cells": {name: [cell] * 5 for name in CORRUPTIONS},
-            "risk_coverage": [{"coverage": [1], "risk": [1]}],
-        },
-    }
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    return Folders(tmp_path / "runs", tmp_path / "results")
-
-
-def begin(folders: Folders, run: RowRun, epoch: int) -> None:
-    folder = folders.runs / run.place
-    folder.mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps({"experiment": to_dict(run.experiment)}))
-    lines = [{"event": "started", "step": 0}, *({"event": "epoch", "epoch": i} for i in range(1, epoch + 1))]
-    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"event": "ep')
 
 
 def test_tables_and_words_select_rows() -> None:
@@ -97,34 +53,34 @@ def test_seeds() -> None:
 
 def test_a_result_keeps_every_figure_and_no_list_of_them(folders: Folders) -> None:
     added = {"recalibrated": {"fitted_on": {}}, "against": [{"run": "/somewhere"}]}
-    path = write_result(folders.results, SINGLE, results(SINGLE) | added)
+    path = write_result(folders.results, SINGLE, row_results(SINGLE) | added)
     assert path == folders.results / "cifar10" / "single" / "paper-0.json"
     kept = read_result(folders.results, SINGLE)
     assert kept is not None
     assert not added.keys() & kept.keys()
-    assert kept["clean"] == {"ensemble": figures(0.0421), "members": [figures(0.0421)]}
-    assert kept["corrupted"]["cells"] == {name: [{"ensemble": figures(0.3)}] * 5 for name in CORRUPTIONS}
+    assert kept["clean"] == {"ensemble": row_figures(0.0421), "members": [row_figures(0.0421)]}
+    assert kept["corrupted"]["cells"] == {name: [{"ensemble": row_figures(0.3)}] * 5 for name in CORRUPTIONS}
     assert "risk_coverage" not in kept["corrupted"]
     for part in ("run", "evaluation", "evaluated_on", "config"):
-        assert kept[part] == results(SINGLE)[part]
+        assert kept[part] == row_results(SINGLE)[part]
     assert path.stat().st_size < 100_000
 
 
 def test_a_result_keeps_the_networks_health(folders: Folders) -> None:
-    one = {"below_eps": 12, "dead_scales": 407, "spread_r": 0.1234567, "spread_s": None}
-    health = {"channels": 12608, "epochs": [{"epoch": i} | one for i in range(1, 12)], "warnings": []}
-    without = write_result(folders.results, SINGLE, results(SINGLE)).stat().st_size
-    path = write_result(folders.results, SINGLE, results(SINGLE) | {"health": health})
+    epoch = {"below_eps": 12, "dead_scales": 407, "spread_r": 0.1234567, "spread_s": None}
+    health = {"channels": 12608, "epochs": [{"epoch": i} | epoch for i in range(1, 12)], "warnings": []}
+    without = write_result(folders.results, SINGLE, row_results(SINGLE)).stat().st_size
+    path = write_result(folders.results, SINGLE, row_results(SINGLE) | {"health": health})
     kept = json.loads(path.read_text())["health"]
-    assert kept["epochs"][-1] == {"epoch": 11} | one | {"spread_r": 0.123457}
+    assert kept["epochs"][-1] == {"epoch": 11} | epoch | {"spread_r": 0.123457}
     assert path.stat().st_size - without < 2000
 
 
 def test_only_the_rows_own_configuration_counts(folders: Folders) -> None:
     short = RowRun(SINGLE.row, SHORT, 0)
     with pytest.raises(InputError, match="not those of cifar10/single at the schedule 'paper'"):
-        write_result(folders.results, SINGLE, results(short))
-    path = write_result(folders.results, SINGLE, results(SINGLE))
+        write_result(folders.results, SINGLE, row_results(short))
+    path = write_result(folders.results, SINGLE, row_results(SINGLE))
     right = json.loads(path.read_text())
     for wrong in (
         {"config": to_dict(short.experiment)},
@@ -139,7 +95,7 @@ def test_only_the_rows_own_configuration_counts(folders: Folders) -> None:
 
 
 def test_a_damaged_result_is_named(folders: Folders) -> None:
-    path = write_result(folders.results, SINGLE, results(SINGLE))
+    path = write_result(folders.results, SINGLE, row_results(SINGLE))
     whole = path.read_text()
     path.write_text(whole[:-20])
     with pytest.raises(InputError, match=r"paper-0.json is not a whole JSON file"):
@@ -149,120 +105,13 @@ def test_a_damaged_result_is_named(folders: Folders) -> None:
         read_result(folders.results, SINGLE)
 
 
-def test_ours_stand_beside_the_papers(folders: Folders) -> None:
-    for seed, error in ((0, 0.04), (1, 0.05)):
-        run = RowRun(SINGLE.row, PAPER, seed)
-        write_result(folders.results, run, results(run, error))
-    begin(folders, RowRun(SINGLE.row, PAPER, 0), 200)
-    begin(folders, RowRun(SINGLE.row, PAPER, 2), 86)
-    begin(folders, RowRun("cifar10/be+sd", PAPER, 0), 3)
-    single, plain, depth = table_lines(["cifar10/single", "cifar10/batch-ensemble", "cifar10/be+sd"], PAPER, folders)
-    assert single.status == "n = 2, 20.0 min; seed 2: epoch 86 of 200"
-    assert (single.ours[:2], single.theirs[:2]) == (("4.50 ± 0.71", "2.25 ± 0.35"), ("4.18", "1.25"))
-    assert (single.ours[3], single.theirs[3]) == ("22.50 ± 3.54", "26.5")
-    assert (plain.status, plain.ours[:2], plain.theirs[:2]) == ("not run", ("–", "–"), ("3.96", "1.57"))
-    assert depth.status == "seed 0: epoch 3 of 250"
-
-
-def test_one_seed_has_no_spread(folders: Folders) -> None:
-    write_result(folders.results, SINGLE, results(SINGLE))
-    assert table_lines([SINGLE.row], PAPER, folders)[0].ours[0] == "4.21"
-
-
-def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Folders) -> None:
-    run = RowRun("cifar10/single", SHORT, 0)
-    write_result(folders.results, run, results(run))
-    assert table_lines([run.row], PAPER, folders)[0].status == "not run"
-    line = table_lines([run.row], SHORT, folders)[0]
-    assert line.ours == ("4.21", "–", "–", "21.05", "10.53", "5.26")
-    assert line.theirs == ("4.18", "1.25", "3.20", "26.5", "13.5", "15.4")
-    text = page(folders)
-    assert "## Schedule short: a fifth of the paper's epochs" in text
-    assert "its figures do not stand for the paper's. Clean calibration is left out" in text
-    paper_section, short_section = text.split("## Schedule short")
-    assert "4.21" not in paper_section
-    assert "4.21/4.18" in short_section
-
-
-def test_a_smoke_result_shows_that_the_row_runs_and_no_figure(folders: Folders) -> None:
-    run = RowRun("cifar10/single", find_schedule("smoke"), 0)
-    write_result(folders.results, run, results(run))
-    paper_section, smoke_section = page(folders).split("## Schedule smoke")
-    assert "Nothing was run yet." in paper_section
-    assert "[cifar10/single/smoke-0](../results/cifar10/single/smoke-0.json) | 10.0 |" in smoke_section
-    assert "4.21" not in smoke_section
-    assert "/4.18" not in smoke_section
-
-
-def test_only_a_results_own_file_is_one(folders: Folders) -> None:
-    path = write_result(folders.results, SINGLE, results(SINGLE))
-    for name in ("paper-0.json.bak", "paper-0 (copy).json", "paper-.json"):
-        path.with_name(name).write_text(path.read_text())
-    assert table_lines([SINGLE.row], PAPER, folders)[0].status == "n = 1, 10.0 min"
-
-
-def test_the_page_shows_what_is_under_way_before_any_result(folders: Folders) -> None:
-    begin(folders, SINGLE, 5)
-    assert "| `cifar10/single` | seed 0: epoch 5 of 200 |" in page(folders)
-
-
 def test_a_run_with_other_settings_is_not_under_way(folders: Folders) -> None:
     assert epochs_done(folders.runs, SINGLE) is None
-    begin(folders, SINGLE, 5)
+    begin_row(folders, SINGLE, 5)
     assert epochs_done(folders.runs, SINGLE) == 5
     path = folders.runs / SINGLE.place / "run.json"
     path.write_text(json.dumps({"experiment": to_dict(replace(SINGLE.experiment, epochs=20))}))
     assert epochs_done(folders.runs, SINGLE) is None
-
-
-def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) -> None:
-    assert page(folders).count("##") == 1  # with nothing run, only the paper's schedule, without tables
-    write_result(folders.results, SINGLE, results(SINGLE))
-    text = page(folders)
-    for row in select_rows("all"):
-        assert text.count(f"`{row}`") == 1
-    assert text.count("not run") == 35
-    assert (
-        "| [cifar10/single/paper-0](../results/cifar10/single/paper-0.json) | 10.0 | a machine | compiled, fast | "
-        "0123456, 89abcde | 5,000 validation images | regenerated (seed 0, frost: photographs), 10,000 images a cell |"
-    ) in text
-    assert "Schedule short" not in text
-
-
-def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
-    write_result(folders.results, SINGLE, results(SINGLE))
-    console = Console(width=80, record=True, file=io.StringIO())
-    for table in terminal_tables(select_rows("table2"), PAPER, folders):
-        console.print(table)
-    shown = console.export_text().splitlines()
-    assert [line.strip() for line in shown if line.startswith("Table")] == [
-        "Table 2, CIFAR-10, schedule paper (the paper's epochs)",
-        "Table 2, CIFAR-100, schedule paper (the paper's epochs)",
-    ]
-    at = next(number for number, line in enumerate(shown) if line.startswith("single"))
-    ours, theirs = (" ".join(line.split()) for line in shown[at : at + 2])
-    assert ours == "single n = 1, 10.0 min 4.21 2.10 1.05 21.05 10.53 5.26"
-    assert theirs == "the paper 4.18 1.25 3.20 26.5 13.5 15.4"
-
-
-def test_a_smoke_result_has_no_figure_of_the_paper_beside_it(folders: Folders) -> None:
-    run = RowRun(SINGLE.row, find_schedule("smoke"), 0)
-    write_result(folders.results, run, results(run))
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(*terminal_tables([run.row], run.schedule, folders))
-    shown = console.export_text()
-    assert "4.21" in shown
-    assert "4.18" not in shown
-
-
-def test_a_narrow_terminal_cuts_no_figure_short(folders: Folders) -> None:
-    for seed, error in ((0, 0.04), (1, 0.05)):
-        run = RowRun(SINGLE.row, PAPER, seed)
-        write_result(folders.results, run, results(run, error))
-    console = Console(width=60, record=True, file=io.StringIO())
-    for table in terminal_tables(select_rows("table2"), PAPER, folders):
-        console.print(table)
-    assert "…" not in console.export_text()
 
 
 RESULTS = Path(__file__).parents[2] / "results"

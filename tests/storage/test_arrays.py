@@ -16,14 +16,14 @@ NAMED = {"a/b": ARRAY, "c": ARRAY > 0}
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
     """An array, and named arrays."""
-    write_array(tmp_path / "one", ARRAY)
+    write_array(tmp_path / "single", ARRAY)
     write_arrays(tmp_path / "named", NAMED)
-    return tmp_path / "one", tmp_path / "named"
+    return tmp_path / "single", tmp_path / "named"
 
 
 def test_arrays_come_back(files: tuple[Path, Path]) -> None:
-    one, named = files
-    np.testing.assert_array_equal(read_array(one, ""), ARRAY, strict=True)
+    single, named = files
+    np.testing.assert_array_equal(read_array(single, ""), ARRAY, strict=True)
     found = read_arrays(named, "")
     assert found.keys() == NAMED.keys()
     for name, array in NAMED.items():
@@ -34,11 +34,11 @@ def test_a_failure_leaves_the_old_files(files: tuple[Path, Path], monkeypatch: p
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    one, named = files
+    single, named = files
     before = [path.read_bytes() for path in files]
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        write_array(one, -ARRAY)
+        write_array(single, -ARRAY)
     with pytest.raises(OSError, match="disk full"):
         write_arrays(named, {"a/b": -ARRAY})
     assert [path.read_bytes() for path in files] == before
@@ -46,14 +46,14 @@ def test_a_failure_leaves_the_old_files(files: tuple[Path, Path], monkeypatch: p
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut short", "foreign"])
 def test_a_damaged_file_is_named_with_its_remedy(files: tuple[Path, Path], damage: str) -> None:
-    one, named = files
+    single, named = files
     for path in files:
         half = path.read_bytes()[: path.stat().st_size // 2]
         path.unlink()
         if damage != "missing":
             path.write_bytes({"empty": b"", "cut short": half, "foreign": b"another program's"}[damage])
-    with pytest.raises(InputError, match=r"one is missing or damaged \(.*\); make it again$"):
-        read_array(one, "make it again")
+    with pytest.raises(InputError, match=r"single is missing or damaged \(.*\); make it again$"):
+        read_array(single, "make it again")
     with pytest.raises(InputError, match=r"named is missing or damaged \(.*\); make it again$"):
         read_arrays(named, "make it again")
 

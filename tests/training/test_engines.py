@@ -1,51 +1,36 @@
-"""Which engine is chosen, and what can be seen of the engines without a GPU; tests/test_cuda.py has the rest."""
+"""Which engine is chosen, and what can be seen of the engines without a GPU; test_cuda.py has the rest."""
 
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import ModuleType
+from typing import ClassVar
 
 import pytest
 import torch
 
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
-from counterpoint.data.sets import ImageSet
-from counterpoint.data.split import Part
+from counterpoint.data.split import split_training_images
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
-from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
-from counterpoint.seeding import Stream
+from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.training import engines
 from counterpoint.training.engines import EngineName, check_engine, choose_engine, make_engine, make_forward
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches, take_step
+from tests.small import TINY, noise_data
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-EXPERIMENT = Experiment(
-    "tiny",
-    "digits",
-    train_on="all",
-    model="resnet",
-    width=2,
-    num_members=2,
-    batch_size=4,
-    policy=MemberPolicy(
-        augmix=AugMix((1.0, 3.0)),
-        adversarial=Adversarial((0.05, 0.1)),
-        stochastic_depth=StochasticDepth((0.1, 0.2)),
-    ),
-)
+EXPERIMENT = replace(TINY, width=2, batch_size=4)
 RESNEXT = Experiment("a", "cifar10")
 RESNET = replace(RESNEXT, model="resnet")
 
 
 def tiny_batches(experiment: Experiment = EXPERIMENT) -> list[Batch]:
     """Two batches: of four images, and of the two that are left."""
-    numbers = torch.arange(6)
-    pixels = Stream(0, "tiny").integers(numbers, 3 * 8 * 8, 256).view(6, 3, 8, 8).to(torch.uint8)
-    part = Part(ImageSet(pixels, numbers % 3, ("a", "b", "c")), numbers)
+    part, _ = split_training_images(noise_data(6, 3), experiment)
     return list(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3))
 
 
@@ -147,24 +132,6 @@ def test_whole_batches_are_compiled_and_the_last_of_an_epoch_is_not(
     assert compiled == [4 * policy.views_per_step]
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [EXPERIMENT.policy, MemberPolicy(), MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))],
-    ids=["adversarial", "plain", "consistency"],
-)
-def test_a_recorded_step_has_all_inputs_in_memory_of_its_own(policy: MemberPolicy) -> None:
-    experiment = replace(EXPERIMENT, policy=policy, batch_size=3)
-    first, second = tiny_batches(experiment)
-    memory = engines._StepMemory.of(first)
-    assert_equal(memory.batch, first)
-    kept, given = ({t.data_ptr() for t in batch.tensors} for batch in (memory.batch, first))
-    assert kept.isdisjoint(given)
-    assert all(tensor.is_contiguous() for tensor in memory.batch.tensors)
-    memory.take(second)
-    assert_equal(memory.batch, second)
-    assert {t.data_ptr() for t in memory.batch.tensors} == kept
-
-
 class _Stream:
     def wait_stream(self, _: object) -> None:
         """Nothing to wait for."""
@@ -173,8 +140,11 @@ class _Stream:
 class _Graph:
     """Stands for a CUDA graph, and counts its replays."""
 
+    made: ClassVar[list["_Graph"]] = []
+
     def __init__(self) -> None:
         self.replays = 0
+        self.made.append(self)
 
     def replay(self) -> None:
         self.replays += 1
@@ -183,35 +153,77 @@ class _Graph:
         return "pool"
 
 
-def test_steps_of_one_size_are_recorded_where_the_first_ones_ran(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With strides of their own torch.compile would have to compile again in the middle of the recording."""
-    pools: list[object] = []
+@dataclass
+class Recording:
+    """What a recorded engine did without a GPU."""
+
+    batches: list[Batch] = field(default_factory=list)
+    """What each computed step was given, in the memory where it found it."""
+    copies: list[Batch] = field(default_factory=list)
+    """The values there at that time."""
+    pools: list[object] = field(default_factory=list)
+    """Of the graphs, in the order of their recording."""
+
+
+@pytest.fixture
+def recording(monkeypatch: pytest.MonkeyPatch) -> Recording:
+    """Nothing is computed: steps and graphs are only noted."""
+    recording = Recording()
 
     def graph(_: _Graph, *, pool: object, **__: object) -> AbstractContextManager[None]:
-        pools.append(pool)
+        recording.pools.append(pool)
         return nullcontext()
 
+    def note(_: TrainState, batch: Batch, *__: object) -> None:
+        recording.batches.append(batch)
+        recording.copies.append(batch.map(torch.clone))
+
+    monkeypatch.setattr(_Graph, "made", [])
     monkeypatch.setattr(torch.cuda, "Stream", _Stream)
     monkeypatch.setattr(torch.cuda, "current_stream", _Stream)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: nullcontext())
     monkeypatch.setattr(torch.cuda, "CUDAGraph", _Graph)
     monkeypatch.setattr(torch.cuda, "graph", graph)
-    seen: dict[int, list[list[tuple[int, tuple[int, ...]]]]] = {4: [], 2: []}
+    monkeypatch.setattr(engines, "take_step", note)
+    return recording
 
-    def forget(_: TrainState, batch: Batch, *__: object) -> None:
-        seen[len(batch.labels_B)].append([(t.data_ptr(), t.stride()) for t in batch.tensors])
 
-    monkeypatch.setattr(engines, "take_step", forget)
+@pytest.mark.parametrize(
+    "policy",
+    [EXPERIMENT.policy, MemberPolicy(), MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))],
+    ids=["adversarial", "plain", "consistency"],
+)
+def test_a_recorded_step_has_all_inputs_in_memory_of_its_own(recording: Recording, policy: MemberPolicy) -> None:
+    experiment = replace(EXPERIMENT, policy=policy, batch_size=3)
+    given, state = tiny_batches(experiment), start()
+    engine = engines.RecordedEngine(state, experiment, state.model)
+    for batch in given:
+        engine.step(batch)
+    for found, expected in zip(recording.copies, given, strict=True):
+        assert_equal(found, expected)
+    places = [{t.data_ptr() for t in batch.tensors} for batch in recording.batches]
+    assert places[0] == places[1]
+    assert all(places[0].isdisjoint(t.data_ptr() for t in batch.tensors) for batch in given)
+    assert all(tensor.is_contiguous() for tensor in recording.batches[0].tensors)
+
+
+def test_steps_of_one_size_are_recorded_where_the_first_ones_ran(recording: Recording) -> None:
+    """With strides of their own torch.compile would have to compile again in the middle of the recording."""
     state = start()
-    recorded = engines.RecordedEngine(state, EXPERIMENT, state.model)
+    engine = engines.RecordedEngine(state, EXPERIMENT, state.model)
     for _ in range(6):
         for batch in tiny_batches():
-            recorded.step(batch)
-    for calls in seen.values():
-        assert len(calls) == engines._STEPS_BEFORE_RECORDING + 1, "those before the recording, and the recording"
-        assert all(call == calls[0] for call in calls)
-    assert [memory.graph.replays for memory in recorded._memories.values()] == [3, 3]  # type: ignore[union-attr]
-    assert pools == [None, "pool"]
+            engine.step(batch)
+    for size in (4, 2):
+        places = [
+            [(t.data_ptr(), t.stride()) for t in batch.tensors]
+            for batch in recording.batches
+            if len(batch.labels_B) == size
+        ]
+        assert len(places) == 4, "three before the recording, and the recording"
+        assert all(place == places[0] for place in places)
+    assert [graph.replays for graph in _Graph.made] == [3, 3]
+    assert recording.pools == [None, "pool"]
 
 
 def assert_equal(batch: Batch, expected: Batch) -> None:
@@ -219,5 +231,5 @@ def assert_equal(batch: Batch, expected: Batch) -> None:
     assert torch.equal(batch.numbers_B, expected.numbers_B)
     assert torch.equal(batch.labels_B, expected.labels_B)
     for name in Views.__dataclass_fields__:
-        own, other = getattr(batch.views, name), getattr(expected.views, name)
-        assert own is other is None or torch.equal(own, other), name
+        found, wanted = getattr(batch.views, name), getattr(expected.views, name)
+        assert found is wanted is None or torch.equal(found, wanted), name

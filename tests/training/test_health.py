@@ -94,7 +94,7 @@ def test_results_keep_a_few_epochs(tmp_path: Path) -> None:
     records = [epoch(i, health(dead_scales=i)) for i in range(1, 201)]
     kept = health_results(run_with(tmp_path, [{"event": "started", "step": 0}, *records]))
     assert kept is not None
-    assert [one["epoch"] for one in kept["epochs"]] == [1, 21, 41, 61, 81, 101, 120, 140, 160, 180, 200]
+    assert [epoch["epoch"] for epoch in kept["epochs"]] == [1, 21, 41, 61, 81, 101, 120, 140, 160, 180, 200]
     assert kept["epochs"][3] == {"epoch": 61, "below_eps": 0, "dead_scales": 61, "spread_r": 0.5, "spread_s": 0.25}
     assert kept["channels"] == CHANNELS
     assert kept["warnings"] == []
@@ -105,7 +105,7 @@ def test_results_keep_a_few_epochs(tmp_path: Path) -> None:
 def test_the_epochs_kept_are_the_first_the_last_and_some_between(tmp_path: Path, count: int) -> None:
     kept = health_results(run_with(tmp_path, [epoch(i, health()) for i in range(1, count + 1)]))
     assert kept is not None
-    numbers = [one["epoch"] for one in kept["epochs"]]
+    numbers = [epoch["epoch"] for epoch in kept["epochs"]]
     assert numbers == sorted(set(numbers))
     assert (numbers[0], numbers[-1], len(numbers)) == (1, count, min(count, 11))
 
@@ -125,5 +125,5 @@ def test_older_logs_have_none_or_only_their_later_epochs(tmp_path: Path) -> None
     assert health_results(run_with(tmp_path, [old])) is None
     kept = health_results(run_with(tmp_path, [old, epoch(2, health(dead_scales=1525))]))
     assert kept is not None
-    assert [one["epoch"] for one in kept["epochs"]] == [2]
+    assert [epoch["epoch"] for epoch in kept["epochs"]] == [2]
     assert "--set warmup_steps=352" in kept["warnings"][0]

@@ -1,7 +1,7 @@
 """The sampled order, the views and the update, and a golden trace of 20 steps in float64.
 
-The trace is kept as text in golden_trace.txt. When numerics are meant to move, `python tests/training/test_step.py`
-writes it anew.
+The trace is kept as text in golden_trace.txt; `python -m tests.training.test_step` writes it anew when numerics
+mean to move.
 """
 
 from collections.abc import Iterator
@@ -14,15 +14,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.data.split import Part, split_training_images
+from counterpoint.nn import Ensemble
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import TrainState, epoch_batches, perturbed_views, steps_per_epoch
+from counterpoint.training.optimizer import make_optimiser
+from counterpoint.training.step import TrainState, epoch_batches, perturbed_views, steps_per_epoch, take_step
+from tests.small import TINY, coloured_data, noise_data
 
 GOLDEN = Path(__file__).with_name("golden_trace.txt")
 PLAIN = Experiment("plain", "digits", train_on="all", model="resnet", width=4, num_members=2, epochs=4, batch_size=5)
@@ -38,18 +41,8 @@ EVERYTHING = replace(
 )
 
 
-def tiny_data(images: int = 24) -> DataSet:
-    """Three classes of noisy stripes, from a counter-based stream, so the same everywhere."""
-    numbers = torch.arange(images)
-    labels = numbers % 3
-    pixels = Stream(0, "tiny").integers(numbers, 3 * 8 * 8, 200).view(images, 3, 8, 8)
-    pixels[torch.arange(images), labels] += 55
-    images_u8 = ImageSet(pixels.to(torch.uint8), labels, ("red", "green", "blue"))
-    return DataSet("tiny", images_u8, images_u8)
-
-
 def start(experiment: Experiment, dtype: torch.dtype = torch.float64) -> tuple[TrainState, Part]:
-    part, _ = split_training_images(tiny_data(), experiment)
+    part, _ = split_training_images(coloured_data(24), experiment)
     model = build_model(experiment, 3, 3, seed=0).to(dtype).train()
     return TrainState.before_first_step(model, experiment), part
 
@@ -69,7 +62,7 @@ def run(experiment: Experiment, at_once: int) -> Iterator[tuple[Tensor, float]]:
 
 
 def trace(experiment: Experiment, at_once: int = 1) -> list[str]:
-    """One line per step: the experiment, then what was sampled (numbers, flips, crops), then the loss."""
+    """A line per step: the experiment, then what was sampled (numbers, flips, crops), then the loss."""
     lines = []
     for number, (numbers, loss) in enumerate(run(experiment, at_once)):
         plan = sample_crop(numbers, Stream(3, "crop", number // 5), flip=True, padding=4)
@@ -113,12 +106,12 @@ def test_an_epoch_can_start_at_any_step() -> None:
     whole = list(epoch_batches(part, EVERYTHING, seed=0, epoch=2, at_once=2, num_blocks=3))
     rest = list(epoch_batches(part, EVERYTHING, seed=0, epoch=2, first=3, at_once=2, num_blocks=3))
     assert len(rest) == 2
-    for one, other in zip(whole[3:], rest, strict=True):
-        assert torch.equal(one.numbers_B, other.numbers_B)
-        assert torch.equal(one.views.views_MBCHW, other.views.views_MBCHW)
-        assert one.views.keep_LMB is not None
-        assert other.views.keep_LMB is not None
-        assert torch.equal(one.views.keep_LMB, other.views.keep_LMB)
+    for expected, batch in zip(whole[3:], rest, strict=True):
+        assert torch.equal(batch.numbers_B, expected.numbers_B)
+        assert torch.equal(batch.views.views_MBCHW, expected.views.views_MBCHW)
+        assert batch.views.keep_LMB is not None
+        assert expected.views.keep_LMB is not None
+        assert torch.equal(batch.views.keep_LMB, expected.views.keep_LMB)
 
 
 def test_views_without_other_augmentation_are_the_crops() -> None:
@@ -150,20 +143,54 @@ def test_the_adversarial_pass_leaves_the_network_as_it_was() -> None:
     assert all(torch.equal(tensor, before[name]) for name, tensor in state.model.state_dict().items())
 
 
-@pytest.mark.parametrize(("images", "few"), [(50, 16), (1797, 500), (6000, 600)])
-def test_a_tenth_is_held_out_on_the_split_and_of_few_images_up_to_a_third(images: int, few: int) -> None:
-    data = tiny_data(images=images)
-    trained, held_out = split_training_images(data, replace(PLAIN, train_on="split"))
-    assert (len(trained), len(held_out)) == (images - few, few)
+CONSISTENT = replace(TINY, batch_size=6, policy=MemberPolicy(augmix=AugMix((1.0, 4.0), jsd=12.0)))
 
 
-def test_the_two_parts_of_the_split_are_everything() -> None:
-    data = tiny_data(images=50)
-    trained, held_out = split_training_images(data, replace(PLAIN, train_on="split"))
-    assert sorted([*trained.numbers_N.tolist(), *held_out.numbers_N.tolist()]) == list(range(50))
-    assert torch.equal(held_out.images.images_NCHW, data.train.images_NCHW[held_out.numbers_N])
-    everything, nothing = split_training_images(data, PLAIN)
-    assert (len(everything), len(nothing)) == (50, 0)
+def test_companions_of_several_steps_made_at_once_are_the_same() -> None:
+    part, _ = split_training_images(noise_data(12, 3), CONSISTENT)
+    alone, together = (
+        list(epoch_batches(part, CONSISTENT, seed=0, epoch=0, at_once=at_once, num_blocks=3)) for at_once in (1, 2)
+    )
+    for expected, batch in zip(alone, together, strict=True):
+        assert batch.views.companions_2MBCHW is not None
+        assert expected.views.companions_2MBCHW is not None
+        assert torch.equal(batch.views.companions_2MBCHW, expected.views.companions_2MBCHW)
+
+
+@pytest.mark.parametrize("depth", [None, StochasticDepth((0.2, 0.5))], ids=["plain", "stochastic depth"])
+def test_a_step_with_the_consistency_loss_is_that_of_the_obvious_loop(depth: StochasticDepth | None) -> None:
+    experiment = replace(CONSISTENT, policy=replace(CONSISTENT.policy, stochastic_depth=depth))
+    part, _ = split_training_images(noise_data(6, 3), experiment)
+    step = next(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
+    ours, twin = (build_model(experiment, 3, 3, seed=0).double().train() for _ in range(2))
+    state = TrainState.before_first_step(ours, experiment)
+    take_step(state, step, experiment, ours)
+
+    optimiser = make_optimiser(twin, experiment)
+    loss, wrong = obvious_loss(twin, step.views, step.labels_B)
+    loss.backward()
+    optimiser.step()
+    assert state.sums.tolist() == pytest.approx([12 * loss.item(), wrong, 12])
+    for (name, ours_p), twin_p in zip(ours.named_parameters(), twin.parameters(), strict=True):
+        assert torch.allclose(ours_p, twin_p, rtol=1e-9, atol=1e-12), name
+
+
+def obvious_loss(model: Ensemble, views: Views, labels_B: Tensor) -> tuple[Tensor, int]:
+    """CE(clean) + 12·JS(clean, first, second), member by member and image by image, from one forward pass of all."""
+    assert views.companions_2MBCHW is not None
+    clean, second = views.companions_2MBCHW
+    three = [clean, views.views_MBCHW, second]
+    keep = None if views.keep_LMB is None else torch.cat([views.keep_LMB] * 3, dim=2).flatten(1)
+    probs_MRK = model(torch.cat(three, dim=1), keep).softmax(dim=-1)
+    losses, wrong = [], 0
+    for probs_RK in probs_MRK:
+        for image, label in enumerate(labels_B):
+            predictions = [probs_RK[image], probs_RK[6 + image], probs_RK[12 + image]]
+            mixture = sum(predictions) / 3
+            js = sum((p * (p / mixture).log()).sum() for p in predictions) / 3
+            losses.append(-predictions[0][label].log() + 12 * js)
+            wrong += int(predictions[0].argmax() != label)
+    return torch.stack(losses).mean(), wrong
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Augmentation of training images with a severity for each member; everything random is sampled first, then applied."""
+"""Augmentation of training images, with a severity for each member.
+
+Everything random is sampled first and applied afterwards.
+"""
 
 from counterpoint.augment.adversarial import perturb
 from counterpoint.augment.augmix import apply_augmix

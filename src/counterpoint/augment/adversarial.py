@@ -21,13 +21,13 @@ def perturb(
 ) -> Tensor:
     """The views moved by their amount along the sign of the loss's gradient.
 
-    `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it; a view
-    whose amount is 0 comes back as it was (SPEC D8).
+    `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it, also those
+    whose amount is 0, which come back as they were (docs/paper.md, 9).
     """
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad(loss_of_views(views), views)
-    # Networks see pixels stretched to twice their range, [−1, 1].
+    # A change of a pixel in [0, 1] is twice as large in the [−1, 1] that networks see.
     units = 2.0 if settings.space == "pixel" else 1.0
     moved = views_MBCHW + (units * amount_MB[..., None, None, None]).to(views_MBCHW.dtype) * gradient.sign()
     return moved.clamp(-1, 1) if settings.clip else moved

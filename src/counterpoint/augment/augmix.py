@@ -1,7 +1,7 @@
 """AugMix (Hendrycks et al. 2020) as the paper uses it: a plan (`augmix_plan`) applied to images, without randomness.
 
-The operations work on 8-bit values. The chains are mixed in float32 with Dirichlet(1, …, 1) weights, and their mixture
-with the clean image, with weight m (SPEC D6).
+The operations work on 8-bit values. The chains are mixed in float32 with Dirichlet(1, …, 1) weights. Then their mixture
+is mixed with the clean image, with weight m (docs/paper.md, 6).
 
 Shapes: N images, W chains per image, R = N·W chains, D places in a chain, C channels, H W pixels.
 """
@@ -49,7 +49,8 @@ _APPLY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "brightness": lambda images, levels: tone.brightness(images, _enhancement(levels)),
     "sharpness": lambda images, levels: tone.sharpness(images, _enhancement(levels)),
 }
-_CHUNKS_AT_ONCE = 16  # operations are grouped over this many chunks of images, so that the groups are not small
+# Operations are grouped over this many chunks of images: enough that the groups are not small.
+_CHUNKS_AT_ONCE = 16
 
 
 def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
@@ -63,15 +64,18 @@ def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
         )
     views_NCHW = torch.empty(images_NCHW.shape, dtype=torch.float32, device=images_NCHW.device)
     at_once = _CHUNKS_AT_ONCE * images_per_chunk(images_NCHW)
-    make_views = _choose_way(images_NCHW, plan)
+    make_views = _choose_implementation(images_NCHW, plan)
     for start in range(0, len(plan), at_once):
         part = slice(start, start + at_once)
         views_NCHW[part] = make_views(images_NCHW[part], plan[part])
     return views_NCHW
 
 
-def _choose_way(images_NCHW: Tensor, plan: AugMixPlan) -> Callable[[Tensor, AugMixPlan], Tensor]:
-    """One kernel on a GPU; groups of chains elsewhere, and for the extra operations, which the kernel does not know."""
+def _choose_implementation(images_NCHW: Tensor, plan: AugMixPlan) -> Callable[[Tensor, AugMixPlan], Tensor]:
+    """One kernel on a GPU, groups of chains elsewhere.
+
+    The kernel does not know the extra operations. A plan with any of them is worked on in groups on a GPU too.
+    """
     if not images_NCHW.is_cuda or not has_triton() or bool((plan.operations_NWD >= len(OPERATIONS)).any()):
         return views_by_groups
     from counterpoint.augment.fused import fused_views
@@ -85,7 +89,7 @@ def views_by_groups(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
 
 
 def run_chains(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
-    """What comes out of each chain, uint8 (N, W, C, H, W); for an image with m = 0, which needs no chain, the image."""
+    """The result of each chain, as uint8 (N, W, C, H, W). For an image with m = 0, which needs no chain, the image."""
     chains_RCHW = images_NCHW.repeat_interleave(plan.weights_NW.shape[1], dim=0)
     position_R = torch.arange(len(chains_RCHW), device=images_NCHW.device)
     operations_NWD = plan.operations_NWD.masked_fill((plan.m_N == 0)[:, None, None], IDLE)
@@ -96,7 +100,7 @@ def run_chains(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
             for some in group.split(images_per_chunk(images_NCHW))
             if len(some)
         ]
-        # The results stay in the order of the groups: finding a chain is cheaper than putting it back.
+        # The results stay in the order of the groups: looking up a chain is cheaper than moving it back.
         chains_RCHW, position_R = torch.cat(results), torch.cat(groups).argsort()
     return chains_RCHW.index_select(0, position_R).unflatten(0, plan.weights_NW.shape)
 
@@ -110,9 +114,9 @@ def _by_place(values_NWD: Tensor) -> Tensor:
 
 
 def _group_chains(operations_DR: Tensor) -> list[tuple[Tensor, ...]]:
-    """For each place in the chains, which of them are idle there and which have each of ALL_OPERATIONS.
+    """For each place in the chains: the chains that are idle there, then those with each of ALL_OPERATIONS.
 
-    A GPU is waited for here, once, and nowhere else.
+    This is the only point at which Python waits for a GPU, once for all places.
     """
     kinds = torch.arange(IDLE, len(ALL_OPERATIONS), dtype=torch.int8, device=operations_DR.device)
     counts_DK = (operations_DR[:, None] == kinds[:, None]).sum(2).tolist()
@@ -120,7 +124,10 @@ def _group_chains(operations_DR: Tensor) -> list[tuple[Tensor, ...]]:
 
 
 def _mix(images_NCHW: Tensor, chains_NWCHW: Tensor, plan: AugMixPlan) -> Tensor:
-    """((1 − m) · image + m · Σ weight · chain) / 255, no more than 1 although the rounded weights may sum to more."""
+    """((1 − m) · image + m · Σ weight · chain) / 255.
+
+    The rounded weights may sum to more than 1, so the result is limited to 1.
+    """
     weights_NW = plan.m_N[:, None] * plan.weights_NW
     mixed_NCHW = images_NCHW.float().mul_((1 - plan.m_N)[:, None, None, None])
     for chain_NCHW, weight_N in zip(chains_NWCHW.unbind(1), weights_NW.unbind(1), strict=True):

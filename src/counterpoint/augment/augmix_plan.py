@@ -1,7 +1,7 @@
 """What AugMix will do to each image: a plan, sampled before anything is applied.
 
-Each image goes through `width` chains of 1 to `depth` operations (SPEC D6). A plan holds levels, not pixels or degrees,
-so it does not depend on the size of the images.
+Each image goes through `width` chains of 1 to `depth` operations (docs/paper.md, 6). A plan holds levels, not pixels or
+degrees, so it does not depend on the size of the images.
 
 Shapes: N images, W chains per image, D places in a chain.
 """
@@ -20,14 +20,14 @@ OPERATIONS = tuple("autocontrast equalize posterize rotate solarize shear_x shea
 EXTRA_OPERATIONS = ("colour", "contrast", "brightness", "sharpness")
 ALL_OPERATIONS = OPERATIONS + EXTRA_OPERATIONS
 IDLE = -1
-"""The place in a plan after a chain's end."""
+"""What a plan holds at the places after a chain's end."""
 
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.1, 10.0
 
 
 def share_of_level(levels_N: Tensor, most: float) -> Tensor:
     """`most` at level 10, in proportion below; the sign of the level stays."""
-    # The divisor is a tensor because CUDA divides by a number through its reciprocal: rounded twice.
+    # The divisor is a tensor because CUDA divides by a number by multiplying with its reciprocal, which rounds twice.
     return levels_N * most / levels_N.new_full((), HIGHEST_LEVEL)
 
 
@@ -51,7 +51,7 @@ def threshold_of(levels_N: Tensor) -> Tensor:
 
 
 def shear_of(levels_N: Tensor) -> Tensor:
-    """How far a shear moves a row (or column) for each one below (or right of) it, in pixels."""
+    """By how many pixels more a shear moves each row (or column) than the one before it."""
     return share_of_level(levels_N, 0.3)
 
 
@@ -100,10 +100,11 @@ def sample_augmix(
     beta: float = 1.0,
     operations: Sequence[str] = OPERATIONS,
 ) -> AugMixPlan:
-    """A plan for the images with these numbers in the data set, on their device; the same in any batch.
+    """A plan for the images with these numbers in the data set, on the device of `indices_N`.
 
-    `severity` is one number or one for each image: levels are uniform between 0.1 and it, and 0 leaves the image clean.
-    The m come from `mixing_weights(mixing, …, p=p, beta=beta)`.
+    An image's plan does not depend on the other images of the batch. `severity` is one number, or one per image. Levels
+    are uniform between 0.1 and the severity; a severity of 0 leaves the image clean. The weights m come from
+    `mixing_weights(mixing, …, p=p, beta=beta)`.
     """
     severity_N = _checked_severity(severity, indices_N)
     choices = _checked_choices(operations, indices_N.device)

@@ -1,4 +1,4 @@
-"""AugMix on a GPU as one kernel: the values that `augmix.views_by_groups` gives, of AugMix's own nine operations."""
+"""AugMix on a GPU as one kernel, for AugMix's own nine operations. The values are those of `augmix.views_by_groups`."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,9 @@ from torch import Tensor
 from counterpoint.augment import augmix_plan, geometry, kernels
 from counterpoint.augment.augmix_plan import AugMixPlan
 
-_BLOCK, _WARPS = 256, 4  # pixels at a time; with more, fewer programs fit on a multiprocessor (registers)
+# Pixels that a program works on at a time. More would need more registers, and fewer programs would fit on a
+# multiprocessor.
+_BLOCK, _WARPS = 256, 4
 _KINDS = {
     "autocontrast": kernels.AUTOCONTRAST,
     "equalize": kernels.EQUALIZE,
@@ -42,7 +44,7 @@ def _is(plan: AugMixPlan, name: str) -> Tensor:
 
 
 def _kinds(plan: AugMixPlan) -> Tensor:
-    """Int8; an image with m = 0 needs no chain."""
+    """What is done at each place, as int8 (N, W, D). An image with m = 0 needs no chain: all its places are idle."""
     kinds_NWD = torch.full_like(plan.operations_NWD, kernels.AFFINE.value)
     for name, kind in _KINDS.items():
         kinds_NWD.masked_fill_(_is(plan, name), kind.value)
@@ -51,7 +53,7 @@ def _kinds(plan: AugMixPlan) -> Tensor:
 
 
 def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
-    """Float64 (N, W, D, 6): where the geometric operations take a pixel from."""
+    """The matrices of the geometric operations, as float64 (N, W, D, 6): where each output pixel is taken from."""
     levels_NWD = plan.levels_NWD
     zero, one = torch.zeros_like(levels_NWD), torch.ones_like(levels_NWD)
     shear, degrees = augmix_plan.shear_of(levels_NWD), augmix_plan.degrees_of(levels_NWD)
@@ -69,7 +71,10 @@ def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
 
 
 def _amounts(plan: AugMixPlan) -> Tensor:
-    """Int32: which bits posterize keeps, or from which value on solarize inverts; from 256 on, nothing."""
+    """The bits that posterize keeps, or the least value that solarize inverts, as int32 (N, W, D).
+
+    For all other operations it is 256, from which on there is nothing to invert.
+    """
     bits = 255 << (8 - augmix_plan.bits_of(plan.levels_NWD)) & 255
     threshold = torch.where(_is(plan, "solarize"), augmix_plan.threshold_of(plan.levels_NWD), 256)
     return torch.where(_is(plan, "posterize"), bits, threshold).int()

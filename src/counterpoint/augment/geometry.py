@@ -1,8 +1,10 @@
 """Pillow's bilinear geometry on a batch of 8-bit images, bit for bit; `ops` is the public face that checks arguments.
 
 Pillow maps the centre of each output pixel into the input in double arithmetic, interpolates between four neighbours
-(the edge pixels repeated) and truncates; where the centre falls outside the image the result is black. Each product and
-each sum here is a kernel of its own, so that no fused multiply-add can change a bit: never compile this module.
+(the edge pixels repeated) and truncates. Where the centre falls outside the image, the result is black.
+
+Never compile this module. Each product and each sum is a kernel of its own, so that no fused multiply-add can change a
+bit.
 
 Shapes: N images, C channels, H W pixels.
 """
@@ -15,13 +17,15 @@ from torch import Tensor
 
 
 def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
-    """`Image.rotate(degrees, BILINEAR)`. Pillow's shortcuts for right angles give what its general way gives."""
+    """`Image.rotate(degrees, BILINEAR)`. Pillow's shortcuts for right angles give what its general method gives."""
     return _affine(images_NCHW, rotation(degrees_N.to(images_NCHW.device), *images_NCHW.shape[2:]))
 
 
 def rotation(degrees: Tensor, height: int, width: int) -> tuple[Tensor, ...]:
-    """Pillow's matrix (a, …, f) of a rotation about the centre: output pixel (x, y) is taken from (a·x + b·y + c,
-    d·x + e·y + f)."""
+    """Pillow's matrix (a, …, f) of a rotation about the centre.
+
+    Output pixel (x, y) is taken from (a·x + b·y + c, d·x + e·y + f).
+    """
     centre_x, centre_y = width / 2, height / 2
     cos, sin = _cos_sin(degrees).unbind(-1)
     offset_x = cos * -centre_x + sin * -centre_y + centre_x
@@ -57,8 +61,8 @@ def _affine(images_NCHW: Tensor, matrix: tuple[Tensor, ...]) -> Tensor:
     x_W, y_H1 = _centres(width, images_NCHW.device), _centres(height, images_NCHW.device)[:, None]
     x_NHW, y_NHW = a * x_W + b * y_H1 + c, d * x_W + e * y_H1 + f
     inside_NHW = (x_NHW >= 0) & (x_NHW < width) & (y_NHW >= 0) & (y_NHW < height)
-    left_NHW, right_share = _cell(x_NHW)
-    top_NHW, lower_share = _cell(y_NHW)
+    left_NHW, right_share = _pixel_before(x_NHW)
+    top_NHW, lower_share = _pixel_before(y_NHW)
     source, step = _bordered(images_NCHW)
     index = _index(left_NHW, top_NHW, inside_NHW, images_NCHW)
     upper = _between_columns(source, step, index, right_share)
@@ -71,7 +75,7 @@ def _slide_rows(images_NCHW: Tensor, offset: Tensor) -> Tensor:
     height, width = images_NCHW.shape[2:]
     top_H1 = torch.arange(height, dtype=torch.float64, device=images_NCHW.device)[:, None]
     x = _centres(width, images_NCHW.device) + offset
-    left, right_share = _cell(x)
+    left, right_share = _pixel_before(x)
     index = _index(left, top_H1, (x >= 0) & (x < width), images_NCHW)
     source, step = _bordered(images_NCHW)
     return _truncate(_between_columns(source, step, index, right_share.expand(-1, height, -1)), images_NCHW)
@@ -81,7 +85,7 @@ def _centres(size: int, device: torch.device) -> Tensor:
     return torch.arange(size, dtype=torch.float64, device=device) + 0.5
 
 
-def _cell(position: Tensor) -> tuple[Tensor, Tensor]:
+def _pixel_before(position: Tensor) -> tuple[Tensor, Tensor]:
     """The pixel whose centre lies at or before each position, and how far past that centre the position is."""
     position = position - 0.5
     first = position.floor()
@@ -89,8 +93,10 @@ def _cell(position: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _bordered(images_NCHW: Tensor) -> tuple[Tensor, Tensor]:
-    """Each image with its edge pixels repeated once on every side and two black rows below, and the step from each of
-    its pixels to the next; the pixels of both flattened."""
+    """Each image with a border, and the step from each of its pixels to the next; the pixels of both are flattened.
+
+    The border repeats the edge pixels once on every side and adds two black rows below.
+    """
     n, channels, height, width = images_NCHW.shape
     source = images_NCHW.new_zeros(n, channels, height + 4, width + 2)
     source[:, :, 1:-3, 1:-1] = images_NCHW
@@ -103,7 +109,7 @@ def _bordered(images_NCHW: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _index(left: Tensor, top: Tensor, inside: Tensor, images_NCHW: Tensor) -> Tensor:
-    """Where the pixel (left, top) lies in the bordered image; for positions outside, a pixel among black ones."""
+    """Where the pixel (left, top) lies in the bordered image. Positions outside get a pixel with black neighbours."""
     n, channels, height, width = images_NCHW.shape
     index_NHW = left + (top * (width + 2) + (width + 3))
     index_NHW.masked_fill_(~inside, (height + 2) * (width + 2))
@@ -122,7 +128,10 @@ def _truncate(values: Tensor, like: Tensor) -> Tensor:
 
 
 def _cos_sin(degrees: Tensor) -> Tensor:
-    """Pillow's rounded cosine and sine of the inverse rotation, as float64 (…, 2); whole degrees need no host."""
+    """Pillow's rounded cosine and sine of the inverse rotation, as float64 (…, 2).
+
+    Whole degrees come from a table on the device. Others are computed in Python, for which a GPU has to wait.
+    """
     if degrees.is_floating_point():
         pairs = [_rounded_cos_sin(value) for value in degrees.flatten().tolist()]
         return torch.tensor(pairs, dtype=torch.float64, device=degrees.device).view(*degrees.shape, 2)

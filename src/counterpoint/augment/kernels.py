@@ -1,10 +1,10 @@
-"""AugMix in one Triton kernel: a program runs an image's chains one after the other and mixes what comes out.
+"""AugMix in one Triton kernel. A program runs the chains of one image one after the other and mixes their results.
 
-The arithmetic is that of `geometry`, `tone` and `augmix`, value for value. It must be compiled with
+The arithmetic is that of `geometry`, `tone` and `augmix`, value for value. The kernel must be compiled with
 `enable_fp_fusion=False`: a fused multiply-add rounds once where Pillow rounds twice.
 
-A chain goes back and forth between two images of scratch memory. Whatever a program writes there, it alone reads again,
-after a barrier, since another of its threads may do so.
+A chain goes back and forth between two images of scratch memory. Only the program that wrote such an image reads it
+again. A barrier comes first, since the thread that reads a pixel need not be the one that wrote it.
 """
 
 import triton
@@ -23,13 +23,13 @@ def augmix_kernel(
 ):  # fmt: skip
     """views = min(((1 − share) · image + Σ share · weight · chain) / 255, 1) for the image of this program.
 
-    At a place of a chain, `kinds` says what is done, with six numbers of `matrices` or one of `amounts`. Of the scratch
-    images, one a chain is for what comes out of it and one is spare.
+    For each place in a chain, `kinds` says which operation is done; its parameters are six numbers of `matrices` or one
+    of `amounts`. The scratch memory has one image per chain, for the chain's result, and a spare one.
     """
     n = tl.program_id(0).to(tl.int64)
     pixels: tl.constexpr = HEIGHT * WIDTH
     values: tl.constexpr = CHANNELS * pixels
-    image, own = images + n * values, scratch + n * (CHAINS + 1) * values
+    image, results = images + n * values, scratch + n * (CHAINS + 1) * values
     for chain in range(CHAINS):
         first = (n * CHAINS + chain) * DEPTH
         operations = 0
@@ -39,10 +39,10 @@ def augmix_kernel(
         source = image
         for place in range(DEPTH):
             kind, amount = tl.load(kinds + first + place), tl.load(amounts + first + place)
-            # A chain without operations is a copy: its first idle place goes the way of a tone operation.
+            # A chain without operations is a copy: its first place, though idle, is treated as a tone operation.
             if (kind != IDLE) | ((operations == 0) & (place == 0)):
                 left -= 1
-                target = own + tl.where(left % 2 == 0, chain, CHAINS) * values
+                target = results + tl.where(left % 2 == 0, chain, CHAINS) * values
                 if kind == AFFINE:
                     _transform(source, target, matrices + (first + place) * 6, CHANNELS, HEIGHT, WIDTH, BLOCK)
                 else:
@@ -56,7 +56,7 @@ def augmix_kernel(
         mixed = tl.load(image + at, real, other=0).to(tl.float32) * (1 - share)
         for chain in range(CHAINS):
             weight = share * tl.load(weights + n * CHAINS + chain)
-            mixed += tl.load(own + chain * values + at, real, other=0).to(tl.float32) * weight
+            mixed += tl.load(results + chain * values + at, real, other=0).to(tl.float32) * weight
         tl.store(views + n * values + at, tl.minimum(tl.div_rn(mixed, 255.0), 1.0), real)
 
 
@@ -71,7 +71,10 @@ def _transform(
     source, target, matrix,
     CHANNELS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Output pixel (x, y) is taken from (a·x + b·y + c, d·x + e·y + f), between four neighbours; black outside."""
+    """Take output pixel (x, y) from (a·x + b·y + c, d·x + e·y + f), interpolated between four neighbours.
+
+    Outside of the image the result is black.
+    """
     pixels: tl.constexpr = HEIGHT * WIDTH
     a, b, c = tl.load(matrix), tl.load(matrix + 1), tl.load(matrix + 2)
     d, e, f = tl.load(matrix + 3), tl.load(matrix + 4), tl.load(matrix + 5)
@@ -103,8 +106,11 @@ def _between(row, columns, right_share, inside):
 
 @triton.jit
 def _tone(source, target, kind, amount, pixels: tl.constexpr, BLOCK: tl.constexpr):
-    """One channel, value by value: stretched, equalized, and'ed with `amount`, or (also if idle) inverted from `amount`
-    on."""
+    """Change one channel, value by value.
+
+    Autocontrast stretches the values and equalize equalizes their histogram. Posterize takes the bitwise "and" with
+    `amount`. Solarize inverts values of `amount` or more. An idle place is treated as solarize.
+    """
     if kind == AUTOCONTRAST:
         lows, highs = tl.full((BLOCK,), 255, tl.int32), tl.full((BLOCK,), 0, tl.int32)
         for start in range(0, pixels, BLOCK):
@@ -135,7 +141,7 @@ def _tone(source, target, kind, amount, pixels: tl.constexpr, BLOCK: tl.constexp
 
 @triton.jit
 def _equalizing_table(source, pixels: tl.constexpr, BLOCK: tl.constexpr):
-    """What each of 256 values becomes."""
+    """What each of the 256 values becomes."""
     value = tl.arange(0, 256)
     counts = tl.zeros((256,), tl.int32)
     for start in range(0, pixels, BLOCK):

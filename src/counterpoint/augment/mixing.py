@@ -5,15 +5,15 @@ from scipy.special import betaincinv
 from torch import Tensor
 
 from counterpoint.errors import InputError, unknown
+from counterpoint.policy import MIXING_KINDS
 from counterpoint.seeding import Stream
-
-MIXING_KINDS = ("bernoulli", "beta")
 
 
 def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0.875, beta: float = 1.0) -> Tensor:
-    """m for each image, as float32 (N,): "bernoulli" is 1 with probability `p` and else 0, "beta" is Beta(beta, beta).
+    """m for each image, as float32 (N,).
 
-    `p` is the probability that an image is augmented.
+    With "bernoulli", m is 1 with probability `p`, the probability that an image is augmented, and otherwise 0. With
+    "beta", m is drawn from Beta(beta, beta).
     """
     if kind not in MIXING_KINDS:
         raise unknown("mixing", kind, MIXING_KINDS)

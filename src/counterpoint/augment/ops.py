@@ -1,8 +1,10 @@
 """AugMix's operations on batches of 8-bit images, each equal to Pillow's result bit for bit.
 
-Every function takes and gives uint8 (N, C, H, W), with one parameter for each image in a tensor of N. An image of 3
-channels is Pillow's "RGB", one of 1 its "L"; any H and W, on a CPU or a GPU. (Pillow as built for x86-64: where a
-compiler fuses multiply-adds, Pillow itself may differ.) The work is done in `geometry` and `tone`.
+Every function takes and returns uint8 (N, C, H, W) of any H and W, on a CPU or a GPU. Its parameters are tensors of
+shape (N,), with one value per image. An image of 3 channels is Pillow's "RGB", an image of 1 channel its "L".
+
+The results are those of Pillow as built for x86-64. Where a compiler fuses multiply-adds, Pillow itself may differ. The
+work is done in `geometry` and `tone`.
 """
 
 import math
@@ -40,7 +42,7 @@ def solarize(images_NCHW: Tensor, threshold_N: Tensor) -> Tensor:
 
 
 def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
-    """`Image.rotate(degrees, BILINEAR)`. Degrees in an integer tensor spare a GPU the way over the host."""
+    """`Image.rotate(degrees, BILINEAR)`. A GPU need not wait for degrees in an integer tensor."""
     return _in_chunks(geometry.rotate, images_NCHW, degrees_N)
 
 
@@ -104,7 +106,7 @@ def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameter
     for parameter in parameters:
         if parameter.shape != images_NCHW.shape[:1]:
             raise InputError(
-                f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one an image"
+                f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one per image"
             )
     on_device = (parameter.to(images_NCHW.device) for parameter in parameters)
     chunks = zip(*(tensor.split(images_per_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)

@@ -1,4 +1,4 @@
-"""Random left-right flip and crop, before any other augmentation (SPEC D13), and the scaling that networks see."""
+"""Random left-right flip and crop, before any other augmentation (docs/paper.md, 10), and scaling for the network."""
 
 from dataclasses import dataclass
 
@@ -53,5 +53,5 @@ def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def normalise(unit_images: Tensor) -> Tensor:
-    """[0, 1] to the [−1, 1] that networks see: mean 0.5, standard deviation 0.5 (SPEC D7)."""
+    """[0, 1] to the [−1, 1] that networks see: mean 0.5, standard deviation 0.5 (docs/paper.md, 7)."""
     return (unit_images - 0.5) / 0.5

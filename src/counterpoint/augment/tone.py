@@ -13,7 +13,7 @@ def autocontrast(images_NCHW: Tensor) -> Tensor:
     """`ImageOps.autocontrast`: each channel stretched to 0 … 255, by int(value · scale + offset) in doubles."""
     low = images_NCHW.amin((2, 3), keepdim=True).double()
     span = images_NCHW.amax((2, 3), keepdim=True) - low
-    # A number divided by a tensor would be the number times the reciprocal: rounded twice.
+    # A tensor of 255, since torch divides a number by a tensor by multiplying with the reciprocal, which rounds twice.
     scale = torch.where(span > 0, torch.full_like(span, 255) / span, 1)
     offset = torch.where(span > 0, -low * scale, 0)
     return images_NCHW.double().mul_(scale).add_(offset).int().to(torch.uint8)
@@ -92,7 +92,7 @@ def _grey(images_NCHW: Tensor) -> Tensor:
 def _smooth(images_NCHW: Tensor) -> Tensor:
     """`ImageFilter.SMOOTH`: (the 3×3 neighbourhood + 4 · the pixel) / 13, rounded; the outermost pixels stay.
 
-    Pillow adds in float32, but a thirteenth is never near a half, so integers round the same way.
+    Pillow adds in float32. No multiple of 1/13 is near a half, so integer arithmetic rounds to the same values.
     """
     images = images_NCHW.int()
     rows = images[:, :, :-2] + images[:, :, 1:-1] + images[:, :, 2:]

@@ -1,6 +1,6 @@
 """What each member sees: flip and crop, then AugMix, sampled from streams keyed by image, epoch and member.
 
-Everything random about a step is drawn here, before it, for any number of steps at once.
+Everything random about a step is drawn here, before the step, and for any number of steps at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,14 +21,12 @@ from counterpoint.seeding import Stream
 
 @dataclass(frozen=True)
 class Views:
-    """The normalised views of a batch, and what was drawn for its step: the perturbations' amounts (M, B), what each of
-    L residual branches is multiplied by (L, M, B), and, for AugMix's consistency loss, each member's clean view and its
-    second AugMix view; None where the policy has no such thing."""
+    """The normalised views of a batch, and what was drawn for its step; None where the policy does not need it."""
 
     views_MBCHW: Tensor
-    amount_MB: Tensor | None
-    keep_LMB: Tensor | None
-    companions_2MBCHW: Tensor | None = None
+    amount_MB: Tensor | None  # of the adversarial perturbation
+    keep_LMB: Tensor | None  # what each of L residual branches is multiplied by
+    companions_2MBCHW: Tensor | None = None  # for AugMix's consistency loss: the clean view and a second AugMix view
 
     @property
     def keep(self) -> Tensor | None:
@@ -37,7 +35,7 @@ class Views:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """What there is, in the order of the fields."""
+        """The fields that are not None, in their order."""
         values = (getattr(self, field.name) for field in fields(self))
         return [tensor for tensor in values if tensor is not None]
 
@@ -48,7 +46,7 @@ class Views:
 
     def select(self, images: slice) -> "Views":
         """The views of some of the images."""
-        # B is the last axis of what was drawn, and stands before (C, H, W) in what the members see.
+        # B is the last axis of the drawn numbers, which have at most three axes. In the views, (C, H, W) follow it.
         return self.map(lambda tensor: tensor[..., images, :, :, :] if tensor.ndim > 3 else tensor[..., images])
 
 
@@ -64,7 +62,7 @@ def sample_views(
     num_blocks: int = 0,
     dtype: torch.dtype = torch.float32,
 ) -> Views:
-    """Draw and make the views of images with the numbers `indices_B` in the data set, for the updates `steps_B`."""
+    """Draw and make the views of the images with the numbers `indices_B` in the data set, for the steps `steps_B`."""
 
     def streams(purpose: str) -> list[Stream]:
         return [Stream(seed, purpose, epoch, member) for member in range(num_members)]
@@ -104,9 +102,9 @@ def make_views(
 ) -> Tensor:
     """Views (M, B, C, H, W) of a batch of uint8 images for your own training loop, normalised to [−1, 1].
 
-    `indices_B` are the images' numbers in the data set (default: 0 … B − 1): with them an image's views depend on
-    (seed, epoch, image, member) alone. `step` matters to shuffled severities only. The adversarial perturbation needs a
-    network: see `perturb`.
+    `indices_B` are the images' numbers in the data set (default: 0 … B − 1). An image's views depend on
+    (seed, epoch, its number, member) alone; where severities are shuffled, they depend on `step` too. The adversarial
+    perturbation needs a network, so it is not part of the views: see `perturb`.
     """
     policy.check_members(num_members)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):
@@ -145,7 +143,7 @@ def _augmix(
 
 def _crop(images_BCHW: Tensor, policy: MemberPolicy, indices_B: Tensor, streams: list[Stream]) -> Tensor:
     """Flipped and cropped 8-bit views (M, B, C, H, W): one draw for all members, or one each."""
-    own = streams if policy.crop_per_view else streams[:1]
-    plans = [sample_crop(indices_B, s, flip=policy.flip, padding=policy.crop_padding) for s in own]
+    drawn_from = streams if policy.crop_per_view else streams[:1]
+    plans = [sample_crop(indices_B, s, flip=policy.flip, padding=policy.crop_padding) for s in drawn_from]
     cropped = torch.stack([apply_crop(images_BCHW, plan) for plan in plans])
     return cropped.expand(len(streams), *images_BCHW.shape)

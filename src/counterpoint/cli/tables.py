@@ -95,8 +95,9 @@ def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
 
 
 def comparison_table(comparison: dict[str, Any]) -> Table:
-    """The differences from another run, with their intervals."""
-    clean, corrupted = comparison["clean"], comparison["corrupted"] and comparison["corrupted"]["mean"]
+    """The differences from another run, with their intervals. Those of a calibration error on -C are by-corruption."""
+    clean, on_cells = comparison["clean"], comparison["corrupted"]
+    corrupted = on_cells and on_cells["mean"] | (on_cells.get("by_corruption") or {})
     other_run = f"{comparison['experiment']}, seed {comparison['seed']} ({comparison['run']})"
     title = f"this run − {other_run}, with 95 % intervals over images"
     headings = (

@@ -20,10 +20,10 @@ def defocus_blur(images_NHWC: Images, _draws: Draws, *, radius: float, alias_sig
 
 
 def _disk(radius: float, alias_sigma: float, scale: float) -> Floats:
-    """A disk of ones, normalised, smoothed by a Gaussian that is cut off one reference pixel from its centre (3×3).
+    """A normalised disk of ones, smoothed by a Gaussian that is cut off one reference pixel from its centre (3×3).
 
-    In single precision, as in the original: whether the weights sum to a little more or a little less than 1 decides
-    what truncation makes of a flat region.
+    It is computed in single precision, as in the original. Its rounding decides whether the weights sum to a little
+    more or a little less than 1, and so whether truncation lowers the values of a flat region.
     """
     reach = math.floor(radius * scale)
     offset = np.arange(-reach, reach + 1)
@@ -45,7 +45,7 @@ def glass_blur(images_NHWC: Images, draws: Draws, *, sigma: float, max_shift: in
 
 
 def _scatter(images_NHWC: Images, draws: Draws, purpose: str, shift: int) -> Images:
-    """Copy from an offset drawn from −shift … shift − 1; a border as wide as in the original stays as it is."""
+    """Copy each pixel from an offset drawn from −shift … shift − 1, except in a border as wide as in the original."""
     number, height, width, _ = images_NHWC.shape
     inner_h, inner_w = slice(shift + 1, height - shift + 1), slice(shift + 1, width - shift + 1)
     row, column = np.mgrid[inner_h, inner_w]
@@ -62,9 +62,9 @@ def motion_blur(images_NHWC: Images, draws: Draws, *, radius: float, sigma: floa
 
 
 def zoom_blur(images_NHWC: Images, _draws: Draws, *, end: float, step: float) -> Images:
-    """The mean of the image and its zooms by np.arange(1, end, step), whose rounding decides if `end` is among them.
+    """The mean of the image and its zooms by np.arange(1, end, step), computed in single precision as in the original.
 
-    In single precision, as in the original.
+    The rounding of np.arange decides whether `end` is among the factors, which is also as in the original.
     """
     x_NHWC = to_unit(images_NHWC).astype(np.float32)
     factors = np.arange(1, end, step)

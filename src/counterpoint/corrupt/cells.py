@@ -1,7 +1,7 @@
 """A corrupted set on disk, in the official layout, and where it comes from.
 
-One .npy a corruption, uint8 (5 · images, rows, columns, channels), severity 1 first, and labels.npy, the labels five
-times. A set made here also has about.json; the official sets have none.
+There is one .npy file per corruption, uint8 (5 · images, rows, columns, channels), with severity 1 first. labels.npy
+holds the labels five times. A set made here also has about.json; the official sets have none.
 """
 
 import json
@@ -24,15 +24,14 @@ from counterpoint.storage.locks import shared
 
 @dataclass(frozen=True)
 class About:
-    """What about.json says of a set made here; `version` is the generator's, and `finished` maps each corruption that
-    is complete to its file's md5."""
+    """What about.json says of a set made here."""
 
     dataset: str
     images_md5: str
     seed: int
-    version: str
+    version: str  # of the generator
     frost: FrostSource
-    finished: dict[str, str] = field(default_factory=dict)
+    finished: dict[str, str] = field(default_factory=dict)  # the md5 of the file of each corruption that is complete
 
 
 def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
@@ -55,7 +54,7 @@ def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
 
 
 def read_about(folder: Path) -> About | None:
-    """What the set says of itself; None for an official one, or an empty or missing folder."""
+    """What the set says of itself; None for an official set and for an empty or missing folder."""
     path = folder / "about.json"
     if not path.is_file():
         return None
@@ -66,14 +65,17 @@ def read_about(folder: Path) -> About | None:
 
 
 def claim(folder: Path, about: About) -> About:
-    """Make the folder ready for this set, and return what it says if it holds a part of it; another set raises."""
+    """Make the folder ready for this set and return what its about.json says.
+
+    It may already hold a part of this set. Any other content raises.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     found = read_about(folder)
     if found is None:
-        # One that was killed here may have left about.json under its temporary name.
-        if other := sorted({*folder.iterdir()} - {*folder.glob(".about.json.*.tmp")}):
+        # A process that was killed here may have left about.json under its temporary name.
+        if foreign := sorted({*folder.iterdir()} - {*folder.glob(".about.json.*.tmp")}):
             raise InputError(
-                f"{folder} holds {other[0].name} and no set that was made by counterpoint; name another folder"
+                f"{folder} holds {foreign[0].name} and no set that was made by counterpoint; name another folder"
             )
         write_about(folder, about)
         return about
@@ -86,8 +88,11 @@ def claim(folder: Path, about: About) -> About:
 
 
 def _remedy(folder: Path, different: Sequence[str]) -> str:
-    """Of another set the user named the folder; the same set made otherwise, as by another version, may lie where
-    counterpoint itself put it, so that there is no other folder to name."""
+    """What the user can do about a folder with another set.
+
+    With another data set or seed, the user has named a folder in use and can name another one. Otherwise it is the same
+    set, made differently (by another version, say). It may lie where counterpoint put it, so it can only be removed.
+    """
     if {"dataset", "seed"} & set(different):
         return "remove it (it can be made again), or use another folder"
     return f"remove the folder {folder}, and the set is made again"
@@ -98,8 +103,10 @@ def write_about(folder: Path, about: About) -> None:
 
 
 def working_in(folder: Path) -> AbstractContextManager[None]:
-    """Inside, this process writes to the claimed folder. Others may do so too: only one that is alone there removes
-    what killed ones left behind."""
+    """Inside, this process writes to the claimed folder, as other processes may do too.
+
+    A process that is alone there first removes what killed processes have left behind.
+    """
 
     def sweep() -> None:
         for leftover in folder.glob(".*.npy.*.part"):
@@ -110,7 +117,7 @@ def working_in(folder: Path) -> AbstractContextManager[None]:
 
 @contextmanager
 def finished_file(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its name only when the block has ended well and the disk holds it."""
+    """A temporary file that is renamed to `path` when the block has ended without an error and the disk holds it."""
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
         yield temporary

@@ -21,7 +21,7 @@ from counterpoint.corrupt.pixels import (
 
 
 def brightness(images_NHWC: Images, _draws: Draws, *, added: float) -> Images:
-    """Add to the HSV value, hue and saturation kept: every channel grows in proportion; black becomes grey."""
+    """Add to the HSV value and keep hue and saturation: every channel grows in proportion, and black becomes grey."""
     x_NHWC = to_unit(images_NHWC)
     value = x_NHWC.max(-1, keepdims=True)
     brighter = np.minimum(value + added, 1)
@@ -29,9 +29,9 @@ def brightness(images_NHWC: Images, _draws: Draws, *, added: float) -> Images:
 
 
 def saturate(images_NHWC: Images, _draws: Draws, *, factor: float, added: float) -> Images:
-    """Scale and raise the HSV saturation, hue and value kept. Grey has the hue of red, by HSV's convention.
+    """Scale and raise the HSV saturation and keep hue and value. Grey has the hue of red, by HSV's convention.
 
-    A grey image is taken as red = green = blue, and the result's luminance is returned.
+    A grey image is taken as one with red = green = blue, and the luminance of the result is returned.
     """
     channels = images_NHWC.shape[3]
     x_NHWC = np.broadcast_to(to_unit(images_NHWC), (*images_NHWC.shape[:3], 3))
@@ -45,7 +45,7 @@ def saturate(images_NHWC: Images, _draws: Draws, *, factor: float, added: float)
 
 
 def contrast(images_NHWC: Images, _draws: Draws, *, factor: float) -> Images:
-    """Pull every channel towards its mean over the image (an integer sum: the same in any batch)."""
+    """Pull every channel towards its mean over the image. An integer sum is the same in any batch."""
     _, height, width, _ = images_NHWC.shape
     total = images_NHWC.sum(axis=(1, 2), keepdims=True, dtype=np.int64)
     mean_N11C = total / (255.0 * height * width)

@@ -1,8 +1,8 @@
 """Random numbers that depend on (seed, corruption, severity, image index) and on nothing else.
 
-Philox is a counter-based generator: its key says what the numbers are for and its counter which image they belong to,
-so a set can be made in any order, in batches of any size, by any number of processes. Only raw words come from NumPy,
-whose distributions may change between versions; the uniform and normal numbers are made here.
+Philox is a counter-based generator. Its key says what the numbers are for, and its counter which image they belong to.
+So a set can be made in any order, in batches of any size, by any number of processes. Only raw words come from NumPy,
+because its distributions may change between versions. The uniform and normal numbers are made here.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 from counterpoint.corrupt.pixels import Floats
 
-_WORDS_A_COUNT = 8  # one step of NumPy's Philox4x64 counter gives 256 bits
+_WORDS_PER_COUNT = 8  # one step of NumPy's Philox4x64 counter gives 256 bits
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Draws:
         return np.floor(self.uniform(purpose, *shape, low=low, high=high)).astype(np.int64)
 
     def _words(self, purpose: str, size: int) -> NDArray[np.uint32]:
-        """`size` 32-bit words for each image; image i owns the i-th run of counters, so a batch is one long run."""
-        counts = -(-size // _WORDS_A_COUNT)
+        """`size` 32-bit words for each image. Image i has the i-th range of counters, so a batch is one long range."""
+        counts = -(-size // _WORDS_PER_COUNT)
         philox = np.random.Philox(key=self._key(purpose), counter=self.start * counts)
         raw = np.asarray(philox.random_raw(self.count * counts * 4)).astype("<u8", copy=False)
         return raw.view("<u4").reshape(self.count, -1)[:, :size]

@@ -20,9 +20,9 @@ def blur(x_NHWC: Floats, sigma: float, *, mode: str = "nearest", truncate: float
 
 
 def blur_along(images_NHWC: Images, degrees_N: Floats, radius: float, sigma: float) -> Images:
-    """ImageMagick's motion blur: a one-sided Gaussian along a line, in whole pixels, the edges repeated.
+    """ImageMagick's motion blur: a one-sided Gaussian along a line, in whole pixels, with the edges repeated.
 
-    It computes in 16 bits, rounding, and its result is floored to 8 bits.
+    ImageMagick computes in 16 bits and rounds. The result is then floored to 8 bits.
     """
     number, height, width, _ = images_NHWC.shape
     tap_T = np.arange(2 * math.ceil(radius) + 1)

@@ -1,7 +1,8 @@
 """Frost to lay over images: the original photographs where they are at hand, otherwise a texture made here.
 
 The photographs (Apache-2.0, github.com/hendrycks/robustness) are not part of this project. They are looked for in the
-folder that is named; where none was, in `frost/` of the data folder, else in an installed `imagecorruptions` wheel.
+folder that the user names. If none was named, they are looked for in `frost/` of the data folder, then in an installed
+`imagecorruptions` wheel.
 """
 
 import importlib.util
@@ -20,11 +21,11 @@ from counterpoint.storage.folders import data_root
 
 FrostSource = Literal["photographs", "texture"]
 FrostDir = Path | Literal["texture"]
-"""The folder of the photographs; "texture" asks for the texture, whatever photographs there are."""
+"""The folder of the photographs, or "texture" for the texture even where there are photographs."""
 
 # The original lists six photographs but draws from the first five; 2 and 3 are the same picture.
 _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
-_SCALE = 0.2  # of a photograph, for images of the reference side
+_SCALE = 0.2  # the photographs are scaled by this for images of the reference side
 
 
 def find_frost(data_dir: Path) -> FrostDir:
@@ -76,7 +77,7 @@ def _photographs(folder: Path) -> list[Floats]:
 
 
 def _scaled(picture: Floats, height: int, width: int) -> Floats:
-    """Bilinear without antialiasing, as in the original; enlarged where the image would not fit into it."""
+    """Scale bilinearly without antialiasing, as in the original, but so that the picture is larger than the images."""
     rows, columns, _ = picture.shape
     scale = max(_SCALE * min(height, width) / REFERENCE_SIDE, (height + 1) / rows, (width + 1) / columns)
     row, column = (np.arange(round(size * scale)) + 0.5 for size in (rows, columns))

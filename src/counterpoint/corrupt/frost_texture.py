@@ -1,6 +1,6 @@
 """Pictures of ice for those without the photographs: needles in many directions over slow clouds.
 
-There are as many as photographs that are drawn from, each with the mean colour, the contrast and the roughness of one.
+There are as many pictures as photographs. Each has the mean colour, the contrast and the roughness of one of them.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ _ICES = (
 
 
 def frost_textures() -> list[Floats]:
-    """RGB pictures in [0, 1]; always the same ones."""
+    """RGB pictures in [0, 1], the same in every call."""
     return [_texture(ice, Draws(0, "frost texture", 0, start=number, count=1)) for number, ice in enumerate(_ICES)]
 
 
@@ -45,7 +45,7 @@ def _texture(ice: _Ice, draws: Draws) -> Floats:
 
 
 def _needles(draws: Draws, purpose: str, *, length: float, thickness: float) -> Floats:
-    """At each pixel the strongest of several fields of noise, each smeared along its own direction."""
+    """At each pixel the strongest of several fields of noise, each smeared along another direction."""
     down, right = _frequencies()
     strongest = np.full(_SHAPE, -np.inf)
     for direction in range(_DIRECTIONS):

@@ -1,4 +1,4 @@
-"""Noise: every value of every channel is hit on its own."""
+"""Noise: every value of every channel is changed independently."""
 
 import math
 from functools import lru_cache
@@ -34,10 +34,11 @@ def impulse_noise(images_NHWC: Images, draws: Draws, *, amount: float) -> Images
 
 @lru_cache(maxsize=8)
 def _poisson_quantiles(photons: int) -> tuple[Floats, Images]:
-    """The 256 distribution functions one after the other: level + P(count ≤ k), and the byte that count gives.
+    """The distribution functions of the 256 levels one after the other, and the byte that each count k becomes.
 
-    Searching for level + u is then inverse transform sampling for all levels at once. Counts that no 32-bit uniform
-    number reaches are left out, so each function ends at level + 1.
+    Level l's function has the values l + P(count ≤ k). Searching for l + u in all of them is then inverse transform
+    sampling for all levels at once. Counts that no 32-bit uniform number reaches are left out, so each function ends at
+    l + 1.
     """
     finest = 2.0**-33
     level_L1 = np.arange(256)[:, None]

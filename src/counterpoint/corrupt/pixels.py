@@ -1,4 +1,4 @@
-"""The words all corruptions share: 8-bit images, their values in [0, 1], lengths that scale with the image.
+"""What all corruptions share: 8-bit images, their values in [0, 1], lengths that scale with the image.
 
 Shape suffixes in this package: N images, H rows, W columns, C channels.
 """
@@ -25,7 +25,7 @@ def to_bytes(x: Floats) -> Images:
 
 
 def length_scale(images_NHWC: Images) -> float:
-    """Pixels here for a pixel of a 32-pixel image; the shorter side counts, so a square and its widening agree."""
+    """How many pixels of these images correspond to one pixel of a 32-pixel image; the shorter side counts."""
     return min(images_NHWC.shape[1:3]) / REFERENCE_SIDE
 
 
@@ -36,7 +36,7 @@ def reference_shape(images_NHWC: Images) -> tuple[int, int]:
 
 
 def resized(layer_NHW: Floats, height: int, width: int) -> Floats:
-    """A layer made in the reference shape, in the size of the images, bilinearly."""
+    """A layer that was made in the reference shape, resized bilinearly to the size of the images."""
     if layer_NHW.shape[1:] == (height, width):
         return layer_NHW
     pictures = [
@@ -47,7 +47,7 @@ def resized(layer_NHW: Floats, height: int, width: int) -> Floats:
 
 
 def luminance(x_C: Floats) -> Floats:
-    """One grey channel, the channel axis kept; a grey image is its own."""
+    """One grey channel; the channel axis is kept. A grey image is returned as it is."""
     return x_C if x_C.shape[-1] == 1 else (x_C * _LUMA).sum(-1, keepdims=True)
 
 

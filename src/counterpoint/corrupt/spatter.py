@@ -29,7 +29,10 @@ def spatter(
     intensity: float,
     mud: bool,
 ) -> Images:
-    """For water `intensity` is how bright the brightest drop is, for mud the blur of its outline, in pixels."""
+    """Drops of water, or mud.
+
+    For water, `intensity` is how bright the brightest drop is. For mud, it is the blur of the outline, in pixels.
+    """
     _, height, width, channels = images_NHWC.shape
     noise = draws.normal("liquid", *reference_shape(images_NHWC), 1, mean=mean, sd=sd)
     liquid_NHW1 = blur(noise, blur_sigma)
@@ -81,7 +84,10 @@ def _sobel(values_NHW: NDArray[np.int64], axis: int) -> NDArray[np.int64]:
 
 
 def _is_ridge(strength: NDArray[np.int64], dx: NDArray[np.int64], dy: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """No neighbour along the gradient is stronger; on a plateau the first pixel wins, and none on a diagonal one."""
+    """Whether no neighbour along the gradient is stronger.
+
+    Of two equally strong neighbours the first counts as a ridge; along a diagonal neither does.
+    """
     padded = np.pad(strength, ((0, 0), (1, 1), (1, 1)))
     height, width = strength.shape[1:]
 
@@ -100,7 +106,7 @@ def _is_ridge(strength: NDArray[np.int64], dx: NDArray[np.int64], dy: NDArray[np
 def _chamfer_distance(free_NHW: NDArray[np.bool_]) -> Floats:
     """The distance to the nearest pixel that is not free, made of steps (1, 0), (1, 1) and (2, 1).
 
-    The spacing between images keeps them apart: an image without edges is far from everything.
+    The images are kept apart by a large distance between them, so an image without edges is far from every edge.
     """
     if free_NHW.all():
         return np.full(free_NHW.shape, np.inf)

@@ -15,7 +15,7 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.spatter import spatter
 from counterpoint.errors import InputError, unknown
 
-VERSION = "1"  # of the generator: it rises when the same seed gives other bytes
+VERSION = "1"  # of the generator; it rises when the same seed no longer gives the same bytes
 SEVERITIES = (1, 2, 3, 4, 5)
 
 _FUNCTIONS: dict[str, Callable[..., Images]] = {
@@ -43,9 +43,9 @@ CORRUPTIONS = tuple(_FUNCTIONS)[:15]
 EXTRA_CORRUPTIONS = tuple(_FUNCTIONS)[15:]
 
 _SMALLEST_SIDE = 8
-# Temporary arrays of 512 KB: much larger ones leave the cache, and the C library may hand them back to the system after
-# each use, and then the page faults cost more than the arithmetic.
-_VALUES_A_PIECE = 1 << 16
+# Temporary arrays then have 512 KB. Much larger ones do not fit into the cache. And the C library may return them to
+# the system after each use, which causes page faults that cost more than the arithmetic.
+_VALUES_PER_PIECE = 1 << 16
 
 
 def corrupt(
@@ -53,11 +53,13 @@ def corrupt(
 ) -> Images:
     """The images under one corruption, as uint8 NHWC.
 
-    The result for an image depends only on its pixels and (seed, name, severity, its index); `start` is the index of
-    the first image, so that a set can be made in pieces. Images may be grey (one channel) and of any size from 8×8;
-    lengths in pixels scale with the shorter side (noise is a matter of single pixels, pixelation and JPEG of fractions
-    and quality: they stay as they are). `frost_dir` is the folder of the photographs, or "texture";
-    without it `find_frost` looks for them.
+    The result for an image depends only on its pixels and on (seed, name, severity, its index). `start` is the index of
+    the first image, so that a set can be made in pieces.
+
+    Images may be grey (one channel) and of any size from 8×8. Lengths in pixels scale with the shorter side. Noise,
+    pixelation and JPEG have no lengths to scale: they are given per pixel, as a fraction and as a quality.
+
+    `frost_dir` is the folder of the photographs, or "texture". Without it `find_frost` looks for them.
     """
     check_cell(name, severity)
     check_images(images_NHWC)
@@ -107,6 +109,6 @@ def _constants() -> dict[str, dict[str, list[Any]]]:
 
 
 def _pieces(images_NHWC: Images) -> Iterator[slice]:
-    step = max(1, _VALUES_A_PIECE // images_NHWC[0].size)
+    step = max(1, _VALUES_PER_PIECE // images_NHWC[0].size)
     for first in range(0, len(images_NHWC), step):
         yield slice(first, min(first + step, len(images_NHWC)))

@@ -45,7 +45,7 @@ def snow(
 def frost(
     images_NHWC: Images, draws: Draws, *, image_weight: float, frost_weight: float, pictures: tuple[Floats, ...]
 ) -> Images:
-    """Each image under its own crop of one of the pictures (rows, columns, RGB; all larger than the images)."""
+    """Each image under a random crop of one of the pictures (rows, columns, RGB; all larger than the images)."""
     _, height, width, channels = images_NHWC.shape
     picture_N = draws.integers("picture", high=len(pictures))
     corner_N2 = draws.uniform("corner", 2)
@@ -60,7 +60,7 @@ def frost(
 
 
 def fog(images_NHWC: Images, draws: Draws, *, amplitude: float, wibble_decay: float) -> Images:
-    """Add a plasma fractal, then scale: the image's maximum under the thickest fog stays where it was."""
+    """Add a plasma fractal, then scale so that the image's brightest value keeps its value under the thickest fog."""
     _, height, width, _ = images_NHWC.shape
     x_NHWC = to_unit(images_NHWC)
     highest_N111 = x_NHWC.max(axis=(1, 2, 3), keepdims=True)
@@ -73,7 +73,7 @@ def fog(images_NHWC: Images, draws: Draws, *, amplitude: float, wibble_decay: fl
 def _plasma(draws: Draws, size: int, wibble_decay: float) -> Floats:
     """Diamond-square on a map that wraps around: each new point is the mean of four neighbours plus noise.
 
-    The noise is wibble · U(−wibble, wibble), quadratic in wibble as in the original. The result spans [0, 1].
+    The noise is wibble · U(−wibble, wibble), as in the original, so it is quadratic in wibble. The result spans [0, 1].
     """
     map_NSS = np.zeros((draws.count, size, size))
     wibble, step = 100.0, size

@@ -40,9 +40,10 @@ def write_corrupted_set(
 ) -> None:
     """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
 
-    `workers` processes are started (default: one a CPU; 1 works in this process), so a script that calls this needs
-    the usual `if __name__ == "__main__":`. `progress(name, done, total)` counts the images written, all corruptions
-    together.
+    `workers` processes are started, by default one per CPU. A script that calls this therefore needs the usual
+    `if __name__ == "__main__":`. With `workers=1` the work is done in this process.
+
+    `progress(name, done, total)` counts the images written, of all corruptions together.
     """
     _check(images_NHWC, labels_N, names, seed, workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
@@ -85,7 +86,7 @@ def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Consecutive images of one cell, and where they go; counted from the end of the file, past its header."""
+    """Consecutive images of one cell, and where they go in the file."""
 
     images_NHWC: Images
     path: Path
@@ -93,7 +94,7 @@ class _Piece:
     severity: int
     seed: int
     start: int
-    bytes_from_end: int
+    bytes_from_end: int  # negative; counted from the end, so that the length of the file's header does not matter
     frost_dir: FrostDir | None
 
 
@@ -121,14 +122,14 @@ def _write_piece(piece: _Piece) -> int:
 
 @contextmanager
 def _parallel_map(workers: int) -> Iterator[Callable[[Callable[[Any], int], Iterable[Any]], Iterable[int]]]:
-    """`map` over processes of one thread each, in order. They are spawned: a fork beside torch's threads may hang."""
+    """`map` over processes of one thread each, in order. They are spawned, since a fork of torch's threads may hang."""
     if workers == 1:
         yield map
         return
     before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
     os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
     try:
-        # Ctrl-C reaches every process; this one ends the work, without a traceback from each of the others.
+        # Ctrl-C reaches every process. The workers ignore it and print no traceback; this process ends the work.
         quiet = (signal.SIGINT, signal.SIG_IGN)
         with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
             yield pool.map

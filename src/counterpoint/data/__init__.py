@@ -29,5 +29,5 @@ def load(name: str, root: Path | None = None) -> DataSet:
 
 @lru_cache(maxsize=2)
 def _load_once(name: str, root: Path) -> DataSet:
-    """Kept for the next caller: training, evaluation and the other rows of a table want the same sets."""
+    """The set is kept for the next caller: training, evaluation and the other rows of a table use the same one."""
     return DATASETS[name](root)

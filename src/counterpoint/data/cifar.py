@@ -23,11 +23,11 @@ _PIXELS = 3 * 32 * 32
 
 
 class Batch(NamedTuple):
-    """One official file: its name in the python version (the binary one adds .bin), its images, the hash of them."""
+    """One official file."""
 
-    file: str
+    file: str  # its name in the python version; the binary version adds .bin
     images: int
-    sha256: str
+    sha256: str  # of the decoded labels and pixels
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Cifar:
 
     @property
     def folders(self) -> tuple[str, str]:
-        """Where the files may be; the binary version is preferred: it needs no unpickling."""
+        """Where the files may be. The binary version comes first, since it needs no unpickling."""
         return self.binary_folder, self.python_folder
 
 
@@ -141,7 +141,7 @@ def _are_labels(value: object) -> TypeGuard[list[int]]:
 
 
 class _NumpyObject:
-    """Stands in for every numpy object of a pickle and keeps its state: no code of numpy runs on what a file says."""
+    """Stands in for every numpy object of a pickle and keeps its state, so that a file can run no code of numpy."""
 
     state: object = None
 
@@ -189,7 +189,7 @@ def _read_checked(cifar: Cifar, folder: Path, batch: Batch) -> Decoded:
 
 
 def fingerprint(decoded: Decoded) -> str:
-    """The SHA-256 of the labels, a byte each, followed by the pixels in the order of the official files."""
+    """The SHA-256 of the labels, one byte per label, followed by the pixels in the order of the official files."""
     digest = hashlib.sha256(np.ascontiguousarray(decoded.labels_N).data)
     digest.update(np.ascontiguousarray(decoded.images_NCHW).data)
     return digest.hexdigest()

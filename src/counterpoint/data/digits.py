@@ -18,7 +18,7 @@ def load_digits() -> DataSet:
     digits = datasets.load_digits()
     images_N1HW = torch.from_numpy(np.stack([_enlarge(small) for small in digits.images])[:, None])
     whole = ImageSet(images_N1HW, torch.from_numpy(digits.target).to(torch.int64), tuple("0123456789"))
-    # Every fourth of the images shuffled and then sorted by class: 450, a quarter of each class to within one image.
+    # Shuffle the images, sort them by class, and test on every fourth: a quarter of each class, 450 images in all.
     shuffled = Stream(0, "digits").permutation(len(whole))
     by_class = shuffled[torch.argsort(whole.labels_N[shuffled], stable=True)]
     is_test = torch.zeros(len(whole), dtype=torch.bool)

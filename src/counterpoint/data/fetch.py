@@ -1,4 +1,7 @@
-"""Which data sets are on disk, and the download of those that are not: resumed, checked, then put in place at once."""
+"""Which data sets are on disk, and the download of those that are not.
+
+A download is resumed after an interruption, checked, and put in place only when it is complete.
+"""
 
 import hashlib
 import tarfile
@@ -13,12 +16,13 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
 from counterpoint.data.cifar import CIFAR10, CIFAR100, Cifar, find_cifar, load_cifar
 from counterpoint.errors import InputError, unknown
 from counterpoint.storage.folders import download_command
 
 Received = Callable[[int, int | None], None]
-"""Told how many bytes have arrived, of how many in all (None where the server does not say)."""
+"""Called with how many bytes have arrived, and how many there are in all (None where the server does not say)."""
 
 _TRIES = 4
 _TIMEOUT_S = 30
@@ -57,10 +61,6 @@ ARCHIVES = {
 }
 
 _CORRUPTED_SHAPE = (50_000, 32, 32, 3)
-_CORRUPTED_FILES = tuple(
-    """gaussian_noise shot_noise impulse_noise defocus_blur glass_blur motion_blur zoom_blur snow frost fog brightness
-    contrast elastic_transform pixelate jpeg_compression speckle_noise gaussian_blur spatter saturate""".split()
-)
 
 
 def check_download(name: str, archives: Mapping[str, Archive] = ARCHIVES) -> None:
@@ -116,14 +116,14 @@ def _download(url: str, part: Path, progress: Received, back_off_s: float) -> No
 
 
 def _go_on(url: str, part: Path, progress: Received) -> None:
-    """Ask for what `part` does not have yet; a server that sends everything instead starts the file over."""
+    """Ask for the bytes that `part` does not have yet. If the server sends all bytes, the file starts over."""
     start = _size(part)
     headers = {"User-Agent": "counterpoint"} | ({"Range": f"bytes={start}-"} if start else {})
     try:
         response = urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S)
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # nothing lies beyond what we have; the checksum says whether that is right
+        if error.code == 416:  # there are no bytes beyond those we have; the checksum tells whether they are right
             return
         raise
     with response, part.open("ab" if response.status == 206 else "wb") as file:
@@ -185,7 +185,7 @@ def _corrupted_status(name: str, root: Path) -> Status:
     folder = root / ARCHIVES[name].folder
     if not folder.is_dir():
         return Status(name, "not found", 0, f"not in {root}; run `{download_command(name, root)}` to download it")
-    shapes = dict.fromkeys(_CORRUPTED_FILES, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
+    shapes = dict.fromkeys(CORRUPTIONS + EXTRA_CORRUPTIONS, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
     problems = (_array_problem(folder / f"{file}.npy", shape) for file, shape in shapes.items())
     return Status(name, str(folder), _size(folder), next(filter(None, problems), None))
 

@@ -24,7 +24,7 @@ class ImageSet:
             raise InputError(f"labels are {_describe(labels)}; they must be int64 (N,)")
         if len(images) != len(labels):
             raise InputError(
-                f"there are {len(images)} images and {len(labels)} labels; there must be one label an image"
+                f"there are {len(images)} images and {len(labels)} labels; there must be one label per image"
             )
         outside = labels[(labels < 0) | (labels >= len(self.classes))]
         if len(outside):

@@ -13,7 +13,7 @@ from counterpoint.seeding import Stream
 
 @dataclass(frozen=True)
 class Part:
-    """Some of a data set's training images, with their numbers in it, which key every draw."""
+    """Some of a data set's training images, with their numbers in the set, by which every draw is keyed."""
 
     images: ImageSet
     numbers_N: Tensor
@@ -26,7 +26,7 @@ class Part:
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """Which images to train on and which to validate on, each in ascending order; always the same for one seed."""
+    """The numbers of the images to train on and of those to validate on, ascending; the seed alone decides."""
     if not 0 <= held_out < n_train:
         raise InputError(f"held_out is {held_out}; it must be at least 0 and less than the {n_train} training images")
     order = Stream(seed, "split").permutation(n_train)
@@ -34,10 +34,11 @@ def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, 
 
 
 def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, Part]:
-    """The part to train on and the part held out: nothing with train_on="all", otherwise a tenth (CIFAR: 5,000).
+    """The part to train on and the part held out.
 
-    Of a small set more than a tenth, up to 500 images but no more than a third: a temperature that is fitted to a few
-    dozen images, or to none that the network gets wrong, is worth nothing.
+    With train_on="all" nothing is held out, otherwise a tenth (5,000 images of CIFAR). Of a small set more than a tenth
+    is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A few dozen would be too
+    few, and so would images that the network all gets right.
     """
     count = len(data.train)
     few = min(max(count // 10, 500), count // 3)

@@ -10,7 +10,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.results import SCHEMA
 from counterpoint.evaluation.scores import RunScores, read_scores
-from counterpoint.metrics import ImageScores, Interval, mean_difference, paired_differences
+from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
 from counterpoint.storage.files import read_json, write_json
 
 
@@ -119,6 +119,7 @@ def _corrupted_differences(
     return {
         "mean": _mean_differences(*all_cells),
         "severities": [_mean_differences(*cells) for cells in by_severity],
+        "by_corruption": _as_json(calibration_differences(ours, theirs)),
     }
 
 

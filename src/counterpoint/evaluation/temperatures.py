@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CELLS
 from counterpoint.evaluation.logits import read_about, read_logits
 from counterpoint.metrics import ImageScores, aggregate, apply_temperature, fit_temperature, image_scores
-from counterpoint.metrics.recalibrate import Kind, crossed_halves
+from counterpoint.metrics.recalibrate import Kind, cross_fit
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.runs.folder import Run
@@ -24,7 +24,6 @@ from counterpoint.storage.files import write_json
 SCHEMA = 1
 _FILE = "temperatures.json"
 _KINDS: tuple[Kind, ...] = get_args(Kind)
-_HALVES_SEED = 0
 
 Figures = TypeVar("Figures")
 
@@ -136,11 +135,11 @@ def _scaled_scores(
 
 def _cross_fitted_scores(logits_MNK: np.ndarray, labels_N: np.ndarray, kind: Kind) -> list[ImageScores]:
     """Like `_scaled_scores`, each random half of the images scaled with the temperatures of the other."""
-    parts = []
-    for fitted, applied in crossed_halves(len(labels_N), _HALVES_SEED):
-        temperatures = fit_temperature(logits_MNK[:, fitted], labels_N[fitted], kind)
-        parts.append(_scaled_scores(logits_MNK[:, applied], labels_N[applied], temperatures, kind))
-    return [join_scores(both) for both in zip(*parts, strict=True)]
+    halves = [
+        _scaled_scores(logits_MNK[:, images], labels_N[images], temperatures, kind)
+        for images, temperatures in cross_fit(logits_MNK, labels_N, kind)
+    ]
+    return [join_scores(both) for both in zip(*halves, strict=True)]
 
 
 def _corrupted_scores(run: Run, temperatures: tuple[float, ...], kind: Kind) -> list[dict[str, list[ImageScores]]]:

@@ -11,12 +11,11 @@ from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debias
 from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
 from counterpoint.metrics.paired import (
-    ece_difference,
-    ece_rms_difference,
     error_difference,
     mean_difference,
     paired_differences,
 )
+from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.recalibrate import apply_temperature, cross_fitted_probabilities, fit_temperature
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
 from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_coverage
@@ -34,15 +33,14 @@ __all__ = [
     "apply_temperature",
     "aurc",
     "brier",
+    "calibration_differences",
     "collapse_verdict",
     "cross_fitted_probabilities",
     "disagreement",
     "ece",
     "ece_debiased",
-    "ece_difference",
     "ece_rms",
     "ece_rms_debiased",
-    "ece_rms_difference",
     "error",
     "error_difference",
     "factor_correlation",

@@ -1,4 +1,4 @@
-"""Binned calibration error of confidences. The binning is part of every number's name: bins change the estimate."""
+"""Binned calibration error of confidences. Bins change the estimate, so the binning is part of every figure's name."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +16,7 @@ Binning = Literal["width", "mass"]
 class ReliabilityBins:
     """The bins that hold an image, by rising confidence; empty bins are left out.
 
-    A bin is (low, high]; the first also holds confidence 0.
+    A bin is (low, high]. The first one also holds confidence 0.
     """
 
     low: Floats
@@ -31,8 +31,8 @@ def reliability_bins(
 ) -> ReliabilityBins:
     """Count, mean confidence and accuracy of each bin.
 
-    "width": edge k is k / bins. "mass": edge k is the smallest confidence that at least k / bins of the images do not
-    exceed, so without ties the counts differ by at most one. Either way images of equal confidence share a bin.
+    With "width", edge k is k / bins. With "mass", edge k is the smallest confidence that at least k / bins of the
+    images do not exceed, so without ties the counts differ by at most one. Images of equal confidence share a bin.
     """
     confidence_N = fractions(confidence, "confidence", ndim=1)
     correct_N = zeros_and_ones(correct, "correct", len(confidence_N))

@@ -52,9 +52,9 @@ def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
     """`values` as `length` numbers that are 0 or 1; booleans are fine."""
     array = _numbers(values, name).astype(np.float64)
     _require_length(array.shape, name, length)
-    other = (array != 0) & (array != 1)
-    if other.any():
-        raise InputError(f"{name} holds {array[other][0]}; every value must be 0 or 1")
+    neither = (array != 0) & (array != 1)
+    if neither.any():
+        raise InputError(f"{name} holds {array[neither][0]}; every value must be 0 or 1")
     return array
 
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions
 
-# Shares of the disagreement that independent members of the same error would show, and nats.
+# Shares of the disagreement that independent members of the same error would show.
 NEARLY_IDENTICAL_BELOW = 0.05
 DIFFER_CLEARLY_FROM = 0.25
-NEARLY_IDENTICAL_KL_BELOW = 0.01
+NEARLY_IDENTICAL_KL_BELOW = 0.01  # in nats
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,11 @@ class FactorCorrelation:
 
 
 def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelation:
-    """Correlations between the rows of r (or s), one (M, C) array a layer; each layer is scaled to variance 1.
+    """Correlations between the rows of r (or s), one (M, C) array per layer; each layer is scaled to variance 1.
 
-    Once the mean over members is removed, the M rows sum to 0, so the mean over pairs of their covariance is
-    −1 / (M − 1) of the variance whatever the members do: only single pairs tell something, and with two not even those.
+    Once the mean over members is removed, the M rows sum to 0. The mean over pairs of their covariance is then
+    −1 / (M − 1) of the variance whatever the members do, and only single pairs can tell something. With two members
+    there is one pair, which tells nothing.
     """
     layers = [finite(layer, "a layer's factors", ndim=2) for layer in factors_by_layer]
     members = {len(layer) for layer in layers}
@@ -52,7 +53,10 @@ def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelati
 
 
 def independent_disagreement(error: float, num_classes: int) -> float:
-    """How often two members of this error would disagree if they erred independently, on every wrong class alike."""
+    """How often two members of this error would disagree if they erred independently.
+
+    Every wrong class is taken to be equally likely.
+    """
     return 1 - (1 - error) ** 2 - error**2 / (num_classes - 1)
 
 
@@ -92,7 +96,10 @@ def _standardised(layer_MC: Floats) -> Floats:
 
 
 def _cosines(values_MC: Floats) -> Floats:
-    """Cosines between the rows; 1 for a row with nothing left in it, up to rounding, as the values have variance 1."""
+    """Cosines between the rows; 1 for a row in which nothing but rounding errors is left.
+
+    The values had variance 1 before, which tells how small a rounding error is.
+    """
     norms = np.linalg.norm(values_MC, axis=1)
     nothing = norms < 1e-6 * np.sqrt(values_MC.shape[1])
     units_MC = values_MC / np.where(nothing, 1.0, norms)[:, None]

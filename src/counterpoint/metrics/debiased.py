@@ -3,14 +3,16 @@
 A plug-in calibration error is too large on average, because noise in a bin's accuracy counts as miscalibration. The
 truth estimated here is what the same bins would show on infinitely many images.
 
-The interval holds every truth that the observed plug-in value does not reject, each tail at 2.5 %. A truth is tried on
-two populations that have it: the one whose gaps are the likeliest given the observed gaps, and one that is equally
-over-confident everywhere. How the plug-in value scatters under each comes from `sampling`. Where all gaps have one
-sign, the interval also holds every |accuracy − mean confidence| that an exact test of the number of right images does
-not reject: then that is the plug-in ECE, and a few images without an error prove little.
+The interval holds every truth that the observed plug-in value does not reject, with 2.5 % in each tail. A truth is
+tried on two populations that have it: the one whose gaps are the likeliest given the observed gaps, and one that is
+equally over-confident everywhere. How the plug-in value scatters in each population comes from `sampling`.
 
-A perfectly calibrated model lies on the edge, where only one tail can miss it: its truth, 0, is covered in 97.5 % of
-samples.
+Where all gaps have the same sign, the plug-in ECE is |accuracy − mean confidence|. Then the interval also holds every
+value of it that an exact test of the number of right images does not reject. This matters for a few images without an
+error, which prove little.
+
+The truth of a perfectly calibrated model is 0, the least that is possible. Only the lower end of an interval can miss
+it, so it is covered in 97.5 % of samples.
 """
 
 from collections.abc import Callable
@@ -18,14 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 from scipy.special import betaincinv
 
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.inversion import TAIL, Row, not_rejected
 from counterpoint.metrics.sampling import BinSums, Scatter, bin_sums, ece_scatter, squared_scatter
-
-_TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,11 @@ class Interval:
 
 
 def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
-    """The ECE of the likeliest population whose plug-in value is the observed one on average; 0 if all exceed it.
+    """The ECE of the likeliest population whose plug-in value is on average the observed one.
 
-    It is still a little low where all bins have the same gap, about as large as the noise, and a little high where one
-    bin has all of it. The interval allows for both.
+    It is 0 if the plug-in value of every population is larger on average. The estimate is a little low where all bins
+    have the same gap, about as large as the noise, and a little high where one bin has the whole gap. The interval
+    allows for both.
     """
     sums = bin_sums(confidence, correct, bins, binning)
     observed = float(np.abs(sums.surplus).sum() / sums.images)
@@ -54,8 +55,8 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     """The root of the unbiased estimate of the squared ECE-rms; 0 where that is negative.
 
     A squared gap less its variance (Kumar, Liang & Ma 2019) is the mean product of correct − confidence over pairs of
-    different images of the bin. We take the variance of correct − confidence where they take that of correct: within
-    a bin confidences differ. A bin of one image has no pair and counts as 0.
+    different images of the bin. They take the variance of correct. We take that of correct − confidence, because
+    confidences differ within a bin. A bin of one image has no pair and counts as 0.
     """
     sums = bin_sums(confidence, correct, bins, binning)
     pair_products = (sums.surplus**2 - sums.surplus_squared) / np.maximum(sums.count - 1, 1)
@@ -66,62 +67,40 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     return Interval(*(float(np.sqrt(square)) for square in (squared.value, squared.low, squared.high)))
 
 
-@dataclass(frozen=True)
-class _Row:
-    """Populations in a row, their gaps growing with x from `start`, where there are none, to `end`."""
+def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:
+    """The likeliest population for each ECE: the one of least Σ count · (gap − observed gap)² / variance.
 
-    scatter: Callable[[float], Scatter]
-    start: float
-    end: float
-
-    def truth_where(self, rising: Callable[[Scatter], float], level: float) -> float:
-        """The truth of the population at which `rising` reaches `level`; of the first or last one if none does."""
-
-        def excess(x: float) -> float:
-            return rising(self.scatter(x)) - level
-
-        if excess(self.start) >= 0:
-            return self.scatter(self.start).truth
-        if excess(self.end) <= 0:
-            return self.scatter(self.end).truth
-        return self.scatter(float(brentq(excess, self.start, self.end, xtol=1e-6))).truth
-
-
-def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> _Row:
-    """For each ECE the gaps of least Σ count · (gap − observed gap)² / variance; those observed at x = 0.
-
-    By Lagrange's rule each |gap| moves in proportion to its bin's variance, and not past 0. The variance is that of
-    the accuracy with one right and one wrong image added, so that it is never 0.
+    At x = 0 the gaps are the observed ones. By Lagrange's rule each |gap| moves in proportion to its bin's variance,
+    but not past 0. The variance is that of the accuracy with one right and one wrong image added, so it is never 0.
     """
     accuracy = (sums.count - sums.doubt + sums.surplus + 1) / (sums.count + 2)
     variance = accuracy * (1 - accuracy)
     size, sign = np.abs(sums.gap), np.where(sums.gap > 0, 1.0, -1.0)
     reach = float(1 / variance.min())
-    return _Row(lambda x: scatter(sums, sign * np.maximum(size + x * variance, 0.0)), -reach, reach)
+    return Row(lambda x: scatter(sums, sign * np.maximum(size + x * variance, 0.0)), -reach, reach)
 
 
-def _evenly_over_confident(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> _Row:
-    """An image of confidence c is right with probability c · (1 − x)."""
+def _evenly_over_confident(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:
+    """Populations in which an image of confidence c is right with probability c · (1 − x)."""
     confidence = 1 - sums.doubt / sums.count
-    return _Row(lambda x: scatter(sums, -x * confidence), 0.0, 1.0)
+    return Row(lambda x: scatter(sums, -x * confidence), 0.0, 1.0)
 
 
 def _largest_mean_gap(sums: BinSums) -> float:
-    """The largest |accuracy − mean confidence| that the number of right images does not reject, if all gaps agree."""
+    """The largest |accuracy − mean confidence| that the number of right images does not reject.
+
+    It is 0 where the gaps differ in sign.
+    """
     if sums.surplus.min() < 0 < sums.surplus.max():
         return 0.0
     confidence = 1 - sums.doubt.sum() / sums.images
     right = round(float(sums.surplus.sum() - sums.doubt.sum() + sums.images))
     wrong = sums.images - right
-    accuracy_low = betaincinv(right, wrong + 1, _TAIL) if right else 0.0  # Clopper & Pearson 1934
-    accuracy_high = betaincinv(right + 1, wrong, 1 - _TAIL) if wrong else 1.0
+    accuracy_low = betaincinv(right, wrong + 1, TAIL) if right else 0.0  # Clopper & Pearson 1934
+    accuracy_high = betaincinv(right + 1, wrong, 1 - TAIL) if wrong else 1.0
     return float(max(confidence - accuracy_low, accuracy_high - confidence))
 
 
-def _interval(rows: tuple[_Row, ...], value: float, observed: float, at_least_to: float) -> Interval:
-    def share_above(scatter: Scatter) -> float:
-        return 1 - scatter.share_below(observed)
-
-    lows = [row.truth_where(share_above, _TAIL) for row in rows]
-    highs = [row.truth_where(share_above, 1 - _TAIL) for row in rows]
-    return Interval(value, min(value, *lows), max(value, at_least_to, *highs))
+def _interval(rows: tuple[Row, ...], value: float, observed: float, at_least_to: float) -> Interval:
+    low, high = not_rejected(rows, observed)
+    return Interval(value, min(value, low), max(value, at_least_to, high))

@@ -13,11 +13,11 @@ from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 def disagreement(probs_MNK: ArrayLike) -> float:
     """The share of images on which two members predict different classes, mean over all pairs of members."""
     predicted_MN = _several_members(probs_MNK).argmax(axis=2)
-    return float(np.mean([(one != other).mean() for one, other in combinations(predicted_MN, 2)]))
+    return float(np.mean([(first_N != second_N).mean() for first_N, second_N in combinations(predicted_MN, 2)]))
 
 
 def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
-    """KL(one ‖ other) in nats, mean over images and ordered pairs of members; probabilities clipped as in `nll`."""
+    """KL(p ‖ q) in nats, mean over images and ordered pairs of members p, q; probabilities are clipped as in `nll`."""
     members_MNK = np.maximum(_several_members(probs_MNK), SMALLEST_PROBABILITY)
     # Both orders at once: KL(p ‖ q) + KL(q ‖ p) = Σ (p − q) · (log p − log q).
     both_orders = [

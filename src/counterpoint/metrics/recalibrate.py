@@ -3,7 +3,7 @@
 Where the temperature acts (`kind`):
 - "before": one temperature on every member's logits, then the mean of the probabilities;
 - "after": one temperature on the log of the mean probability;
-- "per-member": each member's own, fitted to that member alone, then the mean of the probabilities.
+- "per-member": one temperature per member, fitted to that member alone, then the mean of the probabilities.
 """
 
 from typing import Literal, get_args
@@ -18,15 +18,15 @@ from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
 
 Kind = Literal["before", "after", "per-member"]
 
-# Images that are all predicted right have no best temperature, and for useless logits the best is infinite: 20, at
-# which hardly anything is left of them.
+# Images that are all predicted right have no best temperature: the NLL falls with the temperature. For useless logits
+# the best temperature is infinite; they get 20, at which hardly anything is left of them.
 _LOWEST, _HIGHEST = 0.05, 20.0
 
 
 def fit_temperature(logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind) -> tuple[float, ...]:
-    """The temperature of least NLL between 0.05 and 20; M of them if `kind` is "per-member".
+    """The temperature of least NLL between 0.05 and 20, or M of them if `kind` is "per-member".
 
-    Raises where the NLL falls all the way to 0.05: a network that gets every image right cannot be too sure of them.
+    Raises where the NLL falls all the way to 0.05, as it does for a network that gets every image right.
     """
     scaled_MNK = _what_is_scaled(logits_MNK, kind)
     labels = class_labels(labels_N, "labels_N", *scaled_MNK.shape[1:])
@@ -48,27 +48,32 @@ def apply_temperature(logits_MNK: ArrayLike, temperatures: tuple[float, ...], ki
 
 
 def cross_fitted_probabilities(logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind, seed: int = 0) -> Floats:
-    """Probabilities (N, K) of images that no temperature has seen: each random half is scaled with the other's."""
+    """Probabilities (N, K), each image's with the temperatures of `cross_fit`, which have not seen it."""
+    logits = finite(logits_MNK, "logits_MNK", ndim=3)
+    probs_NK = np.empty(logits.shape[1:])
+    for images, temperatures in cross_fit(logits, labels_N, kind, seed):
+        probs_NK[images] = apply_temperature(logits[:, images], temperatures, kind)
+    return probs_NK
+
+
+def cross_fit(
+    logits_MNK: ArrayLike, labels_N: ArrayLike, kind: Kind, seed: int = 0
+) -> list[tuple[Integers, tuple[float, ...]]]:
+    """For each of two random halves: the numbers of its images, and the temperatures fitted on the other half."""
     logits = finite(logits_MNK, "logits_MNK", ndim=3)
     images, classes = logits.shape[1:]
     labels = class_labels(labels_N, "labels_N", images, classes)
     if images < 2:
         raise InputError("logits_MNK has one image; cross-fitting needs at least two")
-    probs_NK = np.empty((images, classes))
-    for fitted, applied in crossed_halves(images, seed):
-        temperatures = fit_temperature(logits[:, fitted], labels[fitted], kind)
-        probs_NK[applied] = apply_temperature(logits[:, applied], temperatures, kind)
-    return probs_NK
-
-
-def crossed_halves(images: int, seed: int) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-    """Two random halves of the images' numbers, each once to fit on and once to apply to."""
-    one, other = np.array_split(np.random.default_rng(seed).permutation(images), 2)
-    return (one, other), (other, one)
+    first, second = np.array_split(np.random.default_rng(seed).permutation(images), 2)
+    return [
+        (applied, fit_temperature(logits[:, fitted], labels[fitted], kind))
+        for fitted, applied in ((first, second), (second, first))
+    ]
 
 
 def _what_is_scaled(logits_MNK: ArrayLike, kind: Kind) -> Floats:
-    """The logits, or for "after" the log of the mean probability as the logits of an only member."""
+    """The logits; for "after", the log of the mean probability, as if it were the logits of a single member."""
     if kind not in get_args(Kind):
         raise unknown("kind of temperature", kind, get_args(Kind))
     logits = finite(logits_MNK, "logits_MNK", ndim=3)
@@ -84,7 +89,7 @@ def _best_temperature(scaled_MNK: Floats, labels_N: Integers) -> float:
         log_probs_MNK = log_softmax(scaled_MNK / np.exp(log_temperature), axis=2)
         return -float((logsumexp(log_probs_MNK[:, images, labels_N], axis=0)).mean())
 
-    # The NLL of a mean of members can have more than one valley: a coarse look first, then the lowest valley.
+    # The NLL of a mean of members can have several minima. A coarse grid finds the surroundings of the lowest one.
     grid = np.linspace(np.log(_LOWEST), np.log(_HIGHEST), 15)
     lowest = int(np.argmin([nll(point) for point in grid]))
     if lowest == 0:

@@ -1,6 +1,7 @@
 """How the plug-in calibration errors scatter over samples from a population whose gaps are known, in closed form.
 
-Arrays run over the bins that hold an image. A bin's gap is its accuracy less its mean confidence, in the population.
+A bin's gap is its accuracy less its mean confidence, in the population. Arrays have one entry per bin that holds an
+image.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_o
 
 @dataclass(frozen=True, eq=False)
 class BinSums:
-    """Sums over the images of each bin: of doubt = 1 − confidence, of surplus = correct − confidence, of squares."""
+    """Sums over the images of each bin, where doubt is 1 − confidence and surplus is correct − confidence."""
 
     count: Integers
     doubt: Floats
@@ -41,8 +42,11 @@ class Scatter:
     variance: float
 
     def share_below(self, value: float) -> float:
-        """The chance of a smaller plug-in value, which counts as gamma distributed: positive and skewed, as it is."""
-        if self.variance <= 1e-12 * self.mean**2:  # no scatter to speak of: a step, halfway up at the mean itself
+        """The chance of a smaller plug-in value.
+
+        The value is taken as gamma distributed, since it is positive and its distribution is skewed.
+        """
+        if self.variance <= 1e-12 * self.mean**2:  # hardly any scatter: the share jumps from 0 to 1 at the mean
             return float(np.heaviside(value - self.mean, 0.5))
         return float(gammainc(self.mean**2 / self.variance, value * self.mean / self.variance))
 
@@ -59,7 +63,7 @@ def bin_sums(confidence: ArrayLike, correct: ArrayLike, bins: int, binning: Binn
 
 
 def ece_scatter(sums: BinSums, gap: Floats) -> Scatter:
-    """The scatter of the plug-in ECE: |errors − Σ doubt| summed over the bins, a share of all images."""
+    """The scatter of the plug-in ECE: |errors − Σ doubt| summed over the bins, divided by the number of images."""
     errors = _Errors.of(sums, gap)
     offset = np.abs(errors.mean - sums.doubt)
     distance = np.maximum(errors.mean_distance_from(sums.doubt), offset)
@@ -70,7 +74,7 @@ def ece_scatter(sums: BinSums, gap: Floats) -> Scatter:
 
 
 def squared_scatter(sums: BinSums, gap: Floats) -> Scatter:
-    """The same for the squared plug-in ECE-rms; `truth` is squared too."""
+    """The scatter of the squared plug-in ECE-rms; its `truth` is squared too."""
     errors = _Errors.of(sums, gap)
     variance, chance = errors.variance, errors.chance
     offset = errors.mean - sums.doubt
@@ -84,9 +88,10 @@ def squared_scatter(sums: BinSums, gap: Floats) -> Scatter:
 
 @dataclass(frozen=True, eq=False)
 class _Errors:
-    """The number of errors in each bin: a binomial with the exact mean and variance, its trials not always whole.
+    """The number of errors in each bin, taken as binomial.
 
-    The images of a bin differ in confidence, so their number of errors is not quite binomial.
+    It is not quite binomial, because the images of a bin differ in confidence. Mean and variance are exact; for that,
+    the number of trials need not be whole.
     """
 
     mean: Floats
@@ -95,7 +100,7 @@ class _Errors:
 
     @classmethod
     def of(cls, sums: BinSums, gap: Floats) -> "_Errors":
-        """A negative gap scales each image's chance to be right down, a positive one its chance to be wrong."""
+        """A negative gap scales down each image's chance to be right, a positive gap its chance to be wrong."""
         at_most = np.where(gap < 0, sums.count - sums.doubt, sums.doubt)
         cut = np.minimum(_ratio(np.abs(gap) * sums.count, at_most), 1.0)
         added, kept = np.where(gap < 0, cut, 0.0), 1 - cut  # an image's chance of error: added + kept · doubt
@@ -109,7 +114,7 @@ class _Errors:
         return self.mean * (1 - self.chance)
 
     def mean_distance_from(self, centre: Floats) -> Floats:
-        """E|errors − centre|, from E[errors; errors ≤ k] = mean · P(at most k − 1 of one trial fewer)."""
+        """E|errors − centre|, from E[errors; errors ≤ k] = mean · P(at most k − 1 errors in one trial fewer)."""
         whole = np.floor(centre)
         at_most = centre * _binomial_cdf(whole, self.trials, self.chance)
         at_most -= self.mean * _binomial_cdf(whole - 1, self.trials - 1, self.chance)

@@ -1,6 +1,6 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.metrics.checks import Floats, class_labels, probabilities
 
-# A class of float32 probability 0 would make the NLL infinite; it counts as the smallest normal float32, 87.3 nats.
+# A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class ImageScores:
-    """What each image contributes to the metrics: all of them can be computed from this, for any set of images."""
+    """What each image contributes to the metrics. Every metric can be computed from this, for any set of images."""
 
     confidence: Floats  # of the most probable class (the first of equals)
     correct: NDArray[np.bool_]
@@ -23,6 +23,10 @@ class ImageScores:
 
     def __len__(self) -> int:
         return len(self.correct)
+
+
+Grid = Mapping[str, Sequence[ImageScores]]
+"""For each corruption, the images' scores at each severity."""
 
 
 def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
@@ -34,7 +38,7 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
     return ImageScores(
         confidence=probs.max(axis=1),
         correct=probs.argmax(axis=1) == labels,
-        # log(1 / p), not −log(p), so that a sure, right prediction gives 0.0, not −0.0.
+        # log(1 / p) instead of −log(p), so that a probability of 1 gives 0.0 and not −0.0.
         nll=np.log(1 / of_label_N),
         brier=((probs - one_hot_NK) ** 2).sum(axis=1),
     )

@@ -1,4 +1,4 @@
-"""What confidence is good for: keeping the images one can be sure of, and noticing images of another kind."""
+"""What confidence is good for: to keep the images that one can be sure of, and to notice images of another kind."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
 class RiskCoverage:
     """`risk[k − 1]` is the error of the k most confident of N images, `coverage[k − 1]` is k / N.
 
-    Where images of equal confidence are kept in part, the risk is its mean over their orders.
+    Where only some of several equally confident images are kept, the risk is the mean over all choices of them.
     """
 
     coverage: Floats
@@ -28,7 +28,7 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     """Error against the fraction kept, most confident images first."""
     confidence_N = fractions(confidence, "confidence", ndim=1)
     wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N))
-    # Each of several equally confident images carries the error of all of them: their order makes no difference.
+    # Each of several equally confident images gets the mean error of all of them, so their order makes no difference.
     _, group_N, size = np.unique(-confidence_N, return_inverse=True, return_counts=True)
     errors_N = np.cumsum(np.repeat(np.bincount(group_N, wrong_N) / size, size))
     kept_N = np.arange(1, len(wrong_N) + 1)

@@ -1,34 +1,34 @@
-"""What happens to a model under shift: 15 corruptions × 5 severities, and the three ways to sum them up (SPEC D12)."""
+"""What happens to a model under shift: metrics over the cells of 15 corruptions × 5 severities, as three aggregates.
 
-from collections.abc import Callable, Mapping, Sequence
+The aggregates are (docs/paper.md, 13):
+- "by-corruption", the headline, pools the severities of a corruption, computes the metric, and averages over the
+  corruptions;
+- "by-cell" computes the metric in each cell and averages over the cells;
+- "pooled" computes the metric on all images at once.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from counterpoint.metrics.scores import ImageScores, join_scores
+from counterpoint.metrics.scores import Grid, ImageScores, join_scores
 from counterpoint.metrics.summary import figures, floors
 
-Grid = Mapping[str, Sequence[ImageScores]]
-"""For each corruption, the images' scores at each severity."""
-
-Ways = dict[str, dict[str, float]]
-"""For each way to sum up, values by name."""
+Aggregates = dict[str, dict[str, float]]
+"""For each of the three aggregates, values by name."""
 
 
-def aggregate(grid: Grid) -> Ways:
-    """The metrics over all cells, three ways; error, NLL and Brier are the same in each, calibration errors are not.
-
-    by-corruption, the headline, pools the severities of a corruption, computes the metric, and averages over the
-    corruptions; by-cell averages over the cells; pooled computes the metric on all images at once.
-    """
-    return _three_ways(grid, figures)
+def aggregate(grid: Grid) -> Aggregates:
+    """The metrics over all cells. Error, NLL and Brier score are equal in all three, calibration errors are not."""
+    return _three_aggregates(grid, figures)
 
 
-def aggregate_floors(grid: Grid) -> Ways:
-    """The noise floors of the aggregated calibration errors; an image's cells count as independent of each other."""
-    return _three_ways(grid, floors)
+def aggregate_floors(grid: Grid) -> Aggregates:
+    """The noise floors of the aggregated calibration errors. An image's cells count as independent of each other."""
+    return _three_aggregates(grid, floors)
 
 
-def _three_ways(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Ways:
+def _three_aggregates(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Aggregates:
     pooled_by_corruption = [join_scores(severities) for severities in grid.values()]
     return {
         "by-corruption": _mean([measure(scores) for scores in pooled_by_corruption]),

@@ -21,7 +21,7 @@ _CURVE_POINTS = 100
 def summarise(probs_MNK: ArrayLike, labels_N: ArrayLike, *, honest_members: bool = True) -> dict[str, Any]:
     """The metrics of the ensemble (mean probability over its members), of each member, and between members.
 
-    `honest_members=False` leaves out the members' floors and intervals, which are most of the work.
+    With `honest_members=False` the members' floors and intervals, which are most of the work, are left out.
     """
     members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
@@ -59,7 +59,7 @@ def figures(scores: ImageScores) -> dict[str, float]:
 
 
 def honest(scores: ImageScores) -> dict[str, dict[str, float]]:
-    """For each calibration error what noise alone would show, the excess over that, and the debiased estimate."""
+    """For each calibration error: what noise alone would show, the excess over it, and the debiased estimate."""
     rows = {}
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)

@@ -1,7 +1,8 @@
 """BatchEnsemble layers: one shared weight W, and vectors r_i, s_i that make member i's weight W ∘ r_i s_iᵀ.
 
 Inputs are folded, member-major: rows 0 … B−1 belong to member 0, the next B to member 1, and so on. The weight of a
-member is never formed; its rows are multiplied by s_i before W and by r_i after (Wen et al. 2020, eq. 5).
+member is never formed. Instead its rows are multiplied by s_i before W is applied and by r_i afterwards (Wen et al.
+2020, eq. 5).
 """
 
 from typing import Literal
@@ -86,14 +87,14 @@ class BatchEnsembleConv2d(nn.Conv2d):
         rows = input.shape[0]
         scaled = (input * expand_to_rows(self.s, rows)[..., None, None]).to(input.dtype)
         output = self._conv_forward(scaled, self.weight, None)
-        # In mixed precision the factors stay in fp32 and the product is rounded once.
+        # In mixed precision the factors are fp32, so the product and the bias are added in fp32 and rounded once.
         result = output * expand_to_rows(self.r, rows)[..., None, None]
         if self.bias is not None:
             result = result + expand_to_rows(self.bias, rows)[..., None, None]
         return result.to(output.dtype)
 
     def member_weight(self, index: int) -> Tensor:
-        """W ∘ r_i s_iᵀ; with groups, an output channel sees only its own group's part of s_i."""
+        """W ∘ r_i s_iᵀ. With groups, an output channel sees only its group's part of s_i."""
         _check_member(index, self.num_members)
         s_by_group = self.s[index].view(self.groups, 1, -1).expand(-1, self.out_channels // self.groups, -1)
         s_OI = s_by_group.reshape(self.out_channels, self.in_channels // self.groups)

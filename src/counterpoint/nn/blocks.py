@@ -68,7 +68,10 @@ def finish(
 
 
 def initialise(network: nn.Module, generator: torch.Generator | None = None) -> None:
-    """SPEC D1: convolutions N(0, 2/(k²·out)), the linear layer Kaiming normal with bias 0, BatchNorm 1 and 0."""
+    """Draw the weights (docs/paper.md, 1): convolutions N(0, 2/(k²·out)), the linear layer Kaiming normal with bias 0.
+
+    BatchNorm keeps the scale 1 and the bias 0 that it is made with.
+    """
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             fan_out = math.prod(module.kernel_size) * module.out_channels

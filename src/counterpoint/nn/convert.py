@@ -26,17 +26,17 @@ def batch_ensemble(
     init: Init = "normal",
     generator: torch.Generator | None = None,
 ) -> Ensemble:
-    """A BatchEnsemble of `model`: its Conv2d and Linear layers get r and s a member, at any depth of nesting.
+    """A BatchEnsemble of `model`: its Conv2d and Linear layers get r and s per member, at any depth of nesting.
 
-    The model given is left as it is. With `example_input` (B, C, H, W), each member is checked against a plain network
-    with its weights: a model that mixes the rows of a batch, or that reads a layer's weight instead of calling the
-    layer, would silently give wrong members, and is refused.
+    The model given is left as it is. With `example_input` (B, C, H, W), each member is compared with a plain network
+    that has its weights, and a model that does not convert is refused. Such a model mixes the rows of a batch, or reads
+    a layer's weight instead of calling the layer; without the check its members would silently be wrong.
     """
     if batchnorm not in ("shared", "per-member"):
         raise unknown("batchnorm", batchnorm, ("shared", "per-member"))
 
     def convert(module: nn.Module) -> nn.Module | None:
-        # Exact types: a subclass may use its weight in its own way.
+        # Only these very types are converted, since a subclass may use its weight differently.
         if type(module) is nn.Conv2d:
             return _convert_conv(module, num_members, init, init_std, generator)
         if type(module) is nn.Linear:
@@ -70,7 +70,10 @@ def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
 
 
 def _replace(root: nn.Module, convert: Callable[[nn.Module], nn.Module | None]) -> nn.Module:
-    """`root` with each module for which `convert` gives one replaced by it; a module used twice stays one module."""
+    """`root` with each module replaced by what `convert` returns for it, unless that is None.
+
+    A module that is used in two places is converted once and stays one module.
+    """
     replaced: dict[nn.Module, nn.Module | None] = {module: convert(module) for module in root.modules()}
     for parent in list(root.modules()):
         for name, child in list(parent._modules.items()):
@@ -149,8 +152,8 @@ def _fill_from_member(
 def _plain_norm(norm: PerMemberBatchNorm2d, index: int) -> nn.BatchNorm2d:
     features = norm.num_features // norm.num_members
     plain = _like(nn.BatchNorm2d(features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats), norm)
-    own = slice(index * features, (index + 1) * features)
-    plain.load_state_dict({k: v[own] if v.dim() else v for k, v in norm.state_dict().items()})
+    entries = slice(index * features, (index + 1) * features)
+    plain.load_state_dict({k: v[entries] if v.dim() else v for k, v in norm.state_dict().items()})
     return plain
 
 

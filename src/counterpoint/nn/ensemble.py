@@ -20,8 +20,11 @@ class Ensemble(nn.Module):
         return int(getattr(self.network, "num_blocks", 0))
 
     def forward(self, views_MBCHW: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Logits (M, B, K). `keep` (blocks, M·B) is what each residual branch is multiplied by: the mask of stochastic
-        depth, drawn before the step. None drops nothing; a network without branches to drop takes no other."""
+        """Logits (M, B, K).
+
+        `keep` (blocks, M·B) is what each residual branch is multiplied by: the mask of stochastic depth, drawn before
+        the step. With None nothing is dropped. A network without residual branches takes nothing else.
+        """
         if views_MBCHW.dim() != 5 or views_MBCHW.shape[0] != self.num_members:
             raise InputError(
                 f"views have shape {tuple(views_MBCHW.shape)}; "
@@ -49,5 +52,5 @@ class Ensemble(nn.Module):
         return logits_MBK.float().softmax(dim=-1)
 
     def predict(self, images_BCHW: Tensor) -> Tensor:
-        """The ensemble's probabilities (B, K): the mean of its members' (SPEC D5)."""
+        """The ensemble's probabilities (B, K): the mean of its members' (docs/paper.md, 20)."""
         return self.predict_members(images_BCHW).mean(dim=0)

@@ -12,13 +12,13 @@ from counterpoint.nn.ensemble import Ensemble
 def fold(ensemble: Ensemble) -> nn.ModuleList:
     """Every member as a plain network in evaluation mode, the same function of an image as before.
 
-    BatchNorm goes into the convolution right before it in an nn.Sequential, as counterpoint's own networks have them.
-    Elsewhere it stays: only a Sequential tells in which order layers are called.
+    BatchNorm is folded into the convolution right before it in an nn.Sequential, where counterpoint's networks have
+    both. Elsewhere it stays, because only a Sequential tells in which order layers are called.
     """
     members = nn.ModuleList(extract_member(ensemble, i) for i in range(ensemble.num_members))
     members.eval().requires_grad_(False)
     for module in members.modules():
-        if type(module) is nn.Sequential:  # a subclass may call its layers in its own way
+        if type(module) is nn.Sequential:  # a subclass may call its layers in another order
             _fold_batchnorm(module)
     return members
 
@@ -31,7 +31,9 @@ def _fold_batchnorm(layers: nn.Sequential) -> None:
 
 
 def _fused(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> nn.Conv2d:
-    """Both as one convolution, computed in fp64 so that its weights are rounded once. The layers given may have other
-    uses and stay as they are."""
+    """Both as one convolution, computed in fp64 so that its weights are rounded once.
+
+    The layers given stay as they are, since they may be used elsewhere too.
+    """
     exact_conv, exact_norm = copy.deepcopy(conv).double(), copy.deepcopy(norm).double()
     return fuse_conv_bn_eval(exact_conv, exact_norm).to(conv.weight.dtype)

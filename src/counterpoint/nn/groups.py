@@ -1,4 +1,4 @@
-"""Which parameters are r and s, which the members' biases, which BatchNorm's, and which the rest (SPEC D3)."""
+"""Which parameters are r and s, which are the members' biases, BatchNorm's, and the rest (docs/paper.md, 3)."""
 
 from typing import Any
 
@@ -10,10 +10,9 @@ from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLin
 def parameter_groups(
     model: nn.Module, weight_decay: float, *, decay_rs: bool = True, decay_batchnorm: bool = True
 ) -> list[dict[str, Any]]:
-    """Optimiser groups named "weights", "member_biases", "batchnorm" and "rs", each with its weight decay; empty groups
-    are left out.
+    """Optimiser groups named "weights", "member_biases", "batchnorm" and "rs", each with its weight decay.
 
-    Everything is decayed, as one optimiser over all parameters would, unless r and s or BatchNorm's are left out.
+    Everything is decayed, unless r and s or BatchNorm's parameters are exempted. Empty groups are left out.
     """
     decayed = {"weights": True, "member_biases": True, "batchnorm": decay_batchnorm, "rs": decay_rs}
     groups: dict[str, list[nn.Parameter]] = {kind: [] for kind in decayed}

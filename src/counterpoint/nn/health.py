@@ -17,8 +17,8 @@ DEAD_BELOW = 0.001
 class Health:
     """A network's state of health. With per-member BatchNorm each member's channels count.
 
-    The spread is how far the members' factors lie apart: the variance over the members (divisor M − 1), averaged over
-    every entry of every layer, and its square root. So it begins at about `init_std`, and 0 means identical members.
+    The spread says how far the members' factors lie apart. It is the square root of their variance over the members
+    (divisor M − 1), averaged over every entry of every layer. It begins at about `init_std`; identical members have 0.
     """
 
     channels: int  # of all BatchNorm layers
@@ -32,7 +32,7 @@ class Health:
 def measure_health(model: nn.Module) -> Health:
     """The health of `model`, which is only read.
 
-    Its figures are computed on its device and read in one transfer, so that a GPU's queue is emptied once.
+    The figures are computed on the model's device and read in one transfer, so that a GPU is waited for only once.
     """
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     layers = [m for m in model.modules() if isinstance(m, BatchEnsembleConv2d | BatchEnsembleLinear)]
@@ -61,7 +61,7 @@ def _spread(factors_MC: Sequence[Tensor]) -> Tensor:
 
 
 def _read(figures: Mapping[str, Tensor]) -> dict[str, float]:
-    """Those that are finite: JSON has no other numbers, and that a training diverged is said elsewhere."""
+    """The figures that are finite, since JSON has no other numbers. That a training diverged is reported elsewhere."""
     if not figures:
         return {}
     values = torch.stack([figure.double() for figure in figures.values()]).tolist()

@@ -38,8 +38,10 @@ class PerMemberBatchNorm2d(nn.BatchNorm2d):
 
 @contextmanager
 def left_untouched(model: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm in training mode normalises by the batch but leaves its running statistics as they are, and no
-    gradient is computed for the parameters: what the adversarial pass needs (SPEC D8)."""
+    """Inside, a pass in training mode changes neither running statistics nor parameters' gradients.
+
+    BatchNorm still normalises with the statistics of the batch. The adversarial pass needs this (docs/paper.md, 9).
+    """
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
     parameters = [p for p in model.parameters() if p.requires_grad]
     for norm in norms:

@@ -1,4 +1,4 @@
-"""ResNeXt-29 for small images, as the AugMix code builds it (SPEC D1)."""
+"""ResNeXt-29 for small images, as the AugMix code builds it (docs/paper.md, 1)."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from counterpoint.nn.convert import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
 _STAGES = ((64, 1), (128, 2), (256, 2))  # base planes and stride of the first block
-_BLOCKS_A_STAGE = 3
+_BLOCKS_PER_STAGE = 3
 _EXPANSION = 4
 
 
@@ -36,7 +36,7 @@ class ResNeXt29(ResidualNetwork):
         channels = 64
         for planes, first_stride in _STAGES:
             inner = planes * base_width // 64 * cardinality
-            for i in range(_BLOCKS_A_STAGE):
+            for i in range(_BLOCKS_PER_STAGE):
                 out = planes * _EXPANSION
                 blocks.append(Bottleneck(channels, inner, out, first_stride if i == 0 else 1, cardinality))
                 channels = out

@@ -3,9 +3,10 @@
 Reads JSON only: nothing here imports torch or numpy.
 """
 
-from counterpoint.report.export import to_csv, to_json
-from counterpoint.report.html import FORMATS, render, write_report
-from counterpoint.report.markdown import to_markdown
+from counterpoint.report.formats.export import to_csv, to_json
+from counterpoint.report.formats.files import FORMATS, write_report
+from counterpoint.report.formats.html import render
+from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.results import load_results
 
 __all__ = ["FORMATS", "load_results", "render", "to_csv", "to_json", "to_markdown", "write_report"]

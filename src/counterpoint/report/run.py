@@ -39,7 +39,7 @@ Scores = dict[str, float | None]
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportedRun:
     label: str
     results: dict[str, Any]
 
@@ -68,7 +68,7 @@ class Run:
     def corrupted_images(self) -> str:
         return (
             f"{self.results['evaluated_on']['dataset']}-C, {source_in_words(self.corrupted['source'])}, "
-            f"{self.corrupted['images']:,} images a cell"
+            f"{self.corrupted['images']:,} images per cell"
         )
 
     @property
@@ -81,28 +81,28 @@ class Run:
     def commands(self) -> tuple[str, str]:
         return self.results["run"]["command"], self.results["evaluation"]["command"]
 
-    def aggregate(self, way: str) -> Summary:
-        """A summary over all cells. Cells hold equally many images, so disagreement is the same whichever the way."""
+    def aggregate(self, name: str) -> Summary:
+        """A summary over all cells. Cells hold equally many images, so every kind has the same disagreement."""
         aggregates = self.corrupted["aggregates"]
-        between = [cell["disagreement"] for name in CORRUPTIONS for cell in self.corrupted["cells"][name]]
+        between = [cell["disagreement"] for row in CORRUPTIONS for cell in self.corrupted["cells"][row]]
         return {
-            "ensemble": aggregates["ensemble"][way],
-            "members": [member[way] for member in aggregates["members"]],
+            "ensemble": aggregates["ensemble"][name],
+            "members": [member[name] for member in aggregates["members"]],
             "disagreement": sum(between) / len(between) if self.is_ensemble else None,
             "pairwise_kl": aggregates.get("pairwise_kl"),
         }
 
 
-def label_runs(results: Sequence[dict[str, Any]]) -> list[Run]:
+def label_runs(results: Sequence[dict[str, Any]]) -> list[ReportedRun]:
     """The runs, each by its experiment's name, with its seed and then its place added where names are equal."""
     if not results:
         raise InputError("there is no run to report; give at least one run folder")
-    labels = _told_apart([one["experiment"] for one in results], [f"seed {one['run']['seed']}" for one in results])
+    labels = _told_apart([run["experiment"] for run in results], [f"seed {run['run']['seed']}" for run in results])
     labels = _told_apart(labels, [f"run {place}" for place in range(1, len(labels) + 1)])
-    return [Run(label, one) for label, one in zip(labels, results, strict=True)]
+    return [ReportedRun(label, of_run) for label, of_run in zip(labels, results, strict=True)]
 
 
-def page_title(runs: Sequence[Run]) -> str:
+def page_title(runs: Sequence[ReportedRun]) -> str:
     return f"{len(runs)} runs compared" if len(runs) > 3 else " and ".join(run.label for run in runs)
 
 

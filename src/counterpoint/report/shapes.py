@@ -34,7 +34,8 @@ _BETWEEN_MEMBERS = _numbers("disagreement", "pairwise_kl", "independent_disagree
 _FACTORS = _numbers("plain", "closest", "independent")
 _DIFFERENCE = _numbers("difference", "low", "high")
 _MEAN_DIFFERENCES = dict.fromkeys(("error", "nll", "brier"), _DIFFERENCE)
-_DIFFERENCES = _MEAN_DIFFERENCES | {f"{key}_debiased?": _DIFFERENCE for key in CALIBRATION}
+_CALIBRATION_DIFFERENCES = {f"{key}_debiased?": _DIFFERENCE for key in CALIBRATION}
+_DIFFERENCES = _MEAN_DIFFERENCES | _CALIBRATION_DIFFERENCES
 _SCALED = {
     "temperature": (*_NUMBER, list),
     "clean": {"ensemble": _SCORES, "members": [_SCORES, "members"]},
@@ -86,7 +87,11 @@ RESULTS = {
             "seed": int,
             "run": str,
             "clean?": _DIFFERENCES,
-            "corrupted?": {"mean": _MEAN_DIFFERENCES, "severities": [_MEAN_DIFFERENCES, "severities"]},
+            "corrupted?": {
+                "mean": _MEAN_DIFFERENCES,
+                "severities": [_MEAN_DIFFERENCES, "severities"],
+                "by_corruption?": _CALIBRATION_DIFFERENCES,
+            },
         }
     ],
 }

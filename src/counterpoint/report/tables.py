@@ -1,15 +1,13 @@
-"""The report's tables as plain values: what a cell says and which value is best, not how it looks."""
+"""The report's tables as plain values: what an entry says and which value is best, not how it looks."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from counterpoint.report.run import AGGREGATES, Run, Scores, Summary, models
+from counterpoint.report.run import ReportedRun, Scores, Summary, models
 
 
 @dataclass(frozen=True)
-class Cell:
+class Entry:
     text: str
     best: bool = False
     heat: int | None = None  # percent of a heat map's deepest colour; below zero, of the other colour
@@ -18,7 +16,7 @@ class Cell:
 @dataclass(frozen=True)
 class Row:
     label: str
-    cells: tuple[Cell, ...]
+    entries: tuple[Entry, ...]
     kind: str = ""
 
 
@@ -91,40 +89,22 @@ METRICS = (
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
-def metrics_tables(runs: Sequence[Run]) -> list[Table]:
-    """One table for each set of clean images: figures of different images are not compared."""
-    return [
-        _metrics_table(f"All metrics on {images}", [(run, run.clean) for run in group])
-        for images, group in by_images(runs).items()
-    ]
-
-
-def shift_tables(runs: Sequence[Run]) -> dict[str, list[Table]]:
-    """For each aggregate over the cells, one table for each corrupted set."""
-    return {
-        way: [
-            _metrics_table(f"All metrics on {images}: {way}", [(run, run.aggregate(way)) for run in group])
-            for images, group in by_corrupted_images(runs).items()
-        ]
-        for way in AGGREGATES
-    }
-
-
-def by_images(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    groups: dict[str, list[Run]] = {}
+def by_images(runs: Iterable[ReportedRun]) -> dict[str, list[ReportedRun]]:
+    groups: dict[str, list[ReportedRun]] = {}
     for run in runs:
         groups.setdefault(run.images, []).append(run)
     return groups
 
 
-def by_corrupted_images(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    groups: dict[str, list[Run]] = {}
+def by_corrupted_images(runs: Iterable[ReportedRun]) -> dict[str, list[ReportedRun]]:
+    groups: dict[str, list[ReportedRun]] = {}
     for run in runs:
         groups.setdefault(run.corrupted_images, []).append(run)
     return groups
 
 
-def _metrics_table(caption: str, summaries: Sequence[tuple[Run, Summary]]) -> Table:
+def metrics_table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]]) -> Table:
+    """All metrics of each run, in the summary given with it."""
     return scores_table(caption, "Model", [line for run, summary in summaries for line in lines(run.label, summary)])
 
 
@@ -137,56 +117,21 @@ def lines(label: str, summary: Summary) -> list[Line]:
 def scores_table(caption: str, heading: str, lines: Sequence[Line]) -> Table:
     """A row for each line, and a column for each metric that one of them has."""
     known = [metric for metric in METRICS if any(scores.get(metric.key) is not None for _, _, scores in lines)]
-    columns = [_column_cells(metric, [scores for _, _, scores in lines]) for metric in known]
+    columns = [_column_entries(metric, [scores for _, _, scores in lines]) for metric in known]
     return Table(
         caption=caption,
         columns=(Column(heading), *(metric.column for metric in known)),
         rows=tuple(
-            Row(label, cells, kind) for (label, kind, _), cells in zip(lines, zip(*columns, strict=True), strict=True)
+            Row(label, entries, kind)
+            for (label, kind, _), entries in zip(lines, zip(*columns, strict=True), strict=True)
         ),
     )
 
 
-def _column_cells(metric: Metric, scores: Sequence[Scores]) -> list[Cell]:
-    values = [one.get(metric.key) for one in scores]
+def _column_entries(metric: Metric, scores: Sequence[Scores]) -> list[Entry]:
+    values = [of_line.get(metric.key) for of_line in scores]
     shown = [None if value is None else metric.show(value) for value in values]
     known = [value for value in values if value is not None]
     # Compared as shown, so that two equal numbers on the page are never marked differently.
     best = metric.show(min(known)) if metric.lower_is_better and len(known) > 1 else None
-    return [Cell("–") if text is None else Cell(text, best=text == best) for text in shown]
-
-
-def bins_table(caption: str, bins: Sequence[dict[str, Any]], *, intervals: bool) -> Table:
-    """The numbers behind a reliability diagram."""
-    columns = [
-        Column("Bin", "%"),
-        Column("Images"),
-        Column("Confidence", "mean, %"),
-        Column("Accuracy", "%"),
-        Column("Gap", "points"),
-    ]
-    if intervals:
-        columns.insert(4, Column("Interval", "95 %"))
-    return Table(caption, tuple(columns), tuple(_bin_row(row, intervals) for row in bins))
-
-
-def _bin_row(row: dict[str, Any], with_interval: bool) -> Row:
-    low, high = wilson_interval(row["accuracy"], row["count"])
-    return Row(
-        f"{percent(row['low'])}–{percent(row['high'])}",
-        (
-            Cell(f"{row['count']:,}"),
-            Cell(percent(row["confidence"])),
-            Cell(percent(row["accuracy"])),
-            *([Cell(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
-            Cell(signed(row["accuracy"] - row["confidence"])),
-        ),
-    )
-
-
-def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share seen in `count` independent images; it stays within 0 and 1."""
-    z = 1.959964  # the normal distribution's 97.5 % point
-    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return [Entry("–") if text is None else Entry(text, best=text == best) for text in shown]

@@ -2,22 +2,20 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from counterpoint.errors import InputError
-from counterpoint.experiments.paper import PAPER
 from counterpoint.experiments.schedules import SCHEDULES, Schedule
+from counterpoint.reproduction.beside_paper import our_figures, pair_figures, paper_tables
 from counterpoint.reproduction.rows import Folders, RowRun, epochs_done, found_runs, minutes, read_result, select_rows
 from counterpoint.storage.files import write_atomically
 
-_METRICS = ("error", "ece_width15", "ece_rms_width15")
 HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
 _CLEAN_CALIBRATION = slice(1, 3)
-_TITLES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 _NOTES = (
     "In percent. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
     "corruption: the five severities pooled, then the mean of the 15 corruptions."
@@ -42,15 +40,15 @@ class Line:
 
 
 def table_lines(rows: Sequence[str], schedule: Schedule, folders: Folders) -> list[Line]:
-    """One line a row, with every seed that was run."""
+    """One line per row, with every seed that was run."""
     return [_line(row, schedule, folders) for row in rows]
 
 
 def terminal_tables(rows: Sequence[str], schedule: Schedule, folders: Folders) -> list[Table]:
-    """The tables of `rows`, one a table of the paper and data set."""
+    """The tables of `rows`, one per table of the paper and data set."""
     tables = []
-    for (number, dataset), own in _by_table(rows).items():
-        title = f"Table {number}, {_TITLES[dataset]}, schedule {schedule.name} ({schedule.about})"
+    for printed in paper_tables(rows):
+        title = f"{printed.title}, schedule {schedule.name} ({schedule.about})"
         table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))
         for heading in HEADINGS:
             words = heading in HEADINGS[:2]
@@ -61,8 +59,8 @@ def terminal_tables(rows: Sequence[str], schedule: Schedule, folders: Folders) -
                 no_wrap=heading == "row",
                 overflow="fold",
             )
-        for line in table_lines(own, schedule, folders):
-            table.add_row(line.row.removeprefix(f"{dataset}/"), line.status, *line.ours)
+        for line in table_lines(printed.rows, schedule, folders):
+            table.add_row(line.row.removeprefix(f"{printed.dataset}/"), line.status, *line.ours)
             if schedule.images is None:
                 table.add_row("", "the paper", *line.theirs, style="dim")
         tables.append(table)
@@ -112,18 +110,11 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
     if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
         return []
     tables = [
-        f"### Table {number}, {_TITLES[dataset]}\n\n" + _markdown(table_lines(own, schedule, folders))
-        for (number, dataset), own in _by_table(rows).items()
+        f"### {printed.title}\n\n" + _markdown(table_lines(printed.rows, schedule, folders))
+        for printed in paper_tables(rows)
     ]
     ran = ["### What was run", _provenance(results)] if results else []
     return [f"Ours, then the paper's. {notes(schedule)}", *tables, *ran]
-
-
-def _by_table(rows: Sequence[str]) -> dict[tuple[int, str], list[str]]:
-    groups: dict[tuple[int, str], list[str]] = {}
-    for row in rows:
-        groups.setdefault((PAPER[row].table, row.split("/")[0]), []).append(row)
-    return groups
 
 
 def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, dict[str, Any]]]:
@@ -141,28 +132,17 @@ def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
         for run, epoch in under_way.items()
         if run not in done and epoch is not None
     ]
-    theirs = (*astuple(PAPER[row].clean), *astuple(PAPER[row].corrupted))
-    return Line(
-        row,
-        "; ".join(parts) or "not run",
-        _ours([result for _, result in results], schedule),
-        tuple(f"{100 * figure:#.3g}" for figure in theirs),
-    )
-
-
-def _ours(results: Sequence[dict[str, Any]], schedule: Schedule) -> tuple[str, ...]:
-    shown = [_spread(values) for values in zip(*map(_figures, results), strict=True)] or ["–"] * 6
+    pairs = pair_figures(row, [our_figures(result) for _, result in results])
+    ours = [_spread(pair.ours) for pair in pairs]
     if schedule.name != "paper":
-        shown[_CLEAN_CALIBRATION] = ["–"] * 2
-    return tuple(shown)
-
-
-def _figures(result: dict[str, Any]) -> list[float]:
-    clean, shifted = result["clean"]["ensemble"], result["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
-    return [figures[key] for figures in (clean, shifted) for key in _METRICS]
+        ours[_CLEAN_CALIBRATION] = ["–"] * 2
+    theirs = tuple(f"{100 * pair.paper:#.3g}" for pair in pairs)
+    return Line(row, "; ".join(parts) or "not run", tuple(ours), theirs)
 
 
 def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return "–"
     mean = f"{100 * statistics.mean(values):.2f}"
     return mean if len(values) == 1 else f"{mean} ± {100 * statistics.stdev(values):.2f}"
 
@@ -196,7 +176,7 @@ def _of_segments(result: dict[str, Any], key: str) -> str:
 
 
 def _source(corrupted: dict[str, Any]) -> str:
-    source, images = corrupted["source"], f"{corrupted['images']:,} images a cell"
+    source, images = corrupted["source"], f"{corrupted['images']:,} images per cell"
     if source["kind"] == "official":
         return f"official, {images}"
     return f"regenerated (seed {source['seed']}, frost: {source['frost']}), {images}"

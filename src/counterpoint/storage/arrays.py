@@ -39,9 +39,10 @@ def read_array(path: Path, remedy: str) -> np.ndarray:
 def read_arrays(path: Path, remedy: str) -> dict[str, np.ndarray]:
     """All the arrays that `write_arrays` wrote; the error ends with `remedy`."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # NumPy leaves damaged ones open
+        # NumPy would not close a damaged file that it opened itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(archive)
-    except (*_DAMAGE, AttributeError, TypeError) as error:  # the last two where it is one array, not an archive
+    except (*_DAMAGE, AttributeError, TypeError) as error:  # the last two for a single array
         raise _damaged(path, error, remedy) from None
 
 

@@ -24,7 +24,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; folders cannot be opened on Windows, where a rename needs no sync."""
+    """Make a rename durable. On Windows folders cannot be opened, and a rename needs no sync."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -16,6 +16,6 @@ def data_root() -> Path:
 
 
 def download_command(name: str, root: Path) -> str:
-    """What downloads a data set into `root`, which is named where the command would not take it by itself."""
+    """The command that downloads a data set into `root`, with --data unless `root` is the default."""
     place = "" if root == data_root() else f" --data {shlex.quote(str(root))}"
     return f"counterpoint data {name}{place}"

@@ -1,4 +1,4 @@
-"""Locks on folders, so that processes do not overwrite each other's files. Windows has no flock, and gets no lock."""
+"""Locks on folders, so that processes do not overwrite each other's files. Windows has no flock and gets no lock."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def locked(folder: Path, refusal: str) -> Iterator[None]:
 
 @contextmanager
 def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
-    """Hold the folder together with other processes; `when_alone` is called first if no other holds it."""
+    """Hold the folder together with other processes. If none holds it yet, `when_alone` is called first."""
     if sys.platform == "win32":
         yield
         return

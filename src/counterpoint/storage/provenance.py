@@ -64,7 +64,7 @@ def _processor() -> str:
 
 
 def _commit() -> str | None:
-    """The source tree's commit, with "+" if it was changed; COUNTERPOINT_COMMIT says it where there is no git."""
+    """The source tree's commit, with "+" if it was changed. COUNTERPOINT_COMMIT can give it where there is no git."""
     if stated := os.environ.get("COUNTERPOINT_COMMIT"):
         return stated
     package = Path(__file__).parents[1]

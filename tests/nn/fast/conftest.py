@@ -58,8 +58,11 @@ def exact_reference() -> Iterator[None]:
 
 
 class _GuardedMemory:
-    """Tensors full of NaN with NaN on both sides: what is not written stays NaN, what is read beside a tensor becomes
-    NaN, and what is written beside it is found in the end."""
+    """Tensors full of NaN, with more NaN before and after each.
+
+    A value that is not written stays NaN, a result that was read from outside a tensor becomes NaN, and what was
+    written outside is found in the end.
+    """
 
     def __init__(self) -> None:
         self._buffers: list[Tensor] = []
@@ -67,7 +70,7 @@ class _GuardedMemory:
     def tensor_like(self, model: Tensor) -> Tensor:
         buffer = torch.full((model.numel() + 2 * _MARGIN,), torch.nan, dtype=model.dtype, device=model.device)
         self._buffers.append(buffer)
-        # Not a slice: autograd treats views in its own way.
+        # Not a slice, which autograd would treat differently.
         inside = torch.empty(0, dtype=model.dtype, device=model.device)
         return inside.set_(buffer.untyped_storage(), _MARGIN, model.shape, model.stride())
 

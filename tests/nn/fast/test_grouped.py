@@ -13,7 +13,7 @@ Draw = Callable[..., Tensor]
 Check = Callable[[Tensor, Tensor], None]
 CheckAll = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], None]
 
-# Inputs and outputs of a group, groups.
+# Inputs and outputs per group, and the number of groups.
 GROUPS = [(16, 16, 3), (32, 16, 1), (16, 64, 2), (64, 64, 1), (128, 128, 1)]
 
 
@@ -39,7 +39,7 @@ def test_input_gradient(draw: Draw, check: Check, ins: int, outs: int, groups: i
 
 
 # Width of a group, stride, height, and whether the input's gradient comes from our kernel: with stride 2 or 64 channels
-# a group, if the group's width is a power of two from 16 on and the stride divides the size.
+# per group, if the group's width is a power of two from 16 on and the stride divides the size.
 CHOICES = [
     (16, 1, 4, False),
     (16, 2, 4, True),
@@ -51,7 +51,7 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("width", "stride", "height", "own"), CHOICES)
+@pytest.mark.parametrize(("width", "stride", "height", "by_our_kernel"), CHOICES)
 def test_autograd_takes_the_faster_gradient(
     monkeypatch: pytest.MonkeyPatch,
     draw: Draw,
@@ -59,7 +59,7 @@ def test_autograd_takes_the_faster_gradient(
     width: int,
     stride: int,
     height: int,
-    own: bool,
+    by_our_kernel: bool,
 ) -> None:
     calls, kernel = [], fast.input_gradient
 
@@ -75,7 +75,7 @@ def test_autograd_takes_the_faster_gradient(
     twin, exact_x_NHWC = deepcopy(conv).double(), x_NHWC.detach().double().requires_grad_()
     exact_NHWC = plain_convolution(exact_x_NHWC, twin.weight, stride, 2)
     check_all([fast.grouped(x_NHWC, conv)], [x_NHWC, conv.weight], [exact_NHWC], [exact_x_NHWC, twin.weight])
-    assert len(calls) == own
+    assert len(calls) == by_our_kernel
 
 
 def test_a_weight_that_wants_no_gradient_gets_none(draw: Draw) -> None:

@@ -74,7 +74,7 @@ def test_a_network_of_every_kind_of_block(
 
 
 def test_the_logits_of_all_of_resnext29(draw: Draw) -> None:
-    """Looser: the last BatchNorms see four values a channel here, and divide by what little these differ."""
+    """Looser: the last BatchNorms see four values per channel here, and divide by what little these differ."""
     views_MBCHW = draw(1, 4, 3, 4, 4)
     network = resnext29(5, cardinality=2, base_width=8, generator=torch.Generator().manual_seed(2))
     model = ensemble(network, views_MBCHW.device)

@@ -15,7 +15,7 @@ Draw = Callable[..., Tensor]
 Check = Callable[[Tensor, Tensor], None]
 CheckAll = Callable[[Sequence[Tensor], Sequence[Tensor], Sequence[Tensor], Sequence[Tensor]], None]
 
-# Members, images of a member, height, width, channels. Small tiles make several programs of several steps each of rows
+# Members, images per member, height, width, channels. Small tiles make several programs of several steps each of rows
 # that no tile divides; the last shape has two blocks of channels.
 SMALL_TILES = {"_TILE": 128, "_SUMMING_TILE": 256, "_SUMMING_PROGRAMS": 2}
 CASES = {
@@ -90,15 +90,15 @@ def test_norm_relu(
     layer = random_norm(draw, rest[-1], members, shared=shared)
     r, s = (random_factors(draw, members, rest[-1]) if has else None for has in (has_r, has_s))
     twin, y = deepcopy(layer).double(), exact(y_NHWC)
-    own_r, own_s = (None if factor is None else exact(factor) for factor in (r, s))
+    exact_r, exact_s = (None if factor is None else exact(factor) for factor in (r, s))
 
     found_NHWC = norm_relu(Summed(y_NHWC, sums_of(y_NHWC.detach(), members)), Norm(layer, members, r), s)
-    plain_NHWC = plain_norm(y, twin, own_r).relu()
-    if own_s is not None:
-        plain_NHWC = plain_NHWC * of_rows(own_s, len(y))
+    plain_NHWC = plain_norm(y, twin, exact_r).relu()
+    if exact_s is not None:
+        plain_NHWC = plain_NHWC * of_rows(exact_s, len(y))
     leaves = [leaf for leaf in (y_NHWC, r, s) if leaf is not None]
-    own_leaves = [leaf for leaf in (y, own_r, own_s) if leaf is not None]
-    check_all([found_NHWC], [*leaves, *layer.parameters()], [plain_NHWC], [*own_leaves, *twin.parameters()])
+    exact_leaves = [leaf for leaf in (y, exact_r, exact_s) if leaf is not None]
+    check_all([found_NHWC], [*leaves, *layer.parameters()], [plain_NHWC], [*exact_leaves, *twin.parameters()])
     check_statistics(check, layer, twin)
 
 
@@ -109,29 +109,29 @@ def test_residual_relu(
     draw: Draw, check: Check, check_all: CheckAll, shape: tuple[int, ...], shared: bool, normed: bool, has_keep: bool
 ) -> None:
     members, batch, *rest = shape
-    y_NHWC, other_NHWC = (draw(members * batch, *rest).requires_grad_() for _ in range(2))
+    y_NHWC, shortcut_NHWC = (draw(members * batch, *rest).requires_grad_() for _ in range(2))
     layers = [random_norm(draw, rest[-1], members, shared=shared) for _ in range(1 + normed)]
     rs = [random_factors(draw, members, rest[-1]) for _ in layers]
     keep_N = None
     if has_keep:  # with every second value of a longer row, as a mask may come
         keep_N = (draw(members * batch, 2, dtype=torch.float32).gt(-0.3) * 1.25)[:, 0]
-    twins, own_rs = [deepcopy(layer).double() for layer in layers], [exact(r) for r in rs]
+    twins, exact_rs = [deepcopy(layer).double() for layer in layers], [exact(r) for r in rs]
 
     norms = [Norm(layer, members, r) for layer, r in zip(layers, rs, strict=True)]
-    y, other = (Summed(values, sums_of(values.detach(), members)) for values in (y_NHWC, other_NHWC))
-    shortcut, other_norm = (other, norms[1]) if normed else (other_NHWC, None)
-    found_NHWC = residual_relu(y, norms[0], shortcut, other_norm, keep_N)
+    y, summed_shortcut = (Summed(values, sums_of(values.detach(), members)) for values in (y_NHWC, shortcut_NHWC))
+    shortcut, shortcut_norm = (summed_shortcut, norms[1]) if normed else (shortcut_NHWC, None)
+    found_NHWC = residual_relu(y, norms[0], shortcut, shortcut_norm, keep_N)
 
-    own_y, own_other = exact(y_NHWC), exact(other_NHWC)
-    branch = plain_norm(own_y, twins[0], own_rs[0])
+    exact_y, exact_shortcut = exact(y_NHWC), exact(shortcut_NHWC)
+    branch = plain_norm(exact_y, twins[0], exact_rs[0])
     if keep_N is not None:
         branch = branch * keep_N.double()[:, None, None, None]
-    plain_NHWC = (branch + (plain_norm(own_other, twins[1], own_rs[1]) if normed else own_other)).relu()
+    plain_NHWC = (branch + (plain_norm(exact_shortcut, twins[1], exact_rs[1]) if normed else exact_shortcut)).relu()
     check_all(
         [found_NHWC],
-        [y_NHWC, other_NHWC, *rs, *(p for layer in layers for p in layer.parameters())],
+        [y_NHWC, shortcut_NHWC, *rs, *(p for layer in layers for p in layer.parameters())],
         [plain_NHWC],
-        [own_y, own_other, *own_rs, *(p for twin in twins for p in twin.parameters())],
+        [exact_y, exact_shortcut, *exact_rs, *(p for twin in twins for p in twin.parameters())],
     )
     for layer, twin in zip(layers, twins, strict=True):
         check_statistics(check, layer, twin)

@@ -70,11 +70,11 @@ def test_block_input(draw: Draw, check: Check, check_all: CheckAll, members: int
     x_NHWC = draw(2 * (members or 1), 5, 4, 24).requires_grad_()
     exact_x_NHWC = x_NHWC.detach().double().requires_grad_()
 
-    y, other = block_input(x_NHWC, conv, shortcut)
+    y, found_shortcut = block_input(x_NHWC, conv, shortcut)
     check_sums(check, y, members or 1)
-    if isinstance(other, Summed):
-        check_sums(check, other, members or 1)
-    found = [y.values_NHWC, other.values_NHWC if isinstance(other, Summed) else other]
+    if isinstance(found_shortcut, Summed):
+        check_sums(check, found_shortcut, members or 1)
+    found = [y.values_NHWC, found_shortcut.values_NHWC if isinstance(found_shortcut, Summed) else found_shortcut]
     exact = [plain(twin, exact_x_NHWC) for twin in twins]
     if shortcut is None:
         exact.append(exact_x_NHWC * 1)  # autograd.grad takes no leaf as an output
@@ -96,8 +96,11 @@ def test_weights_that_want_no_gradient_get_none(
     shortcut = None if stride is None else random_conv(draw, 20, 20, 2, stride).requires_grad_(False)
     x_NHWC = draw(4, 4, 4, 20).requires_grad_()
     exact_x_NHWC = x_NHWC.detach().double().requires_grad_()
-    y, other = block_input(x_NHWC, conv, shortcut)
-    found = [pointwise(y.values_NHWC, next_conv).values_NHWC, other if isinstance(other, Tensor) else other.values_NHWC]
+    y, found_shortcut = block_input(x_NHWC, conv, shortcut)
+    found = [
+        pointwise(y.values_NHWC, next_conv).values_NHWC,
+        found_shortcut if isinstance(found_shortcut, Tensor) else found_shortcut.values_NHWC,
+    ]
     exact_y_NHWC = plain(deepcopy(conv).double(), exact_x_NHWC)
     exact = [
         plain(deepcopy(next_conv).double(), exact_y_NHWC),
@@ -118,7 +121,10 @@ def test_the_product_with_its_sums(
     rows: int,
     programs: int,
 ) -> None:
-    """Against a product and a pass for the sums; with few programs each takes several tiles of rows."""
+    """Against a product and a pass for the sums; with few programs each takes several tiles of rows.
+
+    Private, as the two tests below: which kernel works, and in how many parts, must not show in a result.
+    """
     monkeypatch.setattr(fast, "_PROGRAMS", programs)
     x_NHWC, folded_MOI = draw(members, rows, 1, ins), draw(members, outs, ins) / ins**0.5
     y_NHWC, sums = fast._multiply_and_sum(x_NHWC, folded_MOI)

@@ -1,6 +1,6 @@
-"""The fast path on NVIDIA GPUs: the same function as the reference network, in fewer passes over memory.
+"""The fast network for NVIDIA GPUs: the same function as the reference network, in fewer passes over memory.
 
-Needs Triton, so import it only where a GPU (or Triton's interpreter) is.
+It needs Triton. Import it only where there is a GPU or Triton's interpreter.
 """
 
 from counterpoint.nn.fast.network import fast_forward

@@ -1,4 +1,4 @@
-"""ResNeXt-29's training pass over the fast pieces, on the reference network's own parameters."""
+"""ResNeXt-29's forward pass in training, made of the fast pieces, on the parameters of the reference network."""
 
 from typing import cast
 
@@ -40,13 +40,13 @@ def _bottleneck(x_NHWC: Tensor, block: Bottleneck, members: int, keep_N: Tensor 
     (reduce, reduce_norm), (grouped, grouped_norm) = _layers(block.reduce), _layers(block.grouped)
     expand, expand_norm = _layers(block.expand)
     shortcut, shortcut_norm = (None, None) if isinstance(block.shortcut, nn.Identity) else _layers(block.shortcut)
-    y, other = block_input(x_NHWC, reduce, shortcut)
+    y, shortcut_y = block_input(x_NHWC, reduce, shortcut)
     x_NHWC = norm_relu(y, Norm(reduce_norm, members), _s(grouped))
     y_NHWC = grouped_conv(x_NHWC, grouped)
     x_NHWC = norm_relu(Summed(y_NHWC, sums_of(y_NHWC, members)), Norm(grouped_norm, members, _r(grouped)))
     y = pointwise(x_NHWC, expand)
-    other_norm = Norm(shortcut_norm, members) if shortcut_norm is not None else None
-    return residual_relu(y, Norm(expand_norm, members), other, other_norm, keep_N)
+    fast_shortcut_norm = Norm(shortcut_norm, members) if shortcut_norm is not None else None
+    return residual_relu(y, Norm(expand_norm, members), shortcut_y, fast_shortcut_norm, keep_N)
 
 
 def _layers(conv_norm: nn.Module) -> tuple[nn.Conv2d, nn.BatchNorm2d]:

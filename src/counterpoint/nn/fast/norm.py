@@ -1,8 +1,8 @@
 """BatchNorm with what surrounds it, in as few passes over the activations as training allows.
 
-Forward: one pass for the statistics, one to normalise. Backward: one for the sums, one for the gradient. The ReLU, the
-residual sum, stochastic depth and the members' factors r (of the convolution before) and s (of the one after) cost
-nothing on top.
+Forward, one pass computes the statistics and one normalises. Backward, one pass computes sums and one the gradient. The
+ReLU, the residual sum, stochastic depth and the members' factors are computed in the same passes. The factors are r of
+the convolution before the BatchNorm and s of the convolution after it.
 """
 
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from counterpoint.nn.fast import norm_kernels as kernels
 from counterpoint.nn.fast import residual_kernels
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 
-# What measured best on an H200 (docs/performance.md): values and warps of a program at a time, ...
+# These sizes were the fastest on an H200 (docs/performance.md). A program works on a tile of so many values at a time.
 _TILE, _WARPS = 2048, 4
-# ... and in passes that sum, where few programs must keep many loads under way: two for each multiprocessor.
+# Passes that sum have only two programs per multiprocessor, each of which must keep many loads under way.
 _SUMMING_TILE, _SUMMING_WARPS, _SUMMING_PROGRAMS = 4096, 8, 264
-_WIDEST = 128  # channels of a tile
-_SMALL_BLOCK = 16  # channels of a program between the passes
+_WIDEST = 128  # the most channels of a tile
+_SMALL_BLOCK = 16  # channels per program of the small kernels between the passes
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class _Pass:
     """How a pass over activations (N, H, W, C) of M members is cut into programs."""
 
     members: int
-    rows: int  # of a member
+    rows: int  # per member
     channels: int
     block_rows: int
     block_channels: int
-    steps: int  # tiles of a program
+    steps: int  # tiles per program
 
     @staticmethod
     def over(activations_NHWC: Tensor, members: int, *, sums: bool) -> "_Pass":
@@ -48,7 +48,7 @@ class _Pass:
 
     @property
     def chunks(self) -> int:
-        """Programs for a member's rows."""
+        """The number of programs per member (and block of channels)."""
         return triton.cdiv(self.rows, self.steps * self.block_rows)
 
     @property
@@ -75,14 +75,17 @@ class _Pass:
         return self._blocks | {"num_warps": _WARPS}
 
     def summing_blocks(self, *, tensors: int) -> dict[str, int]:
-        """Tiles of several steps are on their way before the first is needed; with those of more than three tensors
-        the chip has no room for two programs at five stages."""
+        """The blocks of a pass that sums and reads so many tensors.
+
+        The tiles of several steps (stages) are loaded before the first one is needed. With more than three tensors a
+        multiprocessor has no room for two programs of five stages each.
+        """
         return self._blocks | {"num_warps": _SUMMING_WARPS, "STAGES": 5 if tensors <= 3 else 4}
 
 
 @dataclass(frozen=True)
 class Norm:
-    """A BatchNorm layer, and the factors r (M, C) of the convolution before it, if they are not in its weights."""
+    """A BatchNorm layer, and the factors r (M, C) of the convolution before it, if that convolution leaves them out."""
 
     layer: nn.BatchNorm2d
     members: int
@@ -100,7 +103,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Summed:
-    """A convolution's output (N, H, W, C), and Σy and Σy² a channel as its programs or `sums_of` wrote them."""
+    """A convolution's output y (N, H, W, C), and Σy and Σy² per channel and program, as in `sums_of`."""
 
     values_NHWC: Tensor
     sums: Tensor
@@ -108,7 +111,7 @@ class Summed:
 
 @dataclass(frozen=True)
 class _Coefficients:
-    """z = a·y + b, and what the backward pass needs; each (M, C), member_sums (2, M, C)."""
+    """The coefficients of z = a·y + b and what the backward pass needs: all (M, C), but member_sums (2, M, C)."""
 
     a: Tensor
     b: Tensor
@@ -121,7 +124,7 @@ class _Coefficients:
 
 
 def sums_of(y_NHWC: Tensor, members: int) -> Tensor:
-    """Σy and Σy² of each channel, a program at a time (2, M·chunks, C)."""
+    """Σy and Σy² per channel and program, as (2, M·chunks, C)."""
     cut = _Pass.over(y_NHWC, members, sums=True)
     sums = cut.new_sums(2, y_NHWC)
     kernels.sums_kernel[cut.grid](y_NHWC, sums, cut.rows, *cut.summing_sizes, **cut.summing_blocks(tensors=1))
@@ -154,7 +157,7 @@ def _statistics(y_NHWC: Tensor, sums: Tensor, norm: Norm) -> _Coefficients:
 
 @dataclass(frozen=True)
 class _Gradients:
-    """dy = a·dz + q·y + t, and the gradients of the parameters."""
+    """The coefficients q and t of dy = a·dz + q·y + t, and the gradients of the parameters."""
 
     q: Tensor
     t: Tensor
@@ -227,68 +230,76 @@ class _ResidualReLU(torch.autograd.Function):
     def forward(
         ctx: Any,
         y_NHWC: Tensor,
-        other_NHWC: Tensor,
+        shortcut_NHWC: Tensor,
         sums: Tensor,
-        other_sums: Tensor | None,
+        shortcut_sums: Tensor | None,
         keep_N: Tensor | None,
         norm: Norm,
-        other_norm: Norm | None,
+        shortcut_norm: Norm | None,
         *_: Tensor | None,
     ) -> Tensor:
         branch = _statistics(y_NHWC, sums, norm)
-        other = _statistics(other_NHWC, other_sums, other_norm) if other_norm and other_sums is not None else None
+        shortcut = None
+        if shortcut_norm and shortcut_sums is not None:
+            shortcut = _statistics(shortcut_NHWC, shortcut_sums, shortcut_norm)
         out_NHWC = torch.empty_like(y_NHWC)
         cut = _Pass.over(y_NHWC, norm.members, sums=False)
         residual_kernels.residual_kernel[cut.grid](
-            y_NHWC, branch.a, branch.b, other_NHWC, other and other.a, other and other.b, keep_N, out_NHWC,
-            cut.rows, _pixels(y_NHWC), *cut.sizes, NORMED=other is not None, HAS_KEEP=keep_N is not None, **cut.blocks,
+            y_NHWC, branch.a, branch.b, shortcut_NHWC, shortcut and shortcut.a, shortcut and shortcut.b, keep_N,
+            out_NHWC, cut.rows, _pixels(y_NHWC), *cut.sizes,
+            NORMED=shortcut is not None, HAS_KEEP=keep_N is not None, **cut.blocks,
         )  # fmt: skip
-        ctx.norms = norm, other_norm
-        saved_other = (other_NHWC, *other.tensors()) if other else ()
-        ctx.save_for_backward(y_NHWC, out_NHWC, keep_N, *branch.tensors(), *saved_other)
+        ctx.norms = norm, shortcut_norm
+        saved_shortcut = (shortcut_NHWC, *shortcut.tensors()) if shortcut else ()
+        ctx.save_for_backward(y_NHWC, out_NHWC, keep_N, *branch.tensors(), *saved_shortcut)
         return out_NHWC
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, g_NHWC: Tensor) -> tuple[Tensor | None, ...]:
-        norm, other_norm = ctx.norms
+        norm, shortcut_norm = ctx.norms
         y_NHWC, out_NHWC, keep_N, *saved = ctx.saved_tensors
         branch, g_NHWC = _Coefficients(*saved[:5]), g_NHWC.contiguous()
-        other_NHWC, other = (saved[5], _Coefficients(*saved[6:])) if other_norm else (None, None)
-        flags = {"NORMED": other is not None, "HAS_KEEP": keep_N is not None}
+        shortcut_NHWC, shortcut = (saved[5], _Coefficients(*saved[6:])) if shortcut_norm else (None, None)
+        flags = {"NORMED": shortcut is not None, "HAS_KEEP": keep_N is not None}
 
         cut = _Pass.over(y_NHWC, norm.members, sums=True)
         dz_NHWC, sums = torch.empty_like(y_NHWC), cut.new_sums(2, y_NHWC)
-        other_sums = cut.new_sums(2, y_NHWC) if other else None
+        shortcut_sums = cut.new_sums(2, y_NHWC) if shortcut else None
         residual_kernels.residual_gradient_sums_kernel[cut.grid](
-            g_NHWC, out_NHWC, y_NHWC, other_NHWC, keep_N, dz_NHWC, sums, other_sums,
-            cut.rows, _pixels(y_NHWC), *cut.summing_sizes, **flags, **cut.summing_blocks(tensors=4 if other else 3),
+            g_NHWC, out_NHWC, y_NHWC, shortcut_NHWC, keep_N, dz_NHWC, sums, shortcut_sums,
+            cut.rows, _pixels(y_NHWC), *cut.summing_sizes, **flags, **cut.summing_blocks(tensors=4 if shortcut else 3),
         )  # fmt: skip
-        of_branch = _norm_gradients(cut, sums, norm, branch)
-        of_other = _norm_gradients(cut, other_sums, other_norm, other) if other and other_sums is not None else None
+        of_branch, of_shortcut = _norm_gradients(cut, sums, norm, branch), None
+        if shortcut and shortcut_sums is not None:
+            of_shortcut = _norm_gradients(cut, shortcut_sums, shortcut_norm, shortcut)
 
         cut = _Pass.over(y_NHWC, norm.members, sums=False)
-        dy_NHWC, d_other_NHWC = torch.empty_like(y_NHWC), torch.empty_like(y_NHWC) if other else dz_NHWC
+        dy_NHWC, d_shortcut_NHWC = torch.empty_like(y_NHWC), torch.empty_like(y_NHWC) if shortcut else dz_NHWC
         residual_kernels.residual_gradient_kernel[cut.grid](
             dz_NHWC, y_NHWC, branch.a, of_branch.q, of_branch.t,
-            other_NHWC, other and other.a, of_other and of_other.q, of_other and of_other.t, keep_N,
-            dy_NHWC, d_other_NHWC, cut.rows, _pixels(y_NHWC), *cut.sizes, **flags, **cut.blocks,
+            shortcut_NHWC, shortcut and shortcut.a, of_shortcut and of_shortcut.q, of_shortcut and of_shortcut.t,
+            keep_N, dy_NHWC, d_shortcut_NHWC, cut.rows, _pixels(y_NHWC), *cut.sizes, **flags, **cut.blocks,
         )  # fmt: skip
         parameters = (of_branch.r, of_branch.weight, of_branch.bias)
-        other_parameters = (of_other.r, of_other.weight, of_other.bias) if of_other else ()
-        return dy_NHWC, d_other_NHWC, None, None, None, None, None, *parameters, *other_parameters
+        shortcut_parameters = (of_shortcut.r, of_shortcut.weight, of_shortcut.bias) if of_shortcut else ()
+        return dy_NHWC, d_shortcut_NHWC, None, None, None, None, None, *parameters, *shortcut_parameters
 
 
 def residual_relu(
-    y: Summed, norm: Norm, other: Summed | Tensor, other_norm: Norm | None = None, keep_N: Tensor | None = None
+    y: Summed, norm: Norm, shortcut: Summed | Tensor, shortcut_norm: Norm | None = None, keep_N: Tensor | None = None
 ) -> Tensor:
-    """relu(keep·BatchNorm(y·r) + shortcut); the shortcut is `other`, or BatchNorm(other·r) with `other_norm`."""
-    other_NHWC, other_sums = (other, None) if isinstance(other, Tensor) else (other.values_NHWC, other.sums)
-    others = other_norm.tensors if other_norm else ()
-    keep_N = None if keep_N is None else keep_N.contiguous()  # a row of a mask that was drawn row by row is not
-    return _ResidualReLU.apply(
-        y.values_NHWC, other_NHWC, y.sums, other_sums, keep_N, norm, other_norm, *norm.tensors, *others
+    """relu(keep·BatchNorm(y·r) + shortcut), with BatchNorm(shortcut·r) in place of shortcut if it has a norm."""
+    shortcut_NHWC, shortcut_sums = (
+        (shortcut, None) if isinstance(shortcut, Tensor) else (shortcut.values_NHWC, shortcut.sums)
     )
+    shortcut_tensors = shortcut_norm.tensors if shortcut_norm else ()
+    # The kernels read `keep_N` as a contiguous vector, but it may be a slice of a larger mask.
+    keep_N = None if keep_N is None else keep_N.contiguous()
+    return _ResidualReLU.apply(
+        y.values_NHWC, shortcut_NHWC, y.sums, shortcut_sums, keep_N, norm, shortcut_norm,
+        *norm.tensors, *shortcut_tensors,
+    )  # fmt: skip
 
 
 def _pixels(activations_NHWC: Tensor) -> int:

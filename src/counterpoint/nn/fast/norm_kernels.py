@@ -1,8 +1,8 @@
-"""Triton kernels around BatchNorm: one pass over the activations each, and small ones between the passes.
+"""Triton kernels around BatchNorm: those that pass over the activations once, and small ones between the passes.
 
 Activations are channels-last, seen as (R, C) with R = M·B·H·W rows; the rows of a member lie together. A pass is cut
-into programs of one member, one chunk of its rows and some channels. Sums are written once a program and added up by
-the next small kernel: without atomics, so that the same input gives the same bits.
+into programs, each for one member, one chunk of its rows and some channels. Each program writes its sums once, and the
+next small kernel adds them up. No atomics are used, so the same input gives the same bits.
 
 A layer is y → z = a·y + b → relu(z)·s, where a and b (M, C) hold BatchNorm and the factor r of the convolution that
 made y, and s (M, C) is the factor of the convolution that reads the result.
@@ -25,8 +25,8 @@ def program(steps, chunks, channels, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexp
 
 @triton.jit
 def tile(member, first, rows, c, inside, channels, BLOCK_R: tl.constexpr):
-    """Offsets of the values of the tile that begins with a member's row `first`, which of them exist, and the same for
-    its rows in the whole batch."""
+    """The tile that begins with a member's row `first`: the offsets of its values and which of them exist, and the
+    numbers of its rows in the whole batch and which of them exist."""
     r = first + tl.arange(0, BLOCK_R)
     row = member.to(tl.int64) * rows + r
     return row[:, None] * channels + c[None, :], (r < rows)[:, None] & inside[None, :], row, r < rows
@@ -36,7 +36,7 @@ def tile(member, first, rows, c, inside, channels, BLOCK_R: tl.constexpr):
 def sums_kernel(
     y, sums, rows, steps, chunks, channels, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
 ):
-    """Each program's sum of y and of y² a channel, to sums (2, M·chunks, C)."""
+    """The sums of y and of y² per channel and program, written to sums (2, M·chunks, C)."""
     member, first, c, inside = program(steps, chunks, channels, BLOCK_R, BLOCK_C)
     total = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
     squares = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
@@ -69,14 +69,14 @@ def coefficients_kernel(
 ):  # fmt: skip
     """BatchNorm from the programs' sums: a = γ·r/σ and b = β − γ·μ/σ (M, C), and the running statistics.
 
-    Shared statistics are of all members' rows. mean and inverse (1/σ) are (M, C) too, equal rows if shared;
-    member_sums (2, M, C) keeps Σy and Σy² for the gradient of r.
+    Shared statistics are those of the rows of all members. mean and inverse (1/σ) are (M, C) too; their rows are equal
+    if the statistics are shared. member_sums (2, M, C) keeps Σy and Σy² for the gradient of r.
     """
     c = tl.program_id(0) * BLOCK_C + tl.arange(0, BLOCK_C)
     inside = c < channels
     all_sum = tl.zeros((BLOCK_C,), tl.float32)
     all_squares = tl.zeros((BLOCK_C,), tl.float32)
-    # Where neither statistics nor r tell the members apart, their sums are taken together.
+    # With shared statistics and without r, the members need not be told apart, and all sums are added up at once.
     groups: tl.constexpr = 1 if SHARED and not HAS_R else MEMBERS
     for member in tl.static_range(groups):
         total = _sum_of_chunks(sums, 0, member, groups, chunks * (MEMBERS // groups), c, inside, channels, BLOCK_P)
@@ -108,8 +108,12 @@ def coefficients_kernel(
 @triton.jit
 def _normalise_member(
     total, squares, count, member, r, weight, bias, running_mean, running_var, a, b, mean, inverse,
-    c, inside, channels, eps, momentum, HAS_R: tl.constexpr, TRACK: tl.constexpr, OWN: tl.constexpr,
+    c, inside, channels, eps, momentum, HAS_R: tl.constexpr, TRACK: tl.constexpr, FIRST: tl.constexpr,
 ):  # fmt: skip
+    """One member's row of a, b, mean and inverse.
+
+    Members that share their statistics also share the running ones, which are updated once: where FIRST is true.
+    """
     mu = total / count
     variance = tl.maximum(squares / count - mu * mu, 0.0)
     scale = 1 / tl.sqrt(variance + eps)
@@ -122,7 +126,7 @@ def _normalise_member(
     tl.store(b + member * channels + c, tl.load(bias + c, inside, other=0.0) - slope * mu, inside)
     tl.store(mean + member * channels + c, mu, inside)
     tl.store(inverse + member * channels + c, scale, inside)
-    if TRACK and OWN:
+    if TRACK and FIRST:
         unbiased = variance * (count / (count - 1))
         old_mean, old_var = tl.load(running_mean + c, inside), tl.load(running_var + c, inside)
         tl.store(running_mean + c, old_mean + momentum * (mu - old_mean), inside)
@@ -154,7 +158,7 @@ def gradient_sums_kernel(
     g, y, a, b, s, sums, rows, steps, chunks, channels,
     HAS_S: tl.constexpr, STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
-    """With dz = g·s where z > 0: each program's Σ dz, Σ dz·y and, for the gradient of s, Σ g·relu(z)."""
+    """With dz = g·s where z > 0: the sums Σ dz, Σ dz·y and, for the gradient of s, Σ g·relu(z) per program."""
     member, first, c, inside = program(steps, chunks, channels, BLOCK_R, BLOCK_C)
     slope, offset = member_vector(a, member, c, inside, channels), member_vector(b, member, c, inside, channels)
     of_z = tl.zeros((BLOCK_R, BLOCK_C), tl.float32)
@@ -173,7 +177,7 @@ def gradient_sums_kernel(
     place = tl.program_id(0) * channels + c
     size = tl.num_programs(0) * channels
     if HAS_S:
-        # s is the same for all rows of a member, so it can wait until after the sum.
+        # s is the same for all rows of a member, so the sums are multiplied with it instead of each row.
         factor = tl.load(s + member * channels + c, inside, other=0.0)
         tl.store(sums + place, tl.sum(of_z, 0) * factor, inside)
         tl.store(sums + size + place, tl.sum(of_zy, 0) * factor, inside)
@@ -225,26 +229,26 @@ def gradient_coefficients_kernel(
             tl.store(grad_weight + member * channels + c, grad_gamma, inside)
             tl.store(grad_bias + member * channels + c, grad_beta, inside)
         count = rows * MEMBERS if SHARED else rows
-        own = member * channels + c
-        mu, scale = tl.load(mean + own, inside, other=0.0), tl.load(inverse + own, inside, other=0.0)
-        slope = tl.load(a + own, inside, other=0.0)
+        entry = member * channels + c
+        mu, scale = tl.load(mean + entry, inside, other=0.0), tl.load(inverse + entry, inside, other=0.0)
+        slope = tl.load(a + entry, inside, other=0.0)
         mean_dz, mean_dz_normalised = grad_beta / count, grad_gamma / count
         along = scale * mean_dz_normalised
         if HAS_R:
-            factor = tl.load(r + own, inside, other=0.0)
-            tl.store(q + own, -slope * factor * along, inside)
-            gamma = tl.load(weight + c if SHARED else weight + own, inside, other=0.0)
+            factor = tl.load(r + entry, inside, other=0.0)
+            tl.store(q + entry, -slope * factor * along, inside)
+            gamma = tl.load(weight + c if SHARED else weight + entry, inside, other=0.0)
             of_zy = _sum_of_chunks(sums, 1, member, MEMBERS, chunks, c, inside, channels, BLOCK_P)
-            total = tl.load(member_sums + own, inside, other=0.0)
-            squares = tl.load(member_sums + MEMBERS * channels + own, inside, other=0.0)
+            total = tl.load(member_sums + entry, inside, other=0.0)
+            squares = tl.load(member_sums + MEMBERS * channels + entry, inside, other=0.0)
             inner = of_zy - mean_dz * total - along * (factor * squares - mu * total)
-            tl.store(grad_r + own, gamma * scale * inner, inside)
+            tl.store(grad_r + entry, gamma * scale * inner, inside)
         else:
-            tl.store(q + own, -slope * along, inside)
-        tl.store(t + own, slope * (mu * along - mean_dz), inside)
+            tl.store(q + entry, -slope * along, inside)
+        tl.store(t + entry, slope * (mu * along - mean_dz), inside)
         if HAS_S:
             of_s = _sum_of_chunks(sums, 2, member, MEMBERS, chunks, c, inside, channels, BLOCK_P)
-            tl.store(grad_s + own, of_s, inside)
+            tl.store(grad_s + entry, of_s, inside)
 
 
 @triton.jit
@@ -254,10 +258,10 @@ def _gamma_and_beta(
     """A member's share of the gradients of γ and β."""
     of_z = _sum_of_chunks(sums, 0, member, members, chunks, c, inside, channels, BLOCK_P)
     of_zy = _sum_of_chunks(sums, 1, member, members, chunks, c, inside, channels, BLOCK_P)
-    own = member * channels + c
+    entry = member * channels + c
     if HAS_R:
-        of_zy *= tl.load(r + own, inside, other=0.0)
-    mu, scale = tl.load(mean + own, inside, other=0.0), tl.load(inverse + own, inside, other=0.0)
+        of_zy *= tl.load(r + entry, inside, other=0.0)
+    mu, scale = tl.load(mean + entry, inside, other=0.0), tl.load(inverse + entry, inside, other=0.0)
     return scale * (of_zy - mu * of_z), of_z
 
 

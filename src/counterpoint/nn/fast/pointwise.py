@@ -13,13 +13,13 @@ from torch.autograd.function import once_differentiable
 
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d
 from counterpoint.nn.fast import product_kernels as kernels
-from counterpoint.nn.fast.beside import run_beside
 from counterpoint.nn.fast.norm import Summed, sums_of
+from counterpoint.nn.fast.second_stream import run_on_second_stream
 
 _BLOCK_O, _BLOCK_I = 32, 64
-# What measured best on an H200 (docs/performance.md), which has 132 multiprocessors.
-_PRODUCTS = 132  # of 128 × 128 values at a time in a weight's gradient
-_OUTPUTS = 128  # of a program of `product_kernel`, which runs on _BLOCK_R rows at a time
+# These sizes were the fastest on an H200 (docs/performance.md), which has 132 multiprocessors.
+_PRODUCTS = 132  # matrix products of 128 × 128 values that a weight's gradient is cut into
+_OUTPUTS = 128  # per program of `product_kernel`, which works on _BLOCK_R rows at a time
 _BLOCK_R, _PROGRAMS, _STAGES, _WARPS = 64, 264, 3, 4
 
 
@@ -79,12 +79,15 @@ def _multiply(x_NHWC: Tensor, folded_MOI: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _fits_on_chip(ins: int, outs: int) -> bool:
-    """Where our product with the sums beat cuBLAS and a pass for the sums on an H200: 64 inputs, and 256 to 128."""
+    """Whether `_multiply_and_sum` was faster on an H200 than cuBLAS and a pass for the sums.
+
+    That holds for 64 inputs, and for 256 inputs with 128 outputs.
+    """
     return outs % _OUTPUTS == 0 and (ins == 64 or (ins == 256 and outs == 128))
 
 
 def _multiply_and_sum(x_NHWC: Tensor, folded_MOI: Tensor) -> tuple[Tensor, Tensor]:
-    """In one pass over x, for few enough inputs that their weights stay on the chip."""
+    """`_multiply` in one pass over x, for inputs so few that their weights stay on the chip."""
     members, outs, ins = folded_MOI.shape
     rows = x_NHWC.numel() // ins // members
     tiles, programs = triton.cdiv(rows, _BLOCK_R), members * outs // _OUTPUTS
@@ -104,7 +107,7 @@ def _input_gradient(g_NHWC: Tensor, folded_MOI: Tensor, add_NHWC: Tensor | None 
     g_MRO = g_NHWC.reshape(members, -1, outs)
     if add_NHWC is None:
         return torch.bmm(g_MRO, folded_MOI).view(*g_NHWC.shape[:-1], ins)
-    # In place: nobody else holds the gradients that this is given.
+    # This may be done in place, because nobody else holds the gradient `add_NHWC`.
     add_NHWC.view(members, -1, ins).baddbmm_(g_MRO, folded_MOI)
     return add_NHWC
 
@@ -112,7 +115,7 @@ def _input_gradient(g_NHWC: Tensor, folded_MOI: Tensor, add_NHWC: Tensor | None 
 def _weight_gradients(weights: Weights, members: int, g_NHWC: Tensor, x_NHWC: Tensor) -> tuple[Tensor | None, ...]:
     outs, ins = g_NHWC.shape[-1], x_NHWC.shape[-1]
     rows = x_NHWC.numel() // ins // members
-    # A weight is small and the sum over rows long: cut into parts, there are products enough to fill the GPU.
+    # The weight is small and the sum over the rows is long. Cut into parts, the sum is enough products to fill the GPU.
     parts = _divisor_near(rows, _PRODUCTS // (members * triton.cdiv(outs, 128) * triton.cdiv(ins, 128)))
 
     def work() -> tuple[Tensor | None, ...]:
@@ -120,7 +123,7 @@ def _weight_gradients(weights: Weights, members: int, g_NHWC: Tensor, x_NHWC: Te
         partial_POI = torch.bmm(g_POR, x_NHWC.reshape(members * parts, -1, ins))
         return weights.gradients(partial_POI.view(members, parts, outs, ins))
 
-    return run_beside(work, g_NHWC, x_NHWC)
+    return run_on_second_stream(work, g_NHWC, x_NHWC)
 
 
 def _divisor_near(rows: int, wanted: int) -> int:
@@ -155,8 +158,11 @@ def pointwise(x_NHWC: Tensor, conv: nn.Conv2d) -> Summed:
 
 
 class _BlockInput(torch.autograd.Function):
-    """The first convolution of a block and its shortcut together, so that the gradients of the input they share are
-    added where they are made. Without a shortcut convolution the input itself is passed on."""
+    """The first convolution of a block and the convolution of its shortcut, if it has one.
+
+    Both have the same input. They are one function, so that the second gradient of this input is added to the first
+    where it is computed. Without a convolution in the shortcut the input itself is returned in its place.
+    """
 
     @staticmethod
     def forward(
@@ -172,25 +178,25 @@ class _BlockInput(torch.autograd.Function):
         seen_NHWC = x_NHWC[:, ::stride, ::stride].contiguous()
         folded_shortcut_MOI = shortcut.fold(x_NHWC.dtype)
         ctx.save_for_backward(x_NHWC, folded_MOI, seen_NHWC, folded_shortcut_MOI)
-        other_NHWC, other_sums = _multiply(seen_NHWC, folded_shortcut_MOI)
-        ctx.mark_non_differentiable(sums, other_sums)
-        return y_NHWC, sums, other_NHWC, other_sums
+        shortcut_NHWC, shortcut_sums = _multiply(seen_NHWC, folded_shortcut_MOI)
+        ctx.mark_non_differentiable(sums, shortcut_sums)
+        return y_NHWC, sums, shortcut_NHWC, shortcut_sums
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g_NHWC: Tensor, _: None, g_other_NHWC: Tensor, *__: None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, g_NHWC: Tensor, _: None, g_shortcut_NHWC: Tensor, *__: None) -> tuple[Tensor | None, ...]:
         x_NHWC, folded_MOI, *of_shortcut = ctx.saved_tensors
         if of_shortcut:
             dx_NHWC = _with_shortcut_gradient(
-                _input_gradient(g_NHWC, folded_MOI), g_other_NHWC, of_shortcut[1], ctx.stride
+                _input_gradient(g_NHWC, folded_MOI), g_shortcut_NHWC, of_shortcut[1], ctx.stride
             )
         else:
-            dx_NHWC = _input_gradient(g_NHWC, folded_MOI, g_other_NHWC)
+            dx_NHWC = _input_gradient(g_NHWC, folded_MOI, g_shortcut_NHWC)
         if not ctx.needs_input_grad[4]:
             return dx_NHWC, *(None,) * (9 if of_shortcut else 6)
         gradients = _weight_gradients(ctx.weights, len(folded_MOI), g_NHWC, x_NHWC)
         if of_shortcut:
-            gradients += _weight_gradients(ctx.shortcut, len(folded_MOI), g_other_NHWC, of_shortcut[0])
+            gradients += _weight_gradients(ctx.shortcut, len(folded_MOI), g_shortcut_NHWC, of_shortcut[0])
         return dx_NHWC, None, None, None, *gradients
 
 
@@ -208,8 +214,8 @@ def block_input(x_NHWC: Tensor, conv: nn.Conv2d, shortcut: nn.Conv2d | None) -> 
     if shortcut is None:
         y_NHWC, sums, same_NHWC = _BlockInput.apply(x_NHWC, 1, weights, None, *weights.tensors)
         return Summed(y_NHWC, sums), same_NHWC
-    other = Weights.of(shortcut)
-    y_NHWC, sums, other_NHWC, other_sums = _BlockInput.apply(
-        x_NHWC, shortcut.stride[0], weights, other, *weights.tensors, *other.tensors
+    shortcut_weights = Weights.of(shortcut)
+    y_NHWC, sums, shortcut_NHWC, shortcut_sums = _BlockInput.apply(
+        x_NHWC, shortcut.stride[0], weights, shortcut_weights, *weights.tensors, *shortcut_weights.tensors
     )
-    return Summed(y_NHWC, sums), Summed(other_NHWC, other_sums)
+    return Summed(y_NHWC, sums), Summed(shortcut_NHWC, shortcut_sums)

@@ -1,5 +1,7 @@
-"""Triton kernels of the fast path's convolutions: products of activations and weights, and what weights need around
-them. Activations are channels-last, (R, C), the rows of a member together."""
+"""Triton kernels of the fast network's convolutions: products of activations and weights, and the folding of r and s.
+
+Activations are channels-last, (R, C), with the rows of a member together.
+"""
 
 import triton
 import triton.language as tl
@@ -12,7 +14,7 @@ def product_kernel(
     x, weight, y, sums, rows, steps, chunks, INS: tl.constexpr, OUTS: tl.constexpr,
     STAGES: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_O: tl.constexpr,
 ):  # fmt: skip
-    """y = x times its member's transposed weight (M, O, I), and each program's sum of y and of y² a channel.
+    """y = x times its member's transposed weight (M, O, I), and the sums of y and of y² per channel and program.
 
     A program keeps the weights of BLOCK_O outputs and passes over the rows of its chunk once.
     """
@@ -81,16 +83,17 @@ def unfold_kernel(
 
 @triton.jit
 def grouped_gradient_kernel(
-    g, weight, dx, g_height, g_width, height, width, rows,
+    g, weight, dx, height, width, rows,
     OUTS: tl.constexpr, INS: tl.constexpr, GROUPS: tl.constexpr,
     STRIDE: tl.constexpr, TOP: tl.constexpr, LEFT: tl.constexpr,
     DOWNS: tl.constexpr, RIGHTS: tl.constexpr, BLOCK_R: tl.constexpr,
 ):  # fmt: skip
-    """The input's gradient dx of a grouped 3×3 convolution with padding 1 from its output's g.
+    """The gradient dx of the input of a grouped 3×3 convolution with padding 1, from the gradient g of its output.
 
-    A program has some pixels of dx and one group of INS inputs and OUTS outputs; weight is (outputs, 3, 3, INS). With a
-    stride the pixels are of STRIDE² kinds, each seen by taps of its own: a launch does the rows TOP, TOP + STRIDE, …
-    and columns LEFT, LEFT + STRIDE, … with their DOWNS × RIGHTS taps, `rows` pixels in all, height by width an image.
+    g has height × width pixels per image, and weight is (outputs, 3, 3, INS). A program computes some pixels of dx for
+    one group of INS inputs and OUTS outputs. With a stride there are STRIDE² kinds of pixels, each seen by different
+    taps. A launch computes one kind, with its DOWNS × RIGHTS taps: the pixels in rows TOP, TOP + STRIDE, … and columns
+    LEFT, LEFT + STRIDE, …. Of these there are height × width per image too, and `rows` in all.
     """
     group = tl.program_id(1)
     r = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
@@ -102,8 +105,8 @@ def grouped_gradient_kernel(
         if STRIDE == 2:
             down, right = 2 * down + 1 - TOP, 2 * right + 1 - LEFT
         at_row, at_column = row + (TOP + 1 - down) // STRIDE, column + (LEFT + 1 - right) // STRIDE
-        seen = (r < rows) & (at_row >= 0) & (at_row < g_height) & (at_column >= 0) & (at_column < g_width)
-        pixel = (image * g_height + at_row) * g_width + at_column
+        seen = (r < rows) & (at_row >= 0) & (at_row < height) & (at_column >= 0) & (at_column < width)
+        pixel = (image * height + at_row) * width + at_column
         g_RO = tl.load(g + pixel[:, None] * (GROUPS * OUTS) + group * OUTS + o[None, :], seen[:, None], other=0.0)
         weight_OI = tl.load(weight + ((group * OUTS + o)[:, None] * 9 + 3 * down + right) * INS + i[None, :])
         total = tl.dot(g_RO, weight_OI, total, input_precision="ieee")

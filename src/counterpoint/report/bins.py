@@ -1,0 +1,76 @@
+"""Bins of confidence: pooled, as a table and in words."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed, with_sign
+
+Bin = dict[str, Any]
+
+
+def pool_bins(tables: Sequence[Sequence[Bin]]) -> tuple[Bin, ...]:
+    """The bins of all images together; exact, because every table has the same edges."""
+    by_edges: dict[tuple[float, float], list[Bin]] = {}
+    for row in (row for table in tables for row in table):
+        by_edges.setdefault((row["low"], row["high"]), []).append(row)
+    return tuple(_pool_bin(low, high, rows) for (low, high), rows in sorted(by_edges.items()))
+
+
+def _pool_bin(low: float, high: float, rows: Sequence[Bin]) -> Bin:
+    count = sum(row["count"] for row in rows)
+    means = {key: sum(row["count"] * row[key] for row in rows) / count for key in ("confidence", "accuracy")}
+    return {"low": low, "high": high, "count": count, **means}
+
+
+def binned_ece(bins: Sequence[Bin]) -> float:
+    total = sum(row["count"] for row in bins)
+    return sum(row["count"] * abs(row["accuracy"] - row["confidence"]) for row in bins) / total
+
+
+def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
+    """The numbers behind a reliability diagram."""
+    columns = [
+        Column("Bin", "%"),
+        Column("Images"),
+        Column("Confidence", "mean, %"),
+        Column("Accuracy", "%"),
+        Column("Gap", "points"),
+    ]
+    if intervals:
+        columns.insert(4, Column("Interval", "95 %"))
+    return Table(caption, tuple(columns), tuple(_bin_row(row, intervals) for row in bins))
+
+
+def _bin_row(row: Bin, with_interval: bool) -> Row:
+    low, high = wilson_interval(row["accuracy"], row["count"])
+    return Row(
+        f"{percent(row['low'])}–{percent(row['high'])}",
+        (
+            Entry(f"{row['count']:,}"),
+            Entry(percent(row["confidence"])),
+            Entry(percent(row["accuracy"])),
+            *([Entry(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
+            Entry(signed(row["accuracy"] - row["confidence"])),
+        ),
+    )
+
+
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share seen in `count` independent images; it stays within 0 and 1."""
+    z = 1.959964  # the normal distribution's 97.5 % point
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def bins_in_words(bins: Sequence[Bin]) -> str:
+    """A diagram as text: what fills it, and where confidence and accuracy are furthest apart."""
+    total = sum(row["count"] for row in bins)
+    over = sum(row["count"] for row in bins if row["confidence"] > row["accuracy"])
+    widest = max(bins, key=lambda row: abs(row["confidence"] - row["accuracy"]))
+    return (
+        f"Bins that hold images: {len(bins)}. {with_sign(over / total)} of the images lie in bins where confidence "
+        f"exceeds accuracy. The widest gap (images: {widest['count']:,}) is between mean confidence "
+        f"{with_sign(widest['confidence'])} and accuracy {with_sign(widest['accuracy'])}."
+    )

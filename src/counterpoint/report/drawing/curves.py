@@ -1,0 +1,56 @@
+"""Curves over a share of images or over severity, from 0 % upwards."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from counterpoint.report.drawing.strokes import Panel, circle, drawing, group, markup, path, text, x_axis, y_axis
+from counterpoint.report.tables import with_sign
+
+_WIDTH, _HEIGHT = 360, 300
+_FIFTHS = {tick / 100: str(tick) for tick in range(0, 101, 20)}
+_LABEL_HEIGHT = 11
+
+
+def risk_coverage_chart(curves: Mapping[str, Mapping[str, Any]], ticks: Sequence[float], alternative: str) -> Markup:
+    """Error against the share kept; the names stand where the curves end, at all images."""
+    svg = drawing("risk-coverage", alternative, _WIDTH, _HEIGHT)
+    panel = Panel(top=12, height=250, ceiling=ticks[-1] / 100, width=266)
+    y_axis(svg, panel, ticks, "wrong among those kept")
+    x_axis(svg, panel, _FIFTHS, "share of images kept, surest first, %")
+    heights = _apart({name: panel.y(curve["risk"][-1]) for name, curve in curves.items()}, panel.top)
+    for shade, (name, curve) in enumerate(curves.items()):
+        element = group(svg, f"{name}: {with_sign(curve['risk'][-1])} wrong of all images")
+        points = zip(curve["coverage"], curve["risk"], strict=True)
+        path(element, f"shade-{shade}", [(panel.x(share), panel.y(risk)) for share, risk in points])
+        text(element, panel.x(1) + 5, heights[name] + 3.5, name.removeprefix("Severity ").lower(), "start")
+    return markup(svg)
+
+
+def disagreement_chart(points: Mapping[str, Mapping[str, float]], ticks: Sequence[float], alternative: str) -> Markup:
+    """How often two members disagree, and how often independent ones would, on clean images and at each severity."""
+    svg = drawing("disagreement", alternative, _WIDTH, _HEIGHT)
+    panel = Panel(top=12, height=250, ceiling=ticks[-1] / 100)
+    places = [0.05 + 0.9 * i / max(1, len(points) - 1) for i in range(len(points))]
+    names = [name.removeprefix("Severity ").lower() for name in points]
+    y_axis(svg, panel, ticks, "two members disagree")
+    x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
+    for key, kind in (("independent_disagreement", "independent"), ("disagreement", "members")):
+        dots = [(panel.x(place), panel.y(between[key])) for place, between in zip(places, points.values(), strict=True)]
+        path(svg, f"{kind}-line", dots)
+        for (x, y), (name, between) in zip(dots, points.items(), strict=True):
+            circle(group(svg, f"{name}, {kind}: {with_sign(between[key])}"), f"{kind}-point", x, y, 3.5)
+    return markup(svg)
+
+
+def _apart(heights: Mapping[str, float], top: float) -> dict[str, float]:
+    """Heights of labels, moved up where they would overlap the one below, and down again from `top`."""
+    names = sorted(heights, key=lambda name: heights[name])
+    placed = [heights[name] for name in names]
+    for i in reversed(range(len(placed) - 1)):
+        placed[i] = min(placed[i], placed[i + 1] - _LABEL_HEIGHT)
+    above = top - _LABEL_HEIGHT
+    for i, height in enumerate(placed):
+        above = placed[i] = max(height, above + _LABEL_HEIGHT)
+    return dict(zip(names, placed, strict=True))

@@ -1,0 +1,126 @@
+"""Charts in rows: one for each model, metric or temperature, its name above its track."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from markupsafe import Markup
+
+from counterpoint.report.drawing.strokes import box, circle, drawing, group, line, markup, text, ticks_from_zero
+
+_WIDTH, _LEFT, _RIGHT = 360, 6.0, 348.0
+_ROW, _TRACK, _FOOT = 34, 22, 36  # height of a row, its track below its top, room for the axis
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A calibration error as observed, what noise alone would show, and what is left with its interval."""
+
+    label: str
+    observed: float
+    floor: float
+    debiased: float
+    low: float
+    high: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """This run's figure less another's with its interval, in any unit, and both as text."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    shown: str
+    interval: str
+
+    @property
+    def verdict(self) -> str:
+        return "lower" if self.high < 0 else "higher" if self.low > 0 else "unclear"
+
+    @property
+    def words(self) -> str:
+        return f"{self.label} {self.shown}, 95 % interval {self.interval}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same figure on clean and on corrupted images; None where there are none."""
+
+    label: str
+    clean: float
+    corrupted: float | None
+    words: str
+
+
+def estimates_chart(rows: Sequence[Estimate], alternative: str) -> Markup:
+    """A bar to the observed value, a mark at its noise floor, and the debiased value with its interval."""
+    svg, at = _percent_rows("estimates", alternative, len(rows), max(max(row.observed, row.high) for row in rows))
+    for i, row in enumerate(rows):
+        element, y = _row(svg, i, row.label, row.words)
+        box(element, "observed-bar", at(0), y - 6, at(row.observed) - at(0), y + 6)
+        line(element, "floor-mark", at(row.floor), y - 9, at(row.floor), y + 9)
+        line(element, "interval", at(row.low), y, at(row.high), y)
+        circle(element, "debiased-point", at(row.debiased), y, 3.5)
+    return markup(svg)
+
+
+def differences_chart(rows: Sequence[Difference], alternative: str) -> Markup:
+    """Each row on its own scale, as units differ: what counts is on which side of 0 the interval lies."""
+    svg = drawing("differences", alternative, _WIDTH, _ROW * len(rows) + _FOOT)
+    middle, half = (_LEFT + _RIGHT) / 2, (_RIGHT - _LEFT) / 2
+    for i, row in enumerate(rows):
+        element, y = _row(svg, i, row.label, row.words)
+        text(element, _RIGHT, y - 11, row.shown, "end")
+        line(element, "zero-line", middle, y - 8, middle, y + 8)
+        per_unit = 0.95 * half / (max(abs(row.low), abs(row.high)) or 1.0)
+        line(element, f"interval {row.verdict}", middle + per_unit * row.low, y, middle + per_unit * row.high, y)
+        circle(element, f"difference-point {row.verdict}", middle + per_unit * row.value, y, 4)
+    foot = _ROW * len(rows) + 20
+    text(svg, _LEFT, foot, "← this run lower: better", "axis start")
+    text(svg, middle, foot, "0", "axis")
+    text(svg, _RIGHT, foot, "this run higher →", "axis end")
+    return markup(svg)
+
+
+def pairs_chart(rows: Sequence[Pair], alternative: str) -> Markup:
+    """Two points per row, clean and corrupted, on one scale."""
+    highest = max(max(row.clean, row.corrupted or 0) for row in rows)
+    svg, at = _percent_rows("pairs", alternative, len(rows), highest)
+    for i, row in enumerate(rows):
+        element, y = _row(svg, i, row.label, row.words)
+        if row.corrupted is not None:
+            line(element, "pair-line", at(row.clean), y, at(row.corrupted), y)
+            box(element, "corrupted-point", at(row.corrupted) - 4, y - 4, 8, y + 4)
+        circle(element, "clean-point", at(row.clean), y, 4.5)
+    return markup(svg)
+
+
+@dataclass(frozen=True)
+class _Scale:
+    per_fraction: float
+
+    def __call__(self, fraction: float) -> float:
+        return _LEFT + self.per_fraction * fraction
+
+
+def _percent_rows(kind: str, alternative: str, count: int, highest: float) -> tuple[Element, _Scale]:
+    """A drawing with a grid of percentages from 0, and the scale that puts a fraction on it."""
+    svg = drawing(kind, alternative, _WIDTH, _ROW * count + _FOOT)
+    ticks = ticks_from_zero(highest)
+    scale = _Scale((_RIGHT - _LEFT) / (ticks[-1] / 100))
+    bottom = _ROW * count + 4
+    for tick in ticks:
+        line(svg, "grid", scale(tick / 100), 4, scale(tick / 100), bottom)
+        text(svg, scale(tick / 100), bottom + 13, f"{tick:g}", "middle" if tick else "start")
+    text(svg, (_LEFT + _RIGHT) / 2, bottom + 28, "%", "axis")
+    return svg, scale
+
+
+def _row(svg: Element, number: int, label: str, words: str) -> tuple[Element, float]:
+    """The group of a row, and the height of its track."""
+    element, y = group(svg, words), number * _ROW + _TRACK + 4
+    text(element, _LEFT, y - 11, label, "start row-label")
+    return element, y

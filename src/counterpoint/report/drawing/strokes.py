@@ -1,0 +1,103 @@
+"""The strokes of an inline SVG chart. Colours are classes that the page's style sheet fills in, light or dark."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from markupsafe import Markup
+
+_STEPS = (1, 2, 5, 10, 20)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A rectangle of the drawing that maps x in [0, 1] and y in [bottom, ceiling] to units."""
+
+    top: float
+    height: float
+    bottom: float = 0.0
+    ceiling: float = 1.0
+    left: float = 46.0
+    width: float = 302.0
+
+    def x(self, value: float) -> float:
+        return self.left + self.width * value
+
+    def y(self, value: float) -> float:
+        return self.top + self.height * (self.ceiling - value) / (self.ceiling - self.bottom)
+
+
+def drawing(kind: str, alternative: str, width: int, height: int) -> Element:
+    return Element("svg", {"class": kind, "viewBox": f"0 0 {width} {height}", "role": "img", "aria-label": alternative})
+
+
+def group(parent: Element, tooltip: str) -> Element:
+    element = SubElement(parent, "g")
+    SubElement(element, "title").text = tooltip
+    return element
+
+
+def y_axis(svg: Element, panel: Panel, ticks: Sequence[float], title: str = "") -> None:
+    for tick in ticks:
+        y = panel.y(tick / 100)
+        line(svg, "grid", panel.x(0), y, panel.x(1), y)
+        text(svg, panel.left - 6, y + 3.5, f"{tick:g}", "end")
+    if title:
+        middle = panel.top + panel.height / 2
+        text(svg, 12, middle, f"{title}, %", "axis", transform=f"rotate(-90 12 {middle:g})")
+
+
+def x_axis(svg: Element, panel: Panel, ticks: dict[float, str], title: str) -> None:
+    """`ticks` are the places in [0, 1] and what stands there."""
+    bottom = panel.top + panel.height
+    line(svg, "axis-line", panel.x(0), bottom, panel.x(1), bottom)
+    for place, label in ticks.items():
+        text(svg, panel.x(place), bottom + 14, label, "middle")
+    if title:
+        text(svg, panel.x(0.5), bottom + 32, title, "axis")
+
+
+def percent_ticks(lowest: float) -> list[int]:
+    """At most six round percentages that end at 100 and start at or below `lowest` (a fraction)."""
+    span = 100 * (1 - lowest)
+    step = next(step for step in _STEPS if 5 * step >= span)
+    intervals = max(1, math.ceil(span / step))
+    return list(range(100 - intervals * step, 101, step))
+
+
+def ticks_from_zero(highest: float) -> list[float]:
+    """At most six round percentages from 0 to `highest` (a fraction) or above."""
+    span = min(100 * highest, 100.0)
+    step = next(step for step in (0.1, 0.2, 0.5, *_STEPS) if 5 * step >= span)
+    return [round(i * step, 1) for i in range(max(1, math.ceil(span / step)) + 1)]
+
+
+def box(parent: Element, kind: str, left: float, top: float, width: float, bottom: float) -> None:
+    _shape(parent, "rect", kind, x=left, y=top, width=width, height=bottom - top)
+
+
+def line(parent: Element, kind: str, x1: float, y1: float, x2: float, y2: float) -> None:
+    _shape(parent, "line", kind, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def circle(parent: Element, kind: str, x: float, y: float, radius: float) -> None:
+    _shape(parent, "circle", kind, cx=x, cy=y, r=radius)
+
+
+def path(parent: Element, kind: str, points: Sequence[tuple[float, float]]) -> None:
+    """A line through the points."""
+    steps = " ".join(f"{x:.2f} {y:.2f}" for x, y in points)
+    SubElement(parent, "path", {"class": kind, "d": f"M{steps}"})
+
+
+def text(parent: Element, x: float, y: float, words: str, kind: str, **more: str) -> None:
+    SubElement(parent, "text", {"class": kind, "x": f"{x:.2f}", "y": f"{y:.2f}", **more}).text = words
+
+
+def markup(svg: Element) -> Markup:
+    return Markup(tostring(svg, encoding="unicode"))  # ElementTree has escaped the text
+
+
+def _shape(parent: Element, tag: str, kind: str, **numbers: float) -> None:
+    SubElement(parent, tag, {"class": kind, **{name: f"{value:.2f}" for name, value in numbers.items()}})

@@ -1,0 +1,34 @@
+"""The report's file in each format."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.report.formats.export import to_csv, to_json
+from counterpoint.report.formats.html import render
+from counterpoint.report.formats.markdown import to_markdown
+from counterpoint.report.results import load_runs
+from counterpoint.storage.files import write_atomically
+
+FORMATS: dict[str, Callable[[Sequence[dict[str, Any]]], str]] = {
+    "html": render,
+    "csv": to_csv,
+    "md": to_markdown,
+    "json": to_json,
+}
+
+
+def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
+    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all."""
+    if format not in FORMATS:
+        raise unknown("report format", format, FORMATS)
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
+    if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
+        raise InputError(
+            f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
+            f"choose the format {ending}"
+        )
+    report = FORMATS[format](load_runs(runs))
+    write_atomically(out, report.encode())

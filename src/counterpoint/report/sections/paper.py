@@ -1,0 +1,120 @@
+"""The paper's rows beside ours: a difference only where a run has the row's configuration and all of its images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from counterpoint import config
+from counterpoint.errors import InputError
+from counterpoint.experiments import EXPERIMENTS
+from counterpoint.experiments.paper import PAPER
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed
+from counterpoint.reproduction.beside_paper import (
+    Figures,
+    PairedFigure,
+    PaperTable,
+    our_figures,
+    pair_figures,
+    paper_figures,
+    paper_tables,
+    stands_for_row,
+)
+
+_COLUMNS = (
+    Column("Row"),
+    *(Column(label, f"{images}, %") for images in ("clean", "-C") for label in ("Error", "ECE", "ECE-rms")),
+)
+_CHANGES = 3  # as many as are named
+_ALL_IMAGES = {"validation": 5_000, "test": 10_000}
+
+
+@dataclass(frozen=True)
+class BesidePaper:
+    """One table of the paper for one data set: the rows that some run belongs to, and the others."""
+
+    title: str
+    table: Table
+    not_run: Table | None
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return (self.table, self.not_run) if self.not_run else (self.table,)
+
+
+def beside_paper(runs: Sequence[ReportedRun]) -> tuple[BesidePaper, ...]:
+    """Every table of the paper that a run has a row in."""
+    by_row: dict[str, list[ReportedRun]] = {}
+    for run in runs:
+        by_row.setdefault(run.results["experiment"], []).append(run)
+    return tuple(_beside(table, by_row) for table in paper_tables(PAPER) if by_row.keys() & table.rows)
+
+
+def _beside(printed: PaperTable, by_row: dict[str, list[ReportedRun]]) -> BesidePaper:
+    ran = [line for row in printed.rows if row in by_row for line in _lines(row, by_row[row])]
+    not_run = [_paper_line(row, "not run") for row in printed.rows if row not in by_row]
+    return BesidePaper(
+        printed.title,
+        Table(f"{printed.title}: the paper’s figures and ours", _COLUMNS, tuple(ran)),
+        Table(f"{printed.title}: the paper’s other rows", _COLUMNS, tuple(not_run)) if not_run else None,
+    )
+
+
+def _lines(row: str, runs: Sequence[ReportedRun]) -> list[Row]:
+    standing = [_whole_figures(run) for run in runs if stands_for_row(run.results)]
+    lines = [_paper_line(row, "the paper", "run")]
+    lines += [Row(_our_label(run), _entries(_whole_figures(run)), "member") for run in runs]
+    if standing:
+        label = "difference" if len(standing) == 1 else f"difference, mean of {len(standing)} runs"
+        lines.append(Row(label, tuple(map(_difference, pair_figures(row, standing))), "member"))
+    return lines
+
+
+def _paper_line(row: str, note: str, kind: str = "") -> Row:
+    return Row(f"{PAPER[row].label}: {note}", _entries(paper_figures(row)), kind)
+
+
+def _whole_figures(run: ReportedRun) -> Figures:
+    """Only those of all images."""
+    return our_figures(run.results, clean=_is_whole_clean(run), corrupted=_is_whole_corrupted(run))
+
+
+def _is_whole_clean(run: ReportedRun) -> bool:
+    on = run.results["evaluated_on"]
+    return on["images"] == _ALL_IMAGES.get(on["part"])
+
+
+def _is_whole_corrupted(run: ReportedRun) -> bool:
+    return run.is_corrupted and run.corrupted["images"] == _ALL_IMAGES["test"]
+
+
+def _our_label(run: ReportedRun) -> str:
+    """Which run it is, in what it is not the row's, and why figures of it are not shown."""
+    notes = [f"ours, seed {run.results['run']['seed']}"]
+    if not stands_for_row(run.results):
+        notes.append(f"another configuration{_changes(run)}")
+    if not _is_whole_clean(run):
+        notes.append(f"clean on {run.results['evaluated_on']['images']:,} images only")
+    if not _is_whole_corrupted(run):
+        notes.append(f"-C on {run.corrupted['images']:,} images per cell only" if run.is_corrupted else "-C not run")
+    return ", ".join(notes)
+
+
+def _changes(run: ReportedRun) -> str:
+    """The first few settings that differ from the row's; empty for settings of another version of counterpoint."""
+    try:
+        ours = config.from_dict(run.results["config"])
+    except InputError:
+        return ""
+    changes = config.differences(config.to_dict(EXPERIMENTS[run.results["experiment"]]), config.to_dict(ours))
+    more = f" and {len(changes) - _CHANGES} more" if len(changes) > _CHANGES else ""
+    return f" ({', '.join(changes[:_CHANGES])}{more})"
+
+
+def _entries(figures: Figures) -> tuple[Entry, ...]:
+    return tuple(Entry("–" if figure is None else percent(figure)) for figure in figures)
+
+
+def _difference(pair: PairedFigure) -> Entry:
+    """The mean of our runs less the paper's figure."""
+    return Entry(signed(mean(pair.ours) - pair.paper) if pair.ours else "–")

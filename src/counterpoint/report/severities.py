@@ -1,0 +1,73 @@
+"""What becomes of a run's confidence as corruption grows: figures at each severity, over all corruptions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from counterpoint.report.bins import Bin, pool_bins
+from counterpoint.report.run import CORRUPTIONS, SEVERITIES, ReportedRun, Summary
+from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed
+
+
+@dataclass(frozen=True)
+class Rates:
+    accuracy: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Severity:
+    """All images of one severity; 0 is the clean set."""
+
+    number: int
+    ensemble: Rates
+    members: tuple[Rates, ...]  # empty for one network
+    bins: tuple[Bin, ...]  # equal-width
+
+    @property
+    def name(self) -> str:
+        return f"Severity {self.number}" if self.number else "Clean"
+
+
+def severities(run: ReportedRun) -> list[Severity]:
+    """The five severities, after the clean set where that is the same images."""
+    clean = [_pool(0, [run.clean])] if run.clean_is_severity_0 else []
+    cells = run.corrupted["cells"]
+    return clean + [_pool(number, [cells[name][number - 1] for name in CORRUPTIONS]) for number in SEVERITIES]
+
+
+def _pool(number: int, summaries: Sequence[Summary]) -> Severity:
+    """Each summary is of equally many images, so a mean over summaries is the mean over images."""
+    members = len(summaries[0]["members"])
+    return Severity(
+        number,
+        _rates([summary["ensemble"] for summary in summaries]),
+        tuple(_rates([summary["members"][i] for summary in summaries]) for i in range(members)) if members > 1 else (),
+        pool_bins([summary["reliability"]["width15"] for summary in summaries]),
+    )
+
+
+def _rates(scores: Sequence[dict[str, float]]) -> Rates:
+    return Rates(
+        accuracy=1 - sum(of_cell["error"] for of_cell in scores) / len(scores),
+        confidence=sum(of_cell["mean_confidence"] for of_cell in scores) / len(scores),
+    )
+
+
+def severity_table(caption: str, points: Sequence[Severity]) -> Table:
+    """The numbers behind the severity chart: at each severity the ensemble, then each member."""
+    rows = []
+    for point in points:
+        rows.append(Row(point.name, _entries(point.ensemble), "run" if point.members else ""))
+        rows += [Row(f"member {i}", _entries(member), "member") for i, member in enumerate(point.members, start=1)]
+    columns = (
+        Column("Severity"),
+        Column("Accuracy", "%"),
+        Column("Mean confidence", "%"),
+        Column("Over-confidence", "points"),
+    )
+    return Table(caption, columns, tuple(rows))
+
+
+def _entries(rates: Rates) -> tuple[Entry, ...]:
+    gap = rates.confidence - rates.accuracy
+    return Entry(percent(rates.accuracy)), Entry(percent(rates.confidence)), Entry(signed(gap))

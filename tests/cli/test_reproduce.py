@@ -1,0 +1,70 @@
+"""`counterpoint reproduce` as a user meets it, on tiny rows."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import counterpoint.data
+import counterpoint.reproduction.campaign
+from counterpoint.cli import main
+from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
+
+pytestmark = pytest.mark.usefixtures("tiny_rows")
+
+
+def fail_to_train(*_: object, **__: object) -> bool:
+    pytest.fail("it trained again")
+
+
+def reproduce(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str:
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "reproduce", *map(str, arguments)])
+    monkeypatch.setenv("COLUMNS", "160")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
+    return capsys.readouterr().out
+
+
+def test_the_command(
+    rows_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = ("table2", "--schedule", "smoke", "--rows", "cifar100/single", "--data", rows_root, "--device", "cpu")
+    shown = reproduce(capsys, monkeypatch, *here)
+    assert "not run" in shown
+    assert "1 of 1 results are missing; --run runs them" in shown
+    assert "no results: there is no folder results" in shown
+    assert "written" not in shown
+    assert not list(tmp_path.iterdir())
+    parts = ("--export-parts", "parts", "--part-mib", 1)
+    shown = reproduce(capsys, monkeypatch, *here, "--run", *parts)
+    assert "n = 1, " in shown
+    assert "written: docs/reproduction.md" in shown
+    assert "[cifar100/single/smoke-0]" in (tmp_path / "docs" / "reproduction.md").read_text()
+    assert (tmp_path / "results" / "cifar100" / "single" / "smoke-0.json").exists()
+    monkeypatch.setattr(counterpoint.reproduction.campaign, "train", fail_to_train)
+    shown = reproduce(capsys, monkeypatch, *here, "--out", "elsewhere", "--import-parts", "parts", "--page", "page.md")
+    assert "n = 1, " in shown
+    assert "written: page.md" in shown
+    assert "no folder" not in shown
+    assert (tmp_path / "elsewhere" / "cifar100" / "single" / "smoke-0" / "run.json").exists()
+    assert (tmp_path / "page.md").exists()
+
+
+def test_a_data_set_that_is_not_there_is_refused_before_the_first_training(
+    rows_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def not_there(_: Path) -> DataSet:
+        raise InputError("cifar100 is not there")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(counterpoint.data.DATASETS, "cifar100", not_there)
+    here = ["--schedule", "smoke", "--data", str(rows_root), "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "reproduce", "table2", "--rows", "single", "--run", *here])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "cifar100 is not there" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()), "the row on CIFAR-10 comes first, and was not begun"

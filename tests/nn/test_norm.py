@@ -1,0 +1,44 @@
+import pytest
+import torch
+from torch import nn
+
+from counterpoint.errors import InputError
+from counterpoint.nn import PerMemberBatchNorm2d, resnet
+from counterpoint.nn.norm import left_untouched
+
+
+def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
+    network = resnet(5, width=4)
+    before = {k: v.clone() for k, v in network.state_dict().items()}
+    images = torch.randn(4, 3, 16, 16)
+    with left_untouched(network):
+        inside = network(images)
+    assert not inside.requires_grad
+    assert all(torch.equal(before[k], v) for k, v in network.state_dict().items())
+    outside = network(images)
+    torch.testing.assert_close(outside, inside)
+    assert outside.requires_grad
+    assert not all(torch.equal(before[k], v) for k, v in network.state_dict().items())
+
+
+def test_per_member_norm_is_one_norm_per_member() -> None:
+    torch.manual_seed(0)
+    norm = PerMemberBatchNorm2d.from_shared(nn.BatchNorm2d(5), num_members=3).double()
+    nn.init.normal_(norm.weight)
+    nn.init.normal_(norm.bias)
+    separate = [nn.BatchNorm2d(5).double() for _ in range(3)]
+    for i, single in enumerate(separate):
+        single.weight.data, single.bias.data = norm.weight.data[5 * i : 5 * i + 5], norm.bias.data[5 * i : 5 * i + 5]
+    x = torch.randn(12, 5, 3, 3, dtype=torch.float64)
+    for _ in range(2):
+        expected = torch.cat([single(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
+        torch.testing.assert_close(norm(x), expected)
+    assert norm.running_var is not None
+    torch.testing.assert_close(
+        norm.running_var, torch.cat([s.running_var for s in separate if s.running_var is not None])
+    )
+    norm.eval()
+    expected = torch.cat([single.eval()(x[4 * i : 4 * i + 4]) for i, single in enumerate(separate)])
+    torch.testing.assert_close(norm(x), expected)
+    with pytest.raises(InputError, match="7 rows cannot be divided among 3"):
+        norm(x[:7])

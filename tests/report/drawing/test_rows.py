@@ -1,0 +1,93 @@
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+
+from counterpoint.report.drawing.rows import (
+    Difference,
+    Estimate,
+    Pair,
+    differences_chart,
+    estimates_chart,
+    pairs_chart,
+)
+from counterpoint.report.drawing.strokes import ticks_from_zero
+
+LEFT, RIGHT = 6, 348
+
+
+def marks(svg: str, kind: str) -> list[Element]:
+    return [one for one in ElementTree.fromstring(svg).iter() if one.get("class") == kind]
+
+
+def place(value: float, highest: float) -> float:
+    return LEFT + (RIGHT - LEFT) * value / highest
+
+
+def test_estimates_lie_at_their_values() -> None:
+    rows = [
+        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x"),
+        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y"),
+    ]
+    svg = estimates_chart(rows, "x")
+    for i, row in enumerate(rows):
+        bar, floor = marks(svg, "observed-bar")[i], marks(svg, "floor-mark")[i]
+        interval, point = marks(svg, "interval")[i], marks(svg, "debiased-point")[i]
+        assert float(bar.attrib["x"]) + float(bar.attrib["width"]) == pytest.approx(place(row.observed, 0.05), abs=0.02)
+        assert float(floor.attrib["x1"]) == pytest.approx(place(row.floor, 0.05), abs=0.02)
+        ends = [float(interval.attrib[key]) for key in ("x1", "x2")]
+        assert ends == pytest.approx([place(row.low, 0.05), place(row.high, 0.05)], abs=0.02)
+        assert float(point.attrib["cx"]) == pytest.approx(place(row.debiased, 0.05), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [
+        (-0.2, -0.1, "lower"),
+        (0.1, 0.2, "higher"),
+        (-0.1, 0.2, "unclear"),
+        (-0.2, 0.1, "unclear"),
+        (0.0, 0.2, "unclear"),
+        (0.0, 0.0, "unclear"),
+    ],
+)
+def test_an_interval_lies_on_its_side_of_zero(low: float, high: float, verdict: str) -> None:
+    row = Difference("x", (low + high) / 2, low, high, "shown", "interval")
+    assert row.verdict == verdict
+    (line,) = marks(differences_chart([row], "x"), f"interval {verdict}")
+    middle = (LEFT + RIGHT) / 2
+    ends = [float(line.attrib[key]) - middle for key in ("x1", "x2")]
+    per_unit = max(map(abs, ends)) / max(abs(low), abs(high), 1e-9)
+    assert ends == pytest.approx([per_unit * low, per_unit * high], abs=0.02)
+    assert LEFT <= middle + min(ends) <= middle + max(ends) <= RIGHT
+
+
+def test_pairs_lie_at_their_values() -> None:
+    svg = pairs_chart([Pair("a", 0.01, 0.1, "x"), Pair("b", 0.02, None, "y")], "x")
+    assert [float(one.attrib["cx"]) for one in marks(svg, "clean-point")] == pytest.approx(
+        [place(0.01, 0.1), place(0.02, 0.1)], abs=0.02
+    )
+    (box,) = marks(svg, "corrupted-point")
+    assert float(box.attrib["x"]) + 4 == pytest.approx(place(0.1, 0.1), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("highest", "ticks"),
+    [
+        (0.0, [0, 0.1]),
+        (0.004, [0, 0.1, 0.2, 0.3, 0.4]),
+        (0.03, [0, 1, 2, 3]),
+        (0.11, [0, 5, 10, 15]),
+        (0.67, [0, 20, 40, 60, 80]),
+        (1.0, [0, 20, 40, 60, 80, 100]),
+    ],
+)
+def test_ticks_from_zero(highest: float, ticks: list[float]) -> None:
+    assert ticks_from_zero(highest) == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize("percent", range(0, 101, 3))
+def test_ticks_from_zero_are_few_and_reach_above(percent: int) -> None:
+    ticks = ticks_from_zero(percent / 100)
+    assert 2 <= len(ticks) <= 6
+    assert percent <= ticks[-1] <= 100

@@ -1,0 +1,322 @@
+"""The page in headless Chromium. Skipped without playwright or Chromium, unless COUNTERPOINT_BROWSER is "required".
+
+COUNTERPOINT_RUN names a run folder whose report is opened instead of that of a short real run, and
+COUNTERPOINT_SCREENSHOTS a folder in which the screenshots are kept.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from counterpoint.report import load_results, render
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+MakeResults = Callable[..., dict[str, Any]]
+Open = Callable[..., "Page"]
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+METRICS = [
+    "Error",
+    "ECE",
+    "ECE-rms",
+    "NLL",
+    "Brier",
+    "Over-confidence",
+    "ECE excess",
+    "Members disagree",
+    "Members’ KL",
+]
+CALIBRATION = ["ECE, equal-width 15", "ECE-rms, equal-width 15", "ECE, equal-mass 15", "ECE-rms, equal-mass 15"]
+
+
+def absent(what: str) -> NoReturn:
+    if os.environ.get("COUNTERPOINT_BROWSER") == "required":
+        pytest.fail(f"COUNTERPOINT_BROWSER is required, and {what}")
+    pytest.skip(what)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        absent("playwright is not installed")
+    if not CHROMIUM.exists():
+        absent(f"there is no {CHROMIUM}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def report(tmp_path: Path, make_results: MakeResults, real_results: dict[str, Any]) -> Path:
+    """A page of two runs: a real ensemble, and a made-up network without members that shares a name with the paper."""
+    run = os.environ.get("COUNTERPOINT_RUN")
+    many = load_results(run) if run else real_results
+    file = tmp_path / "report.html"
+    single = make_results("cifar10/single", members=1, shifted=True, more=True)
+    file.write_text(render([many, single]), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def open_page(browser: "Browser", report: Path) -> Iterator[Open]:
+    contexts = []
+
+    def open_at(size: str, *, scheme: str = "light", javascript: bool = False) -> "Page":
+        width, height = SIZES[size]
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if scheme == "dark" else "light",
+            java_script_enabled=javascript,
+        )
+        context.set_default_timeout(5_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.goto(report.as_uri())
+        return page
+
+    yield open_at
+    for context in contexts:
+        context.close()
+
+
+def shown_maps(page: "Page") -> list[str]:
+    return shown_panels(page, ".heat-map")
+
+
+def shown_panels(page: "Page", selector: str) -> list[str]:
+    return [one.get_attribute("id") or "" for one in page.locator(selector).all() if one.is_visible()]
+
+
+def press_tab_until(page: "Page", focused: str) -> None:
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.locator(focused).count():
+            return
+    pytest.fail(f"the keyboard does not reach {focused}")
+
+
+def overflow(page: "Page") -> int:
+    """How many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+
+
+def open_details(page: "Page") -> None:
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_is_loaded_and_nothing_complains(browser: "Browser", report: Path, size: str) -> None:
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    requests: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(report.as_uri(), wait_until="networkidle")
+    for name in METRICS + CALIBRATION:
+        page.get_by_role("radio", name=name, exact=True).check()
+    for link in page.get_by_role("navigation").get_by_role("link").all():
+        link.click()
+    open_details(page)
+    context.close()
+    assert [url for url in requests if not url.startswith("data:")] == [report.as_uri()]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_click_switches_the_map_without_javascript(open_page: Open, size: str) -> None:
+    page = open_page(size)
+    assert shown_maps(page) == ["map-error"]
+    for name, key in (
+        ("Over-confidence", "map-overconfidence"),
+        ("ECE-rms", "map-ece-rms-width15"),
+        ("NLL", "map-nll"),
+    ):
+        page.get_by_role("radio", name=name, exact=True).click()
+        assert shown_maps(page) == [key]
+        assert page.get_by_role("radio", name=name, exact=True).is_checked()
+
+
+def test_the_switch_works_with_the_keyboard(open_page: Open) -> None:
+    page = open_page("desktop")
+    press_tab_until(page, "#show-map-error:focus")
+    page.keyboard.press("ArrowRight")
+    assert shown_maps(page) == ["map-ece-width15"]
+    outline = page.locator(".switch input:focus + span").evaluate("one => getComputedStyle(one).outlineStyle")
+    assert outline == "solid"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert shown_maps(page) == ["map-pairwise-kl"]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_calibration_errors_switch_by_themselves(open_page: Open, size: str) -> None:
+    page = open_page(size)
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-width15"]
+    page.get_by_role("radio", name=CALIBRATION[3], exact=True).click()
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-rms-mass15"]
+    assert shown_maps(page) == ["map-error"]
+    press_tab_until(page, "#show-map-error:focus")
+    page.keyboard.press("ArrowRight")
+    assert shown_panels(page, "#honesty ~ .panel") == ["honest-ece-rms-mass15"]
+
+
+def test_the_contents_lead_to_every_section(open_page: Open) -> None:
+    page = open_page("phone")
+    headings = page.get_by_role("heading", level=2).all()
+    ids = [heading.get_attribute("id") for heading in headings if heading.get_attribute("id") != "headlines"]
+    links = page.get_by_role("navigation", name="Contents").get_by_role("link").all()
+    assert [str(link.get_attribute("href")).removeprefix("#") for link in links] == ids
+    press_tab_until(page, "nav a[href='#collapse']:focus")
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#collapse")
+    top = page.locator("#collapse").bounding_box()
+    assert top is not None
+    assert -1 <= top["y"] < SIZES["phone"][1]
+
+
+def test_details_open_with_the_keyboard(open_page: Open) -> None:
+    page = open_page("desktop")
+    numbers = page.locator("section[aria-labelledby=comparison] details").first
+    press_tab_until(page, "section[aria-labelledby=comparison] summary:focus")
+    assert not numbers.get_by_role("table").is_visible()
+    page.keyboard.press("Enter")
+    assert numbers.get_by_role("table").is_visible()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_page_never_scrolls_sideways(open_page: Open, size: str) -> None:
+    page = open_page(size)
+    open_details(page)
+    for name in METRICS + CALIBRATION:
+        page.get_by_role("radio", name=name, exact=True).check()
+        assert overflow(page) <= 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_no_word_of_a_chart_is_cut_off(open_page: Open, size: str) -> None:
+    """Measured within each drawing; the text of a run's name may be long, and is left out."""
+    page = open_page(size)
+    page.emulate_media(media="print")
+    cut = page.evaluate("""() => [...document.querySelectorAll('svg')].flatMap(svg => {
+      const box = svg.getBoundingClientRect();
+      return [...svg.querySelectorAll('text:not(.row-label)')].filter(text => {
+        const own = text.getBoundingClientRect();
+        return Math.min(own.left - box.left, box.right - own.right, own.top - box.top, box.bottom - own.bottom) < -1;
+      }).map(text => text.textContent);
+    })""")
+    assert cut == []
+
+
+def test_a_phone_shows_whole_maps(open_page: Open) -> None:
+    page = open_page("phone")
+    for name in METRICS:
+        page.get_by_role("radio", name=name, exact=True).check()
+        hidden = "one => one.scrollWidth - one.clientWidth"
+        assert [one.evaluate(hidden) for one in page.locator(".heat-map:visible .scroll").all()] in ([0, 0], [0])
+
+
+def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
+    page = open_page("desktop")
+    table = page.get_by_role("table", name="cifar10/single: Error, %")
+    assert table.get_by_role("columnheader").all_inner_texts() == ["Severity", "1", "2", "3", "4", "5"]
+    assert table.get_by_role("rowheader").count() == 16
+    assert page.get_by_role("group", name="Metric").get_by_role("radio").count() == len(METRICS)
+    assert page.get_by_role("group", name="Calibration error").get_by_role("radio").count() == len(CALIBRATION)
+    for name in (
+        "ECE, equal-width 15, with its noise floor. cifar10/single: observed",
+        "Differences on clean images, cifar10/single − digits/single",
+        "Error of cifar10/single against the share of images kept",
+        "ECE of cifar10/single with and without temperatures",
+    ):
+        assert page.get_by_role("img", name=name).count() == 1
+    assert page.get_by_role("img", name="Accuracy and mean confidence of cifar10/single against severity").count() == 1
+
+
+def pixels(page: "Page", selector: str, *properties: str) -> list[list[list[int]]]:
+    """Computed colours of each element as red, green and blue, whatever notation the browser gives them in."""
+    script = """([selector, properties]) => {
+      const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+      const pixel = colour => {
+        pen.clearRect(0, 0, 1, 1); pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1);
+        return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+      };
+      return [...document.querySelectorAll(selector)].map(
+        one => properties.map(name => pixel(getComputedStyle(one)[name])));
+    }"""
+    return page.evaluate(script, [selector, list(properties)])
+
+
+def luminance(colour: list[int]) -> float:
+    """Relative luminance as WCAG 2.2 defines it."""
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in (c / 255 for c in colour)
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: list[int], other: list[int]) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("scheme", "media"), [("light", "screen"), ("dark", "screen"), ("dark", "print")])
+def test_every_number_of_a_map_can_be_read(open_page: Open, scheme: str, media: str) -> None:
+    page = open_page("desktop", scheme=scheme)
+    page.emulate_media(media="print" if media == "print" else "screen")
+    cells = pixels(page, ".heat-map td", "color", "backgroundColor")
+    assert len(cells) == (7 * 2 + 2) * 16 * 5
+    assert len({tuple(background) for _, background in cells}) > 50
+    assert min(contrast(text, background) for text, background in cells) >= 4.5
+
+
+def test_dark_mode_is_dark(open_page: Open) -> None:
+    ((light,),) = pixels(open_page("phone"), "body", "backgroundColor")
+    ((dark,),) = pixels(open_page("phone", scheme="dark"), "body", "backgroundColor")
+    assert luminance(light) > 0.8
+    assert luminance(dark) < 0.05
+
+
+def test_on_paper_everything_is_there(open_page: Open) -> None:
+    page = open_page("desktop")
+    page.emulate_media(media="print")
+    assert len(shown_maps(page)) == len(METRICS)
+    assert len(shown_panels(page, "#honesty ~ .panel")) == len(CALIBRATION)
+    assert not any(one.is_visible() for one in page.locator(".switch, nav").all())
+    assert all(table.is_visible() for table in page.locator("details table").all())
+
+
+def test_every_table_fits_on_paper(open_page: Open) -> None:
+    page = open_page("desktop")
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 less Chromium's margins, at 96 pixels per inch
+    page.emulate_media(media="print")
+    right = "one => one.getBoundingClientRect().right"
+    tables = page.locator("table").all()
+    wide = {table.locator("caption").inner_text(): table.evaluate(right) for table in tables}
+    assert {caption: edge for caption, edge in wide.items() if edge > 719} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_screenshots(open_page: Open, tmp_path: Path, size: str, scheme: str) -> None:
+    folder = Path(os.environ.get("COUNTERPOINT_SCREENSHOTS", tmp_path))
+    page = open_page(size, scheme=scheme)
+    page.screenshot(path=folder / f"report-{size}-{scheme}.png", full_page=True)
+    page.get_by_role("radio", name="Over-confidence").click()
+    page.locator("section[aria-labelledby=heat-maps]").screenshot(path=folder / f"heat-map-{size}-{scheme}.png")
+    assert all((folder / f"{name}-{size}-{scheme}.png").stat().st_size > 10_000 for name in ("report", "heat-map"))

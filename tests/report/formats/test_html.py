@@ -1,0 +1,382 @@
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.report import render, to_csv, to_json, to_markdown
+
+MakeResults = Callable[..., dict[str, Any]]
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+HOSTILE = "</title></script><script>alert('x')</script> \" & {{ 7 * 7 }}"
+
+
+class Page(HTMLParser):
+    """The page's elements in order, and the text inside each kind; fails on a tag that is not closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[tuple[str, list[str]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(html)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append((tag, []))
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        opened, pieces = self.open.pop()
+        assert opened == tag
+        self.texts.append((tag, " ".join("".join(pieces).split())))
+
+    def handle_data(self, data: str) -> None:
+        for _, pieces in self.open:
+            pieces.append(data)
+
+    def count(self, tag: str) -> int:
+        return len(self.attributes(tag))
+
+    def attributes(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text(self, tag: str) -> list[str]:
+        return [text for name, text in self.texts if name == tag]
+
+
+@pytest.fixture
+def page(make_results: MakeResults) -> Page:
+    return Page(render([make_results("quickstart", members=4), make_results("single", members=1)]))
+
+
+def test_structure(page: Page) -> None:
+    assert page.text("h1") == ["quickstart and single"]
+    assert page.attributes("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    assert page.count("main") == 1
+    assert page.count("script") == 0
+
+
+def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
+    # All metrics; two of bins per run; one of noise for each calibration error; risk–coverage of each run.
+    assert page.count("table") == 1 + 2 * 2 + 4 + 2
+    assert page.count("caption") == page.count("table")
+    assert all(page.text("caption"))
+    assert {heading.get("scope") for heading in page.attributes("th")} == {"col", "row"}
+
+
+def test_every_chart_has_a_text_alternative_and_a_table(page: Page) -> None:
+    assert page.count("figure") == page.count("svg") == page.count("figcaption") == 4 + 4 + 2
+    alternatives = [str(svg["aria-label"]) for svg in page.attributes("svg")]
+    assert {svg["role"] for svg in page.attributes("svg")} == {"img"}
+    for start, count in (
+        (r"Reliability diagram of (quickstart|single) with equal-(width|mass) bins\. Bins", 4),
+        (r"ECE(-rms)?, equal-(width|mass) 15, with its noise floor\. quickstart: observed", 4),
+        (r"Error of (quickstart|single) against the share of images kept, surest first: clean", 2),
+    ):
+        assert sum(bool(re.match(start, alternative)) for alternative in alternatives) == count
+
+
+def test_identifiers_are_unique_and_all_references_lead_somewhere(page: Page) -> None:
+    identifiers = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    references = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert references <= set(identifiers)
+    assert {str(link["href"]).removeprefix("#") for link in page.attributes("a")} <= set(identifiers)
+
+
+def test_the_page_loads_nothing(make_results: MakeResults) -> None:
+    html = render([make_results()])
+    links = [
+        value for _, attributes in Page(html).elements for name, value in attributes.items() if name in {"src", "href"}
+    ]
+    assert links[0] == "data:,"
+    assert all(str(link).startswith("#") for link in links[1:])
+    assert not re.search(r"https?:|url\(|@import|srcset|<iframe|<object|<embed", html)
+
+
+def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults) -> None:
+    results = make_results(members=4)
+    page = Page(render([results]))
+    clean = results["clean"]
+    error, *others = (float(text.split()[0]) for text in page.text("dd")[:3])
+    assert error == round(100 * clean["ensemble"]["error"], 2)
+    assert others == [round(100 * clean["ensemble"]["ece_width15"], 2), round(100 * clean["disagreement"], 2)]
+    cells = [float(text.strip("★ best").replace("−", "-")) for text in page.text("td")[:12]]
+    assert cells == pytest.approx(
+        [
+            100 * clean["ensemble"]["error"],
+            clean["ensemble"]["nll"],
+            clean["ensemble"]["brier"],
+            100 * clean["ensemble"]["ece_width15"],
+            100 * clean["ensemble"]["ece_rms_width15"],
+            100 * clean["ensemble"]["ece_mass15"],
+            100 * clean["ensemble"]["ece_rms_mass15"],
+            100 * clean["ensemble"]["mean_confidence"],
+            100 * (clean["ensemble"]["mean_confidence"] + clean["ensemble"]["error"] - 1),
+            100 * clean["ensemble"]["aurc"],
+            100 * clean["disagreement"],
+            clean["pairwise_kl"],
+        ],
+        abs=0.005001,
+    )
+
+
+def test_the_best_value_is_marked_in_words_too(make_results: MakeResults) -> None:
+    page = Page(render([make_results(members=3)]))
+    marked = page.text("strong")
+    assert len(marked) >= 7
+    assert all(re.fullmatch(r"★[\d.]+ best", text) for text in marked)
+
+
+@pytest.mark.parametrize(
+    ("error", "confidence", "says"),
+    [
+        (0.02, 0.95, "On average 95.00 % sure, and right 98.00 % of the time: under-confident by 3.00 points."),
+        (0.10, 0.95, "On average 95.00 % sure, and right 90.00 % of the time: over-confident by 5.00 points."),
+        (0.05, 0.95001, "right 95.00 % of the time: on average neither over- nor under-confident."),
+    ],
+)
+def test_the_verdict_in_plain_words(make_results: MakeResults, error: float, confidence: float, says: str) -> None:
+    results = make_results()
+    results["clean"]["ensemble"].update(error=error, mean_confidence=confidence)
+    assert any(text.endswith(says) for text in Page(render([results])).text("p"))
+
+
+def test_what_was_run_and_how_to_do_it_again(make_results: MakeResults) -> None:
+    results = make_results()
+    page = Page(render([results]))
+    facts = dict(zip(page.text("dt"), page.text("dd"), strict=True))
+    assert facts["Trained"] == "2026-11-15 10:00:00 UTC, in 1 h 2 min, on cpu"
+    assert facts["Evaluated"] == "2026-11-15 11:30:00 UTC, in 1.23 s, with float32"
+    assert facts["Versions"] == "counterpoint 0.1.0, python 3.11.2, torch 2.13.0+cpu"
+    assert facts["Commit"] == "not known"
+    commands, config = page.text("code")
+    assert commands == f"{results['run']['command']} {results['evaluation']['command']}"
+    assert json.loads(config) == results["config"]
+
+
+def test_hostile_names_are_only_text(make_results: MakeResults) -> None:
+    results = make_results(HOSTILE)
+    results["config"] = {HOSTILE: HOSTILE}
+    results["run"].update(command=HOSTILE, device=HOSTILE, versions={HOSTILE: HOSTILE})
+    results["evaluated_on"].update(dataset=HOSTILE)
+    page = Page(render([results]))
+    assert page.count("script") == 0
+    assert page.text("h1") == [HOSTILE]
+    assert HOSTILE in str(page.attributes("svg")[0]["aria-label"])
+
+
+def test_equal_names_are_told_apart(make_results: MakeResults) -> None:
+    runs = [make_results("a", seed=0), make_results("a", seed=1), make_results("a", seed=1), make_results("b")]
+    page = Page(render(runs))
+    assert page.text("h1") == ["4 runs compared"]
+    assert page.text("h3")[:4] == ["a, seed 0", "a, seed 1, run 2", "a, seed 1, run 3", "b"]
+
+
+def test_a_title_can_be_given(make_results: MakeResults) -> None:
+    page = Page(render([make_results()], title="The demo"))
+    assert page.text("h1") == ["The demo"]
+    assert page.text("title")[0] == "The demo · counterpoint"
+
+
+@pytest.fixture
+def shifted_page(make_results: MakeResults) -> Page:
+    return Page(render([make_results("many", members=4, shifted=True), make_results("one", members=1, shifted=True)]))
+
+
+def test_structure_under_shift(shifted_page: Page) -> None:
+    levels = [int(tag[1]) for tag, _ in shifted_page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    identifiers = [attributes["id"] for _, attributes in shifted_page.elements if "id" in attributes]
+    assert len(identifiers) == len(set(identifiers))
+    references = {attributes.get("aria-labelledby") for _, attributes in shifted_page.elements} - {None}
+    assert references <= set(identifiers)
+    assert shifted_page.count("script") == 0
+    # Clean and three aggregates; for each run two of bins, one of severities, five of their bins and one of risk and
+    # coverage; for each calibration error one of noise on clean images and one under shift; the maps.
+    assert shifted_page.count("table") == shifted_page.count("caption") == 1 + 3 + 2 * (2 + 1 + 5 + 1) + 4 * 2 + 9 + 7
+    assert shifted_page.count("svg") == shifted_page.count("figcaption") == 2 * (2 + 1 + 5 + 1) + 4
+    assert all(svg["aria-label"] for svg in shifted_page.attributes("svg"))
+
+
+def test_headlines_are_clean_and_by_corruption(make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True)
+    page = Page(render([results]))
+    assert page.text("h4") == ["Clean images", "Corrupted images -C, by-corruption"]
+    shown = [float(text.split()[0]) for text in page.text("dd")[:6]]
+    aggregate = results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
+    assert shown[3] == round(100 * aggregate["error"], 2)
+    assert shown[4] == round(100 * aggregate["ece_width15"], 2)
+
+
+@pytest.mark.parametrize(("name", "panel", "count"), [("heat-map", "panel heat-map", 9), ("honest", "panel", 4)])
+def test_a_switch_has_one_button_per_panel_and_the_first_is_on(
+    shifted_page: Page, name: str, panel: str, count: int
+) -> None:
+    buttons = [button for button in shifted_page.attributes("input") if button["name"] == name]
+    assert {button["type"] for button in buttons} == {"radio"}
+    assert ["checked" in button for button in buttons] == [True] + (count - 1) * [False]
+    panels = [attributes["id"] for _, attributes in shifted_page.elements if attributes.get("class") == panel]
+    assert panels == [str(button["id"]).removeprefix("show-") for button in buttons]
+
+
+def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) -> None:
+    official = make_results("theirs", members=1, shifted=True)
+    official["corrupted"]["source"] = {"kind": "official"}
+    page = Page(render([official, make_results("none", members=1)]))
+    assert [text for text in page.text("li") if text.startswith(("theirs:", "none:"))] == [
+        "theirs: digits-C, the official files, 40 images per cell",
+        "none: not evaluated",
+    ]
+    assert not any("regenerated set" in text for text in page.text("p"))
+    ours = Page(render([make_results("ours", members=1, shifted=True)]))
+    words = "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images per cell"
+    assert words in ours.text("li")
+    assert any("A regenerated set is made here" in text for text in ours.text("p"))
+
+
+@pytest.mark.parametrize(
+    ("part", "images", "says"),
+    [
+        ("test", 40, "Clean is the same 40 images without corruption."),
+        ("validation", 120, "There is no clean point: the clean figures are of 120 validation images"),
+        ("test", 120, "There is no clean point: the clean figures are of 120 test images"),
+    ],
+)
+def test_whether_there_is_a_clean_point_is_said(make_results: MakeResults, part: str, images: int, says: str) -> None:
+    results = make_results(members=1, shifted=True)
+    results["evaluated_on"].update(part=part, images=images)
+    captions = Page(render([results])).text("figcaption")
+    assert any(says in caption for caption in captions)
+    assert any(caption.startswith("Clean: ECE") for caption in captions) == (images == 40)
+
+
+def test_four_runs_stay_small_and_the_same(make_results: MakeResults) -> None:
+    runs = [make_results("cifar10/single", members=4, seed=seed, shifted=True, more=True) for seed in range(4)]
+    html = render(runs)
+    assert len(html.encode()) < 3_000_000
+    assert html == render(runs)
+
+
+def test_no_runs() -> None:
+    with pytest.raises(InputError, match="at least one run"):
+        render([])
+
+
+@pytest.fixture
+def whole_page(make_results: MakeResults) -> Page:
+    """Two seeds of an experiment with all that an evaluation can hold."""
+    return Page(render([make_results("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]))
+
+
+SECTIONS = ["paper", "comparison", "seeds", "honesty", "shift", "severities", "heat-maps", "selective"]
+SECTIONS += ["recalibration", "collapse", "health"]
+
+
+def test_everything_has_its_section_and_its_place_among_the_contents(whole_page: Page) -> None:
+    identifiers = [str(heading["id"]) for heading in whole_page.attributes("h2")]
+    assert set(SECTIONS) < set(identifiers)
+    links = [str(link["href"]).removeprefix("#") for link in whole_page.attributes("a")]
+    assert links == [identifier for identifier in identifiers if identifier != "headlines"]
+    levels = [int(tag[1]) for tag, _ in whole_page.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    everything = [attributes["id"] for _, attributes in whole_page.elements if "id" in attributes]
+    assert len(everything) == len(set(everything))
+    assert whole_page.count("table") == whole_page.count("caption")
+    assert all(svg["aria-label"] for svg in whole_page.attributes("svg"))
+
+
+def test_intervals_and_spread_over_seeds_are_told_apart(whole_page: Page) -> None:
+    captions = [text for text in whole_page.text("caption") if "seeds" in text]
+    assert captions
+    assert all(text.startswith("Spread over seeds on") for text in captions)
+    intervals = [text for text in whole_page.text("th") if text.startswith("Interval")]
+    assert {text.removeprefix("Interval ") for text in intervals} == {"95 %", "95 %, over images"}
+
+
+def bare(value: Any) -> Any:
+    """Results as they were before they held floors, curves and all that belongs to the whole run."""
+    new = {
+        "honest",
+        "risk_coverage",
+        "pairwise_kl",
+        "overconfidence",
+        "aurc",
+        "ood",
+        "collapse",
+        "health",
+        "recalibrated",
+        "against",
+    }
+    if isinstance(value, dict):
+        return {key: bare(inner) for key, inner in value.items() if key not in new and not key.endswith("_floor")}
+    return [bare(inner) for inner in value] if isinstance(value, list) else value
+
+
+def test_older_results_have_a_page_without_the_new_sections(make_results: MakeResults) -> None:
+    old = bare(make_results("old", members=2, shifted=True, more=True))
+    page = Page(render([old]))
+    identifiers = {str(heading["id"]) for heading in page.attributes("h2")}
+    assert identifiers & set(SECTIONS) == {"shift", "severities", "heat-maps"}
+    assert not any("noise" in text for text in page.text("dd"))
+    assert "AURC" not in " ".join(page.text("th"))
+    for export in (to_csv, to_json, to_markdown):
+        assert export([old])
+
+
+def test_old_and_new_stand_side_by_side(make_results: MakeResults) -> None:
+    old = bare(make_results("old", members=1, shifted=True))
+    new = make_results("new", members=2, shifted=True, more=True)
+    page = Page(render([old, new]))
+    assert page.text("caption").count("new: ECE excess, equal-width 15, points") == 1
+    assert not any(text.startswith("old: ECE excess") for text in page.text("caption"))
+    assert to_csv([old, new]).count("\n") == 1 + to_csv([old]).count("\n") + to_csv([new]).count("\n") - 2
+
+
+def test_the_noise_floor_stands_beside_the_headline(make_results: MakeResults) -> None:
+    results = make_results(members=1, shifted=True)
+    shown = [text for text in Page(render([results])).text("dd") if "noise alone" in text]
+    floors = (
+        results["clean"]["honest"]["ensemble"]["ece_width15"]["floor"],
+        results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]["ece_width15_floor"],
+    )
+    assert [f"noise alone: {100 * floor:.2f} %" in text for floor, text in zip(floors, shown, strict=True)] == [
+        True
+    ] * 2
+
+
+def test_hostile_words_of_the_new_sections_are_only_text(make_results: MakeResults) -> None:
+    results = make_results(members=2, shifted=True, more=True)
+    results["collapse"]["verdict"] = results["ood"]["dataset"] = results["recalibrated"]["clean_how"] = HOSTILE
+    results["against"][0]["experiment"] = results["recalibrated"]["fitted_on"]["run"] = HOSTILE
+    results["health"]["warnings"] = [HOSTILE]
+    page = Page(render([results]))
+    assert page.count("script") == 0
+    assert HOSTILE in page.text("p")
+    assert f"Warning: {HOSTILE}" in page.text("p")
+
+
+def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_results: MakeResults) -> None:
+    good = make_results("good", members=2, shifted=True, more=True)
+    bad = make_results("bad", members=1, shifted=True, more=True)
+    assert "warning" not in [element.get("class") for element in Page(render([good])).attributes("p")]
+    bad["health"]["warnings"] = ["Most of it is lost.", "The rest too."]
+    page = Page(render([good, bad]))
+    assert [element.get("class") for element in page.attributes("p")].count("warning") == 2
+    assert "Warning: Most of it is lost." in page.text("p")
+    assert [text for text in page.text("caption") if "lost channels" in text] == [
+        "good: lost channels by epoch",
+        "bad: lost channels by epoch",
+    ]

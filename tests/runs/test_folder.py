@@ -1,0 +1,84 @@
+"""A run's folder: what it records, what it is refused for, and a log that survives a crash."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from counterpoint.config import Experiment
+from counterpoint.errors import InputError
+from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run, open_run
+from counterpoint.storage.locks import LOCK_FILE
+from tests.small import TINY
+
+
+def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds no run \(there is no run.json\)"):
+        load_run(tmp_path)
+    for foreign in ('{"schema": 99}', f'{{"schema": {SCHEMA}}}'):
+        (tmp_path / "run.json").write_text(foreign)
+        with pytest.raises(InputError, match="is not a run of this version"):
+            load_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"sch')
+    with pytest.raises(InputError, match="is not a whole JSON file"):
+        load_run(tmp_path)
+
+
+def opened(folder: Path, experiment: Experiment = TINY, seed: int = 4) -> Run:
+    return open_run(folder, experiment, seed=seed, options={"device": "cpu"}, environment={"device": "a machine"})
+
+
+def test_a_new_run_says_what_was_asked_and_is_found_again(tmp_path: Path) -> None:
+    run = opened(tmp_path)
+    assert (run.experiment, run.seed) == (TINY, 4)
+    assert run.record["options"] == {"device": "cpu"}
+    assert run.record["environment"] == {"device": "a machine"}
+    assert load_run(tmp_path) == run
+    assert opened(tmp_path) == run
+
+
+def test_another_run_in_its_folder_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path)
+    with pytest.raises(InputError, match=r"holds another run \(epochs: 3 → 4; seed: 4 → 7\); choose another --out"):
+        opened(tmp_path, replace(TINY, epochs=4), seed=7)
+
+
+def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
+    check_folder(tmp_path / "new")
+    check_folder(tmp_path)
+    (tmp_path / LOCK_FILE).touch()
+    check_folder(tmp_path)
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(InputError, match="is not empty and holds no run; choose another --out"):
+        check_folder(tmp_path)
+    (tmp_path / "run.json").touch()
+    check_folder(tmp_path)
+
+
+def test_the_log_ends_where_a_crash_cut_it_short(tmp_path: Path) -> None:
+    run = opened(tmp_path)
+    records = [{"event": "started", "step": 0}, {"event": "epoch", "step": 5}]
+    for record in records:
+        run.append_log(**record)
+    with (tmp_path / "log.jsonl").open("a") as log:
+        log.write('{"event": "epo')
+    assert run.read_log() == records
+    run.trim_log(5)
+    run.append_log(event="epoch", step=10)
+    assert run.read_log() == [*records, {"event": "epoch", "step": 10}]
+
+
+def test_what_was_logged_after_the_last_checkpoint_is_dropped(tmp_path: Path) -> None:
+    run = opened(tmp_path)
+    run.trim_log(0)
+    assert not (tmp_path / "log.jsonl").exists(), "there is nothing to trim"
+    for step in (0, 5, 10):
+        run.append_log(event="epoch", step=step)
+    run.trim_log(5)
+    assert [record["step"] for record in run.read_log()] == [0, 5]
+
+
+def test_a_log_has_no_numbers_that_json_lacks(tmp_path: Path) -> None:
+    run = opened(tmp_path)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        run.append_log(event="epoch", loss=float("nan"))

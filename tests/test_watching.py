@@ -1,0 +1,31 @@
+"""The library tells a watcher of its work, and the plain watcher tells nobody."""
+
+import math
+
+import pytest
+
+from counterpoint.watching import SILENT, TrainingProgress, Watcher
+from tests.heard import Heard
+
+PROGRESS = TrainingProgress("work", 0, 9, 1, 3, math.nan, math.nan, 0.0)
+
+
+def tell_everything(watcher: Watcher) -> None:
+    watcher.trained(PROGRESS)
+    watcher.counted("work", 2, 9)
+    watcher.noted("a note")
+    watcher.warned("a warning")
+
+
+@pytest.mark.parametrize("watcher", [Watcher(), SILENT], ids=["plain", "SILENT"])
+def test_a_plain_watcher_tells_nobody(watcher: Watcher, capfd: pytest.CaptureFixture[str]) -> None:
+    tell_everything(watcher)
+    assert capfd.readouterr() == ("", "")
+    assert vars(watcher) == {}, "nor does it remember"
+
+
+def test_a_watcher_of_ones_own_hears_it() -> None:
+    heard = Heard()
+    tell_everything(heard)
+    assert heard.trainings == [PROGRESS]
+    assert (heard.counts, heard.notes, heard.warnings) == ([("work", 2, 9)], ["a note"], ["a warning"])
