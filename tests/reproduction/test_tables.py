@@ -86,7 +86,8 @@ def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) ->
     assert text.count("not run") == 35
     assert (
         "| [cifar10/single/paper-0](../results/cifar10/single/paper-0.json) | 10.0 | a machine | compiled, fast | "
-        "0123456, 89abcde | 5,000 validation images | regenerated (seed 0, frost: photographs), 10,000 images per cell |"
+        "0123456, 89abcde | 5,000 validation images | regenerated (seed 0, frost: photographs), "
+        "10,000 images per cell |"
     ) in text
     assert "Schedule short" not in text
 
