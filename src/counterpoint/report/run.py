@@ -11,7 +11,7 @@ from typing import Any
 
 from counterpoint.errors import InputError
 
-AGGREGATES = ("by-corruption", "by-cell", "pooled")  # SPEC D12; the first is the headline
+AGGREGATES = ("by-corruption", "by-cell", "pooled")  # docs/paper.md, 13; the first is the headline
 SEVERITIES = (1, 2, 3, 4, 5)
 CALIBRATION = ("ece_width15", "ece_rms_width15", "ece_mass15", "ece_rms_mass15")
 TEMPERATURES = ("before", "after", "per-member")
