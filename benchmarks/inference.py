@@ -99,7 +99,7 @@ def time_grid(run: Run, data: DataSet, corrupted: CorruptedSet, precision: Preci
         shutil.copytree(run.folder, Path(folder) / "run", ignore=shutil.ignore_patterns("logits"))
         copied = replace(run, folder=Path(folder) / "run")
         start = time.perf_counter()
-        members = fold_members(load_model(copied, data, options.device)[0], options.device, precision)
+        members = fold_members(load_model(copied, options.device)[0], options.device, precision)
         member_logits(members, torch.zeros_like(data.test.images_NCHW[:1]))
         ready, graphs = time.perf_counter(), counters["stats"]["unique_graphs"]
         collect_logits(
@@ -167,7 +167,7 @@ def main() -> None:
     options = parser.parse_args()
     run = load_run(options.run)
     data = load(run.experiment.dataset, options.root)
-    model, _ = load_model(run, data, options.device)
+    model, _ = load_model(run, options.device)
     results: dict[str, Any] = {"command": command_line(), "environment": describe_environment(options.device)}
     if "throughput" in options.parts:
         results["throughput"] = time_throughput(model, data, options)

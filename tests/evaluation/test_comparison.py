@@ -115,6 +115,7 @@ def test_an_evaluated_run_is_not_only_compared_where_other_images_are_asked_for(
         collected.append((clean_images, cell_images))
 
     monkeypatch.setattr("counterpoint.evaluation.pipeline.collect_logits", collect)
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.describe_run", lambda run, _: run)
     for name in ("finished_checkpoint", "corrupted_set"):
         monkeypatch.setattr(f"counterpoint.evaluation.pipeline.{name}", lambda *_: None)
     evaluate_run(run, device="cpu", against=pair, clean_images=asked[0], cell_images=asked[1])

@@ -21,6 +21,7 @@ from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.policy import MemberPolicy
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
+from counterpoint.training.description import describe_run
 from counterpoint.training.network import build_model
 from counterpoint.training.step import total_steps
 from tests.heard import Heard
@@ -95,7 +96,7 @@ def test_logits_of_another_checkpoint_are_thrown_away(run: Run, root: Path) -> N
 
 def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, root: Path) -> None:
     data = few_digits(40)
-    model, _ = load_model(run, data, CPU)
+    model, _ = load_model(run, CPU)
     outside = replace(data, test=data.test.select(torch.arange(40).flip(0)))
     collect_logits(run, data, corrupted_set(data, root), device=CPU, cell_images=10, outside=outside)
     assert read_logits(run, "ood") == pytest.approx(read_logits(run, "clean")[:, ::-1], rel=1e-2, abs=1e-2)
@@ -117,7 +118,7 @@ def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
 def test_the_labels_on_the_split_are_those_of_the_held_out_images(root: Path, tmp_path: Path) -> None:
     data, experiment = few_digits(40), replace(QUICK, train_on="split", num_members=None, policy=MemberPolicy())
     model = build_model(experiment, 10, 1, seed=0).eval()
-    run = open_run(tmp_path / "run", experiment, seed=0, options={}, environment={})
+    run = describe_run(open_run(tmp_path / "run", experiment, seed=0, options={}, environment={}), data)
     steps = total_steps(experiment, len(split_training_images(data, experiment)[0]))
     save_checkpoint(
         run.folder, Checkpoint({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, steps, 0.0)
@@ -139,7 +140,7 @@ def tiny_run(folder: Path) -> tuple[Run, DataSet, CorruptedSet]:
             folder / "corrupted" / f"{name}.npy", np.random.default_rng(i).integers(0, 256, (25, 8, 8, 3), np.uint8)
         )
     experiment = replace(TINY, num_members=4, epochs=1, batch_size=30, policy=MemberPolicy())
-    run = open_run(folder / "run", experiment, seed=0, options={}, environment={})
+    run = describe_run(open_run(folder / "run", experiment, seed=0, options={}, environment={}), data)
     model = build_model(experiment, 10, 3, seed=0).train()
     with torch.no_grad():
         model(torch.randn(4, 64, 3, 8, 8, generator=torch.Generator().manual_seed(0)))  # for BatchNorm's statistics
@@ -151,7 +152,7 @@ def tiny_run(folder: Path) -> tuple[Run, DataSet, CorruptedSet]:
 
 def test_the_precision_is_recorded_and_another_one_starts_over(tmp_path: Path) -> None:
     run, data, shifted = tiny_run(tmp_path)
-    model, _ = load_model(run, data, CPU)
+    model, _ = load_model(run, CPU)
     fog_NCHW = torch.from_numpy(np.array(shifted.read("fog", 2))).permute(0, 3, 1, 2)
     fog = {}
     for precision in get_args(Precision):

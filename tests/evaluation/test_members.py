@@ -190,4 +190,12 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     data = few_digits(40)
     train(QUICK, tmp_path / "run", data, options=Options(device="cpu", max_minutes=0.0))
     with pytest.raises(InputError, match=r"is not finished: 1 of 11 steps are done; go on with"):
-        load_model(load_run(tmp_path / "run"), data, CPU)
+        load_model(load_run(tmp_path / "run"), CPU)
+
+
+def test_a_run_with_another_normalisation_is_refused(tmp_path: Path) -> None:
+    train(QUICK, tmp_path / "run", few_digits(40), options=Options(device="cpu"))
+    path = tmp_path / "run" / "run.json"
+    path.write_text(path.read_text().replace('"mean": 0.5', '"mean": 0.4'))
+    with pytest.raises(InputError, match=r"was trained with Normalisation\(mean=0.4, std=0.5\), and this version has"):
+        load_model(load_run(tmp_path / "run"), CPU)

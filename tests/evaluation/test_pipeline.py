@@ -30,7 +30,7 @@ def evaluate(run: Run, root: Path, **options: Any) -> dict[str, Any]:
 def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
     results = evaluate(run, root)
     data = few_digits(40)
-    model, _ = load_model(run, data, CPU)
+    model, _ = load_model(run, CPU)
     labels = data.test.labels_N.numpy()
 
     def members(images_NCHW: torch.Tensor) -> np.ndarray:

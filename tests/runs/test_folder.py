@@ -7,7 +7,8 @@ import pytest
 
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
-from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run, open_run
+from counterpoint.normalisation import Normalisation
+from counterpoint.runs.folder import SCHEMA, Description, Run, check_folder, keep_description, load_run, open_run
 from counterpoint.storage.locks import LOCK_FILE
 from tests.small import TINY
 
@@ -35,6 +36,34 @@ def test_a_new_run_says_what_was_asked_and_is_found_again(tmp_path: Path) -> Non
     assert run.record["environment"] == {"device": "a machine"}
     assert load_run(tmp_path) == run
     assert opened(tmp_path) == run
+
+
+DESCRIPTION = Description(
+    ("a", "b"), 3, 8, 8, training_images=36, total_steps=15, normalisation=Normalisation(0.5, 0.5)
+)
+
+
+def test_a_run_describes_itself(tmp_path: Path) -> None:
+    run = opened(tmp_path)
+    with pytest.raises(InputError, match=r"run.json does not say yet what .*`counterpoint evaluate .*` adds it"):
+        _ = run.description
+    described = keep_description(run, DESCRIPTION)
+    assert described.description == load_run(tmp_path).description == DESCRIPTION
+    assert described.record.items() >= run.record.items(), "the rest of run.json stays"
+    assert keep_description(load_run(tmp_path), DESCRIPTION) == load_run(tmp_path)
+
+
+def test_other_images_than_the_runs_are_refused(tmp_path: Path) -> None:
+    run = keep_description(opened(tmp_path), DESCRIPTION)
+    with pytest.raises(InputError, match=r"not the one that .* was begun with \(training_images: 36 → 40\); name its"):
+        keep_description(run, replace(DESCRIPTION, training_images=40))
+
+
+@pytest.mark.parametrize("damaged", [{}, {"classes": ["a"]}, {"normalisation": {"mean": 1}}])
+def test_a_description_that_is_none_is_named(tmp_path: Path, damaged: dict[str, object]) -> None:
+    run = opened(tmp_path)
+    with pytest.raises(InputError, match=r"description in .*run\.json is not one of this version"):
+        _ = Run(run.folder, run.experiment, {**run.record, "description": damaged}).description
 
 
 def test_another_run_in_its_folder_is_refused(tmp_path: Path) -> None:

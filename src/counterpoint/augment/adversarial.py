@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import Adversarial
 from counterpoint.seeding import Stream
 
@@ -27,7 +28,7 @@ def perturb(
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad(loss_of_views(views), views)
-    # A change of a pixel in [0, 1] is twice as large in the [−1, 1] that networks see.
-    units = 2.0 if settings.space == "pixel" else 1.0
+    # A change of a pixel in [0, 1] is larger in what networks see.
+    units = 1 / NORMALISATION.std if settings.space == "pixel" else 1.0
     moved = views_MBCHW + (units * amount_MB[..., None, None, None]).to(views_MBCHW.dtype) * gradient.sign()
-    return moved.clamp(-1, 1) if settings.clip else moved
+    return moved.clamp(*NORMALISATION.limits) if settings.clip else moved

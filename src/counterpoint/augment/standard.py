@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.seeding import Stream
 
 
@@ -53,5 +54,5 @@ def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def normalise(unit_images: Tensor) -> Tensor:
-    """[0, 1] to the [−1, 1] that networks see: mean 0.5, standard deviation 0.5 (docs/paper.md, 7)."""
-    return (unit_images - 0.5) / 0.5
+    """[0, 1] to the [−1, 1] that networks see."""
+    return NORMALISATION.apply(unit_images)

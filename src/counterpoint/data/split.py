@@ -40,7 +40,15 @@ def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, 
     is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A few dozen would be too
     few, and so would images that the network all gets right.
     """
-    count = len(data.train)
-    few = min(max(count // 10, 500), count // 3)
-    kept, held_out = held_out_split(count, few if experiment.train_on == "split" else 0)
+    kept, held_out = held_out_split(len(data.train), _count_held_out(data, experiment))
     return Part(data.train.select(kept), kept), Part(data.train.select(held_out), held_out)
+
+
+def count_training_images(data: DataSet, experiment: Experiment) -> int:
+    """How many images the part to train on has."""
+    return len(data.train) - _count_held_out(data, experiment)
+
+
+def _count_held_out(data: DataSet, experiment: Experiment) -> int:
+    count = len(data.train)
+    return min(max(count // 10, 500), count // 3) if experiment.train_on == "split" else 0

@@ -48,7 +48,7 @@ def collect_logits(
     part, clean = evaluation_images(run, data)
     clean = clean.select(torch.arange(min(clean_images or len(clean), len(clean))))
     used = min(cell_images or corrupted.images, corrupted.images)
-    model, step = load_model(run, data, device)
+    model, step = load_model(run, device)
     members = fold_members(model, device, precision, most_images=max(len(clean), used))
     about = {
         "step": step,

@@ -15,16 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.augment.standard import normalise, to_unit
-from counterpoint.data.sets import DataSet
-from counterpoint.data.split import split_training_images
 from counterpoint.devices import Precision, arithmetic, check_precision
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.training.network import build_model
-from counterpoint.training.step import total_steps
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
@@ -47,10 +45,9 @@ class Members:
     """Smaller batches are padded to `images_at_once`."""
 
 
-def finished_checkpoint(run: Run, data: DataSet) -> Checkpoint:
+def finished_checkpoint(run: Run) -> Checkpoint:
     """The last checkpoint of a run, which must be finished."""
-    trained, _ = split_training_images(data, run.experiment)
-    total = total_steps(run.experiment, len(trained))
+    total = run.description.total_steps
     checkpoint = latest_checkpoint(run.folder)
     if checkpoint is None or checkpoint.step < total:
         done = 0 if checkpoint is None else checkpoint.step
@@ -60,10 +57,15 @@ def finished_checkpoint(run: Run, data: DataSet) -> Checkpoint:
     return checkpoint
 
 
-def load_model(run: Run, data: DataSet, device: torch.device) -> tuple[Ensemble, int]:
-    """The model of a finished run in evaluation mode, and the steps it was trained for."""
-    checkpoint = finished_checkpoint(run, data)
-    model = build_model(run.experiment, len(data.train.classes), data.train.images_NCHW.shape[1], run.seed)
+def load_model(run: Run, device: torch.device) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set."""
+    checkpoint, description = finished_checkpoint(run), run.description
+    if description.normalisation != NORMALISATION:
+        raise InputError(
+            f"{run.folder} was trained with {description.normalisation}, and this version has {NORMALISATION}; use the "
+            "version that trained it"
+        )
+    model = build_model(run.experiment, len(description.classes), description.channels, run.seed)
     prefix = "model."
     model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
     return model.to(device).eval(), checkpoint.step

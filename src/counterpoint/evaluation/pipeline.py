@@ -20,6 +20,7 @@ from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.temperatures import forget_temperatures, keep_temperatures, validation_run
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import describe_environment
+from counterpoint.training.description import describe_run
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -87,7 +88,8 @@ def _collect(
     watcher: Watcher,
 ) -> None:
     data = load(run.experiment.dataset, root)
-    finished_checkpoint(run, data)
+    run = describe_run(run, data)
+    finished_checkpoint(run)
     outside = load_outside(run.experiment.dataset, root)
     collect_logits(
         run,

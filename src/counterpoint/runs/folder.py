@@ -5,18 +5,32 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
+from counterpoint.normalisation import Normalisation
 from counterpoint.storage.files import read_json, write_atomically, write_json
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a run's network must know of the images it is trained on, and how many steps it is trained for."""
+
+    classes: tuple[str, ...]
+    channels: int
+    height: int
+    width: int
+    training_images: int
+    total_steps: int
+    normalisation: Normalisation
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,24 @@ class Run:
     @property
     def seed(self) -> int:
         return int(self.record["seed"])
+
+    @property
+    def description(self) -> Description:
+        """What the run says of itself; an error for a run that an earlier version began and nobody has described."""
+        values = self.record.get("description")
+        if values is None:
+            raise InputError(
+                f"{self.folder / 'run.json'} does not say yet what its network was trained on, because an earlier "
+                f"version began the run; `counterpoint evaluate {self.folder}` adds it from the data set"
+            )
+        try:
+            normalisation = Normalisation(**values["normalisation"])
+            return Description(**values | {"classes": tuple(values["classes"]), "normalisation": normalisation})
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
+                f"`counterpoint evaluate {self.folder}` adds it from the data set"
+            ) from None
 
     def append_log(self, **values: Any) -> None:
         """Add one record as a line of JSON. `read_log` leaves out a line that a crash cut short."""
@@ -94,6 +126,21 @@ def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mappin
     }
     write_json(path, record)
     return Run(folder, experiment, record)
+
+
+def keep_description(run: Run, description: Description) -> Run:
+    """The run with this description in run.json. One that is there already must be the same."""
+    if "description" not in run.record:
+        record = {**run.record, "description": json.loads(json.dumps(asdict(description)))}
+        write_json(run.folder / "run.json", record)
+        return Run(run.folder, run.experiment, record)
+    old, new = (json.loads(json.dumps(asdict(either))) for either in (run.description, description))
+    if differing := config.differences(old, new):
+        raise InputError(
+            f"the data set is not the one that {run.folder} was begun with ({'; '.join(differing)}); name its folder "
+            "with --data or COUNTERPOINT_DATA"
+        )
+    return run
 
 
 def load_run(folder: Path) -> Run:

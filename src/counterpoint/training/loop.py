@@ -20,6 +20,7 @@ from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_ch
 from counterpoint.runs.folder import Run, check_folder, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
+from counterpoint.training.description import describe_run
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.network import build_model
@@ -85,18 +86,19 @@ def train(
     with locked(folder, busy), training_arithmetic(device, options.deterministic):
         environment = describe_environment(device)
         run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
+        run = describe_run(run, data)
         sweep_checkpoints(folder)
         part = split_training_images(data, experiment)[0].to(device)
-        state = _start(run, part, device, clock)
+        state = _start(run, device, clock)
         run.append_log(event="started", step=state.step, engine=name, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         engine = make_engine(state, experiment, name)
         return _train_epochs(run, part, engine, options, clock, watcher, lambda: should_stop() or clock.here > limit)
 
 
-def _start(run: Run, part: Part, device: torch.device, clock: _Clock) -> TrainState:
+def _start(run: Run, device: torch.device, clock: _Clock) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
-    model = build_model(run.experiment, len(part.images.classes), part.images.images_NCHW.shape[1], run.seed)
+    model = build_model(run.experiment, len(run.description.classes), run.description.channels, run.seed)
     # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
     # (docs/log.md).
     layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
