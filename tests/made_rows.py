@@ -29,7 +29,8 @@ def row_results(run: RowRun, error: float = 0.0421) -> dict[str, Any]:
     cell = {"ensemble": row_figures(0.3), "members": [row_figures(0.3)], "reliability": bins, "honest": {}}
     aggregates = {"by-corruption": row_figures(5 * error), "by-cell": row_figures(0.9), "pooled": row_figures(0.9)}
     made = {"device": "a machine", "commit": "0123456789abcdef", "versions": {}}
-    segments = [{"step": 0, "path": "compiled", **made}, {"step": 9, "path": "fast", **made, "commit": "89abcdef"}]
+    # The first segment is one of commit 98b0d55 or before, where engines were paths.
+    segments = [{"step": 0, "path": "compiled", **made}, {"step": 9, "engine": "fast", **made, "commit": "89abcdef"}]
     return {
         "schema": 7,
         "experiment": run.row,

@@ -18,6 +18,7 @@ from counterpoint.evaluation.ood import OUTSIDE
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.metrics import brier, ece, ece_rms, error, nll
 from counterpoint.runs.folder import Run
+from tests.heard import Heard
 from tests.small import QUICK, few_digits
 
 CPU = torch.device("cpu")
@@ -104,3 +105,12 @@ def test_what_can_be_refused_is_refused_first(run: Run, root: Path, tmp_path: Pa
     with pytest.raises(InputError, match="was trained on all images, so none are left to fit a temperature on"):
         evaluate(run, root, recalibrate=True)
     assert not (run.folder / "logits").exists()
+
+
+def test_the_watcher_hears_of_the_corrupted_set_and_of_the_cells(run: Run, tmp_path: Path) -> None:
+    heard = Heard()
+    evaluate(run, tmp_path / "without a set", cell_images=2, watcher=heard)
+    making, evaluating = "making digits-C-seed0", f"evaluating {run.experiment.name}"
+    assert list(dict.fromkeys(work for work, _, _ in heard.counts)) == [making, evaluating]
+    assert (making, 3000, 3000) in heard.counts, "40 images in each of 75 cells"
+    assert (evaluating, 75, 75) in heard.counts

@@ -100,6 +100,7 @@ def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Eva
         {"event": "started", "step": 0, "environment": here},
         {"event": "epoch", "time": "Monday", "seconds": 10.0},
         {"event": "started", "step": 7, "path": "fast", "environment": there},
+        {"event": "started", "step": 9, "engine": "compiled", "environment": there},
         {"event": "epoch", "time": "Tuesday", "seconds": 25.0},
     ]
     (run.folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -108,6 +109,7 @@ def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Eva
     assert described["segments"] == [
         {"step": 0, "engine": None, "device": "here", "commit": "h"},
         {"step": 7, "engine": "fast", "device": "there", "commit": "t"},
+        {"step": 9, "engine": "compiled", "device": "there", "commit": "t"},
     ]
 
 

@@ -21,6 +21,7 @@ from counterpoint.reproduction.tables import table_lines
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
+from tests.heard import Heard
 from tests.made_rows import row_data
 
 pytestmark = pytest.mark.usefixtures("tiny_rows")
@@ -141,3 +142,13 @@ def test_another_run_in_its_place_is_left_alone(rows_root: Path, folders: Folder
     with pytest.raises(ValueError, match=r"holds another run \(weight_decay: 0.0005 → 0.0"):
         run_missing([run], folders, root=rows_root, device="cpu")
     assert saved(folders, run) == before
+
+
+def test_the_watcher_hears_of_each_row(rows_root: Path, folders: Folders) -> None:
+    run, heard = RUNS[1], Heard()
+    assert run_missing([run], folders, root=rows_root, device="cpu", watcher=heard)
+    first, last = heard.notes
+    assert first == f"1 of 1: {run.place.as_posix()}"
+    assert last.startswith(f"{run.place.as_posix()}: ")
+    assert heard.trainings[-1].experiment == run.row
+    assert heard.counts[-1] == (f"evaluating {run.row}", 75, 75)

@@ -5,18 +5,11 @@ import io
 from rich.console import Console
 
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.reproduction.rows import (
-    Folders,
-    RowRun,
-    select_rows,
-    write_result,
-)
+from counterpoint.reproduction.rows import Folders, RowRun, select_rows, write_result
 from counterpoint.reproduction.tables import page, table_lines, terminal_tables
 from tests.made_rows import begin_row, row_results
 
 PAPER, SHORT = find_schedule("paper"), find_schedule("short")
-
-
 SINGLE = RowRun("cifar10/single", PAPER, 0)
 
 
