@@ -130,3 +130,16 @@ def test_wrong_values_are_named() -> None:
 def test_images_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(InputError, match=r"images have shape .*; they must be \(B, C, H, W\) with C 1 or 3"):
         make_views(torch.zeros(shape, dtype=torch.uint8), MemberPolicy(), num_members=2)
+
+
+def test_some_images_are_cut_out_of_every_field() -> None:
+    """Each field counts its images along the axis that its name calls B."""
+    shapes = {"views_MBCHW": (2, 5, 3, 4, 4), "amount_MB": (2, 5), "keep_LMB": (3, 2, 5)}
+    shapes["companions_2MBCHW"] = (2, 2, 5, 3, 4, 4)
+    assert shapes.keys() == Views.__dataclass_fields__.keys()
+    whole = Views(**{name: torch.rand(shape) for name, shape in shapes.items()})
+    cut = whole.select(slice(1, 3))
+    assert torch.equal(cut.views_MBCHW, whole.views_MBCHW[:, 1:3])
+    for name in ("amount_MB", "keep_LMB", "companions_2MBCHW"):
+        axis = name.rpartition("_")[2].index("B")
+        assert torch.equal(getattr(cut, name), getattr(whole, name).narrow(axis, 1, 2)), name

@@ -49,12 +49,14 @@ def ensemble() -> Ensemble:
 
 def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
     """A recorded step goes on reading it there."""
-    optimiser = make_optimiser(ensemble(), EXPERIMENT)
-    rates = [torch.tensor(0.1) for _ in optimiser.param_groups]
-    for group, rate in zip(optimiser.param_groups, rates, strict=True):
-        group["lr"] = rate
+    optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, member_rate=0.5))
+    rates = {group["name"]: torch.tensor(0.1) for group in optimiser.param_groups}
+    for group in optimiser.param_groups:
+        group["lr"] = rates[group["name"]]
     set_learning_rate(optimiser, 0.025)
-    assert [float(rate) for rate in rates] == pytest.approx([0.025] * 4)
+    assert {name: float(rate) for name, rate in rates.items()} == pytest.approx(
+        {"weights": 0.025, "member_biases": 0.0125, "batchnorm": 0.025, "rs": 0.0125}
+    )
 
 
 def test_what_is_the_members_own_can_learn_at_another_rate() -> None:

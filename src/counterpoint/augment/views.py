@@ -35,19 +35,27 @@ class Views:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The fields that are not None, in their order."""
-        values = (getattr(self, field.name) for field in fields(self))
-        return [tensor for tensor in values if tensor is not None]
+        """What there is, in the order of the fields."""
+        return list(self._present().values())
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Views":
         """The views with every tensor changed."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: change(tensor) for name, tensor in values.items() if tensor is not None})
+        return replace(self, **{name: change(tensor) for name, tensor in self._present().items()})
 
     def select(self, images: slice) -> "Views":
         """The views of some of the images."""
-        # B is the last axis of the drawn numbers, which have at most three axes. In the views, (C, H, W) follow it.
-        return self.map(lambda tensor: tensor[..., images, :, :, :] if tensor.ndim > 3 else tensor[..., images])
+        return replace(
+            self, **{name: tensor[(*_before_batch(name), images)] for name, tensor in self._present().items()}
+        )
+
+    def _present(self) -> dict[str, Tensor]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: tensor for name, tensor in values.items() if tensor is not None}
+
+
+def _before_batch(name: str) -> tuple[slice, ...]:
+    """All of each axis before B, by the shape at the end of a field's name."""
+    return (slice(None),) * name.rpartition("_")[2].index("B")
 
 
 def sample_views(
