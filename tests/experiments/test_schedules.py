@@ -14,6 +14,7 @@ def test_schedules(name: str, epochs: int) -> None:
     assert find_schedule("short").shorten(row) == replace(row, epochs=epochs // 5)
     smoke = find_schedule("smoke")
     assert (smoke.shorten(row).steps, smoke.images, smoke.eager) == (64, 200, True)
+    assert (smoke.shorten(row).warmup_steps, find_schedule("short").shorten(row).warmup_steps) == (0, row.warmup_steps)
     assert len({config_hash(s.shorten(row)) for s in SCHEDULES.values()}) == 3
     with pytest.raises(InputError, match="unknown schedule 'shrt'; did you mean 'short'"):
         find_schedule("shrt")

@@ -47,7 +47,7 @@ def norm(running_var: list[float], weight: list[float], eps: float = 1e-5) -> nn
 
 def test_lost_channels_are_counted_exactly() -> None:
     model = nn.Sequential(
-        norm([1.0, 2e-5, 9e-6, 0.0], [1.0, -0.5, 0.0009, -0.0009]),
+        norm([1.0, 1.1e-5, 9e-6, 0.0], [1.0, -0.5, 0.0009, -0.0009]),
         norm([0.2, 0.05], [0.0011, 0.0], eps=0.1),
     )
     assert measure_health(model) == Health(6, below_eps=3, dead_scales=3, spread_r=None, spread_s=None)
