@@ -28,6 +28,7 @@ from counterpoint.augment.standard import normalise, to_unit
 from counterpoint.data import DataSet, data_root, load
 from counterpoint.devices import Precision, arithmetic, choose_device
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
+from counterpoint.evaluation.image_groups import clean_group, suite_group
 from counterpoint.evaluation.logits import collect_logits
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.metrics import ece, error
@@ -102,9 +103,8 @@ def time_grid(run: Run, data: DataSet, corrupted: CorruptedSet, precision: Preci
         members = fold_members(load_model(copied, options.device)[0], options.device, precision)
         member_logits(members, torch.zeros_like(data.test.images_NCHW[:1]))
         ready, graphs = time.perf_counter(), counters["stats"]["unique_graphs"]
-        collect_logits(
-            copied, data, corrupted, device=options.device, precision=precision, cell_images=options.cell_images
-        )
+        groups = [clean_group(copied, data), suite_group(corrupted, options.cell_images)]
+        collect_logits(copied, groups, device=options.device, precision=precision)
         whole = time.perf_counter() - ready
     again = counters["stats"]["unique_graphs"] - graphs
     print(

@@ -5,48 +5,73 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import counterpoint.data
 from counterpoint.config import to_dict
-from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.data.sets import DataSet
 from counterpoint.evaluation.corrupted_set import make_corrupted_set
 from counterpoint.experiments import EXPERIMENTS, schedules
+from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
+from counterpoint.records.results import Images, Results, Segment, Source
 from counterpoint.reproduction.rows import Folders, RowRun
+from tests.made_results import make_results
 from tests.small import noise_data
 
 
-def row_figures(error: float) -> dict[str, float]:
-    return {"error": error, "ece_width15": error / 2, "ece_rms_width15": error / 4}
+def row_figures(error: float) -> Figures:
+    """An ECE of half the error, and an ECE-rms of a quarter of it."""
+    return replace(make_results().clean.ensemble, error=error, ece_width15=error / 2, ece_rms_width15=error / 4)
 
 
-def row_results(run: RowRun, error: float = 0.0421) -> dict[str, Any]:
-    """What results.json holds, as far as a row's result takes it."""
-    bins = {"width15": [1, 2]}
-    cell = {"ensemble": row_figures(0.3), "members": [row_figures(0.3)], "reliability": bins, "honest": {}}
-    aggregates = {"by-corruption": row_figures(5 * error), "by-cell": row_figures(0.9), "pooled": row_figures(0.9)}
-    made = {"device": "a machine", "commit": "0123456789abcdef", "versions": {}}
-    # The first segment is one of commit 98b0d55 or before, where engines were paths.
-    segments = [{"step": 0, "path": "compiled", **made}, {"step": 9, "engine": "fast", **made, "commit": "89abcdef"}]
-    return {
-        "schema": 7,
-        "experiment": run.row,
-        "config": to_dict(run.experiment),
-        "run": {"seed": run.seed, "command": "counterpoint train", "train_seconds": 500.0, "segments": segments},
-        "evaluation": {"seconds": 100.0, **made},
-        "evaluated_on": {"dataset": "cifar10", "part": "validation", "images": 5000},
-        "clean": {"ensemble": row_figures(error), "members": [row_figures(error)], "reliability": bins},
-        "corrupted": {
-            "source": {"kind": "regenerated", "seed": 0, "version": "1", "frost": "photographs"},
-            "images": 10000,
-            "aggregates": {"ensemble": aggregates, "members": [aggregates]},
-            "cells": {name: [cell] * 5 for name in CORRUPTIONS},
-            "risk_coverage": [{"coverage": [1], "risk": [1]}],
-        },
-    }
+def row_aggregates(error: float) -> dict[Aggregate, AggregateFigures]:
+    """The headline has this error; the others have 90 %."""
+
+    def figures(error: float) -> AggregateFigures:
+        return AggregateFigures(**vars(row_figures(error)))
+
+    return {"by-corruption": figures(error), "by-cell": figures(0.9), "pooled": figures(0.9)}
+
+
+def row_results(run: RowRun, error: float = 0.0421) -> Results:
+    """What an evaluation of the row gives: this error on clean images, and five times as much on -C."""
+    results = make_results()
+    assert results.corrupted is not None
+    (cell, _), aggregates = results.corrupted.cells["fog"], row_aggregates(5 * error)
+    cell = replace(cell, ensemble=row_figures(0.3), members=(row_figures(0.3),) * 2)
+    return replace(
+        results,
+        experiment=run.row,
+        config=to_dict(run.experiment),
+        run=replace(
+            results.run,
+            seed=run.seed,
+            train_seconds=500.0,
+            segments=(
+                Segment(0, "compiled", "a machine", "0123456789abcdef"),
+                Segment(9, "fast", "a machine", "89abcdef"),
+            ),
+        ),
+        evaluation=replace(results.evaluation, seconds=100.0),
+        evaluated_on=Images("cifar10", "validation", 5000),
+        clean=replace(results.clean, ensemble=row_figures(error), members=(row_figures(error),) * 2),
+        corrupted=replace(
+            results.corrupted,
+            source=Source("regenerated", 0, "1", "photographs"),
+            images=10000,
+            corruptions=CORRUPTIONS,
+            severities=SEVERITIES,
+            aggregates=replace(results.corrupted.aggregates, ensemble=aggregates, members=(aggregates,) * 2),
+            cells=dict.fromkeys(CORRUPTIONS, (cell,) * 5),
+            risk_coverage=(results.corrupted.risk_coverage[0],) * 5,
+        ),
+        shifts={},
+        ood=None,
+        collapse=None,
+        health=None,
+    )
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ def test_every_extension_has_an_example() -> None:
         "a data set",
         "a model",
         "a metric",
+        "a section of the report",
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.cli.app import app
-from counterpoint.report import load_results
+from counterpoint.report import load_runs
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
@@ -30,9 +30,9 @@ def test_every_committed_result_can_be_reported() -> None:
     committed = sorted((Path(__file__).parents[1] / "results").rglob("results.json"))
     assert committed
     for path in committed:
-        results = load_results(path)
-        assert results["run"]["command"].startswith("counterpoint train")
-        assert results["run"]["commit"]
+        (run,) = load_runs([path])
+        assert run.results.run.command.startswith("counterpoint train")
+        assert run.results.run.commit
         assert "/tmp" not in path.read_text(encoding="utf-8")
 
 

@@ -95,6 +95,9 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["train", "digits/single"], "Missing option '--out'"),
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
         (["evaluate", "nowhere"], "nowhere holds no run"),
+        (["evaluate", "nowhere", "--sets", "corupted"], "unknown set of images 'corupted'; did you mean 'corrupted'?"),
+        (["recalibrate", "nowhere"], "nowhere holds no run"),
+        (["compare", "nowhere", "elsewhere"], "nowhere does not exist"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
         (["report", "nowhere", "--out", "r.pdf"], "'r.pdf' ends in none of .html, .csv, .md, .json"),
@@ -184,7 +187,8 @@ def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
 def test_help_and_version() -> None:
     assert "Show the version" in run("--help").stdout
     assert run("--version").stdout.strip() == "0.1.0"
-    assert "Usage: counterpoint train" in run("train", "--help").stdout
+    for command in ("train", "evaluate", "recalibrate", "compare"):
+        assert f"Usage: counterpoint {command} " in run(command, "--help").stdout
 
 
 def test_report_needs_no_torch(finished: Path) -> None:

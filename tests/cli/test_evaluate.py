@@ -1,75 +1,117 @@
 """`counterpoint evaluate` as a user meets it, on runs with made-up logits."""
 
-import json
-import sys
-from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from counterpoint.cli import main
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
+from counterpoint.records.files import read_results
 from counterpoint.runs.folder import Run
+from tests.cli.conftest import Call
+from tests.made_results import make_results
+from tests.made_runs import MakeRun, files_of
 
-MakeRun = Callable[..., Run]
+
+def test_evaluate_prints_and_writes_the_results(make_run: MakeRun, call: Call) -> None:
+    run = make_run(seed=1)
+    before = files_of(run.folder)
+    ended = call("evaluate", run.folder, "--recompute")
+    assert (ended.status, ended.err) == (0, "")
+    results = read_results(run.folder / "results.json")
+    assert results.evaluation.command == f"counterpoint evaluate {run.folder} --recompute"
+    assert "digits/quickstart" in ended.out
+    assert f"{100 * results.clean.ensemble.error:.2f}" in ended.out
+    assert "The members differ" in ended.out
+    assert f"written: {run.folder / 'results.json'}; now `counterpoint report {run.folder}`" in ended.out
+    after = files_of(run.folder)
+    assert after.keys() - before.keys() == {"results.json", "scores.npz"}
+    assert after.items() >= before.items()
 
 
-def test_evaluate_prints_all_that_was_asked_for(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, twin = make_run(seed=1), make_run("twin", seed=2, train_on="split")
+def test_what_became_stale_is_printed(make_run: MakeRun, call: Call) -> None:
+    run = make_run(seed=1)
+    (run.folder / "logits" / "fog-1.npy").unlink()  # without cells it is quicker
+    (run.folder / "compared.json").write_text("{")
+    ended = call("evaluate", run.folder, "--recompute")
+    assert ended.status == 0
+    assert "compared.json is not whole JSON" in ended.out
+    assert f"`counterpoint compare {run.folder} OTHER` makes it again" in ended.out
 
-    def evaluate(*arguments: object) -> str:
-        monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", *map(str, arguments), "--recompute"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0
-        return " ".join(capsys.readouterr().out.split())  # titles are wrapped
 
-    printed = evaluate(twin.folder, "--recalibrate")
-    assert "clean: cross-fitted on two seeded halves" in printed
-    printed = evaluate(run.folder, "--temperatures-from", twin.folder, "--against", twin.folder)
-    assert "The members differ" in printed
-    assert "temperature of the twin run digits/quickstart, seed 2" in printed
-    assert "this run − digits/quickstart, seed 2 (twin)" in printed
-    results = json.loads((run.folder / "results.json").read_text())
-    assert f"--against {twin.folder} --recompute" in results["evaluation"]["command"]
-    assert results["recalibrated"]["fitted_on"]["run"] == "digits/quickstart, seed 2"
+def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def evaluate_run(run: Run, root: Path | None, **options: Any) -> Any:
+        del options["watcher"]
+        asked.append((run.folder, root, options))
+        return make_results()
+
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.evaluate_run", evaluate_run)
+    monkeypatch.delenv("COUNTERPOINT_DATA", raising=False)
+    folder = make_run(seed=1).folder
+    assert call("evaluate", folder).status == 0
+    given = ("--sets", "validation-extra, corrupted", "--cell-images", 5, "--precision", "strict", "--device", "cpu")
+    assert call("evaluate", folder, *given, "--data", "d").status == 0
+    assert asked == [
+        (folder, None, {"suites": [CORRUPTED], "device": "auto", "precision": "headline", "cell_images": None}),
+        (
+            folder,
+            Path("d"),
+            {"suites": [VALIDATION_EXTRA, CORRUPTED], "device": "cpu", "precision": "strict", "cell_images": 5},
+        ),
+    ]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--recompute", "--cell-images", "5"], "--recompute takes the saved logits as they are"),
-        (["--recompute", "--precision", "bf16"], "--recompute takes the saved logits as they are"),
+        (["--recompute", "--cell-images", "5"], "--recompute takes the saved logits as they are; leave --sets, "),
+        (["--recompute", "--precision", "bf16"], "--recompute takes the saved logits as they are; leave --sets, "),
+        (["--recompute", "--sets", "validation-extra"], "--recompute takes the saved logits as they are; leave --sets"),
         (["--precision", "bf61"], "unknown precision 'bf61'"),
-        (["--against", "{run}"], "cannot be compared with itself"),
+        (
+            ["--sets", "corrupted,validation"],
+            "unknown set of images 'validation'; did you mean 'validation-extra'? (known: corrupted, validation-extra)",
+        ),
+        (["--recalibrate"], "--recalibrate is now a command: `counterpoint recalibrate {run}`"),
+        (
+            ["--temperatures-from", "TWIN"],
+            "--temperatures-from is now a command: `counterpoint recalibrate {run} --twin TWIN`",
+        ),
+        (
+            ["--recalibrate", "--temperatures-from", "TWIN"],
+            "`counterpoint recalibrate {run} --twin TWIN`",
+        ),
+        (["--against", "A", "--against", "B"], "--against is now a command: `counterpoint compare {run} A B`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_contradicts_itself_is_refused(
-    make_run: MakeRun,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
+def test_what_cannot_be_is_refused_before_anything_is_done(
+    make_run: MakeRun, call: Call, arguments: list[str], message: str
 ) -> None:
-    folder = str(make_run(seed=1).folder)
-    given = [argument.format(run=folder) for argument in arguments]
-    monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", folder, *given])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    assert message in " ".join(capsys.readouterr().err.split())
+    folder = make_run(seed=1).folder
+    before = files_of(folder)
+    ended = call("evaluate", folder, *arguments)
+    assert (ended.status, ended.out) == (2, "")
+    assert message.format(run=folder) in ended.err
+    assert files_of(folder) == before
 
 
-def test_a_stop_says_how_to_go_on(
-    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stop_says_how_to_go_on(make_run: MakeRun, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("counterpoint.evaluation.pipeline.evaluate_run", interrupted)
-    monkeypatch.setattr(sys, "argv", ["counterpoint", "evaluate", str(make_run(seed=1).folder)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 130
-    assert "stopped; the same command goes on from there" in capsys.readouterr().out
+    ended = call("evaluate", make_run(seed=1).folder)
+    assert ended.status == 130
+    assert "stopped; the same command goes on from there" in ended.out
+
+
+def test_help_says_what_it_does_and_hides_the_old_options(call: Call) -> None:
+    ended = call("evaluate", "--help")
+    assert ended.status == 0
+    for word in ("results.json", "--sets", "validation-extra", "--recompute", "counterpoint recalibrate"):
+        assert word in ended.out
+    for gone in ("--temperatures-from", "--against", "--recalibrate"):
+        assert gone not in ended.out

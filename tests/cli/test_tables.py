@@ -3,14 +3,26 @@
 import io
 import itertools
 from pathlib import Path
-from typing import Any
 
+import pytest
 from rich.console import Console
 from rich.table import Table
 
-from counterpoint.cli.tables import data_table, evaluation_parts, experiments_table, results_table
+from counterpoint.cli.tables import (
+    comparison_table,
+    data_table,
+    experiments_table,
+    recalibrated_table,
+    results_parts,
+)
 from counterpoint.data.fetch import Status
 from counterpoint.experiments import EXPERIMENTS, select_experiments
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.sections.comparison import differences_table
+from counterpoint.report.sections.headlines import headline_table
+from counterpoint.report.sections.recalibration import temperatures_table
+from counterpoint.report.tables import Table as ReportTable
+from tests.report.made import changed, evaluated
 
 
 def lines(table: Table | str, width: int = 200) -> list[list[str]]:
@@ -20,123 +32,70 @@ def lines(table: Table | str, width: int = 200) -> list[list[str]]:
     return [line.split() for line in out.getvalue().splitlines()]
 
 
-def figures(error: float) -> dict[str, float]:
-    return {"error": error, "ece_width15": error / 2, "ece_rms_width15": error / 4}
+def words(part: Table | str) -> list[str]:
+    return [" ".join(line) for line in lines(part)]
 
 
-def results(members: int) -> dict[str, Any]:
-    def aggregates(error: float, **floor: float) -> dict[str, dict[str, float]]:
-        return {"by-corruption": figures(error) | floor, "by-cell": figures(0.99), "pooled": figures(0.98)}
-
-    def honest(floor: float) -> dict[str, dict[str, float]]:
-        return {"ece_width15": {"floor": floor}}
-
-    return {
-        "experiment": "digits/quickstart",
-        "evaluated_on": {"dataset": "digits", "part": "test", "images": 1450},
-        "clean": {
-            "ensemble": figures(0.04),
-            "members": [figures(0.08)] * members,
-            "honest": {"ensemble": honest(0.005), "members": [honest(0.006)] * members},
-        },
-        "corrupted": {
-            "source": {"kind": "regenerated"},
-            "images": 1450,
-            "aggregates": {
-                "ensemble": aggregates(0.2, ece_width15_floor=0.01),
-                "members": [aggregates(0.4)] * members,
-            },
-        },
-    }
+def entries(table: ReportTable) -> list[str]:
+    """The rows of one of the report's tables, as they must be printed."""
+    return [" ".join((row.label, *(entry.text for entry in row.entries))).strip() for row in table.rows]
 
 
-def test_figures_are_percents_of_the_headline_aggregate() -> None:
-    shown = lines(results_table(results(members=2)))
-    assert " ".join(shown[0]) == "digits/quickstart on 1,450 digits test images, and on -C"
-    assert [" ".join(line) for line in shown[2:6]] == [
-        "ensemble clean 4.00 2.00 0.50 1.50 1.00",
-        "-C 20.00 10.00 1.00 9.00 5.00",
-        "member 1 clean 8.00 4.00 0.60 3.40 2.00",
-        "-C 40.00 20.00 – – 10.00",
-    ]
-    assert shown[6][:2] == ["member", "2"]
-    assert len(shown) == 8
-
-
-def test_results_from_before_the_floors_have_dashes() -> None:
-    old = results(members=2)
-    del old["clean"]["honest"]
-    assert lines(results_table(old))[2] == ["ensemble", "clean", "4.00", "2.00", "–", "–", "1.00"]
-
-
-def scaled(temperature: float | list[float], nll: float) -> dict[str, Any]:
-    headline = {"nll": 2 * nll, "ece_width15": 0.03}
-    return {
-        "temperature": temperature,
-        "clean": {"ensemble": {"nll": nll, "ece_width15": 0.01}},
-        "corrupted": {"ensemble": {"by-corruption": headline}},
-    }
-
-
-def test_what_was_asked_for_is_printed_too() -> None:
-    assert evaluation_parts(results(members=2))[1:] == ["-C: regenerated, 1,450 images per cell."]
-    difference = {"difference": -0.01, "low": -0.02, "high": 0.005}
-    means = dict.fromkeys(("error", "nll", "brier"), difference)
-    asked = {
-        "collapse": {"verdict": "The members differ clearly."},
-        "recalibrated": {
-            "clean_how": "cross-fitted",
-            "corrupted_how": "temperature of all",
-            "ways": {"before": scaled(1.25, 0.5), "per-member": scaled([1.5, 0.75], 0.25)},
-        },
-        "against": [
-            {
-                "experiment": "digits/single",
-                "seed": 3,
-                "run": "folder",
-                "clean": means | {"ece_width15_debiased": difference},
-                "corrupted": {"mean": means},
-            },
-            {
-                "experiment": "digits/single",
-                "seed": 4,
-                "run": "later",
-                "clean": None,
-                "corrupted": {"mean": means, "by_corruption": {"ece_width15_debiased": difference}},
-            },
-            {"experiment": "digits/other", "seed": 0, "run": "b", "clean": None, "corrupted": None},
-        ],
-    }
-    parts = [lines(part) for part in evaluation_parts(results(members=2) | asked)]
-    _, _, verdict, recalibrated, first, later, second = parts
-    assert verdict == [["The", "members", "differ", "clearly."]]
-    assert (
-        " ".join(recalibrated[0] + recalibrated[1]) == "with temperatures; clean: cross-fitted; -C: temperature of all"
+def test_what_evaluate_prints() -> None:
+    run = evaluated("digits/quickstart", members=2, shifted=True, extra=True, more=True)
+    run = changed(run, "results.health.warnings", ("Many are lost.",))
+    table, *sentences = results_parts(run.results)
+    *caption, labels, units = words(table)[:-9]
+    assert " ".join(caption) == (
+        "digits/quickstart on 120 digits test images, and on -C and validation-extra by-corruption; 15 equal-width bins"
     )
-    assert recalibrated[3] == ["before", "1.250", "0.5000", "1.00", "1.0000", "3.00"]
-    assert recalibrated[4] == ["per-member", "1.500", "0.750", "0.2500", "1.00", "0.5000", "3.00"]
-    assert [" ".join(line) for line in first] == [
-        "this run − digits/single, seed 3 (folder), with 95 % intervals over images",
-        "clean -C",
-        "error % -1.00 (-2.00 to +0.50) -1.00 (-2.00 to +0.50)",
-        "NLL -0.0100 (-0.0200 to +0.0050) -0.0100 (-0.0200 to +0.0050)",
-        "Brier -0.0100 (-0.0200 to +0.0050) -0.0100 (-0.0200 to +0.0050)",
-        "debiased ECE % -1.00 (-2.00 to +0.50) –",
+    assert (labels, units) == ("Error ECE Noise floor Excess ECE-rms", "Model Images % % % points %")
+    assert words(table)[-9:] == entries(headline_table(ReportedRun("x", run)))
+    assert [sentence for sentence in sentences if isinstance(sentence, str)] == [
+        "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, regenerated with seed 0 "
+        "(generator 0.1.0), frost from a made texture.",
+        "validation-extra: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, regenerated "
+        "with seed 0 (generator 0.1.0).",
+        run.results.collapse.verdict if run.results.collapse else "",
+        "warning: Many are lost.",
     ]
-    assert " ".join(later[-1]) == "debiased ECE % – -1.00 (-2.00 to +0.50)"
-    assert " ".join(second[2]) == "clean: not the same images -C: not the same images"
-    assert second[3] == ["error", "%", "–", "–"]
 
 
-def test_lost_channels_are_warned_of() -> None:
-    health = {"channels": 9, "epochs": [], "warnings": ["Many are lost."]}
-    assert evaluation_parts(results(members=2) | {"health": health})[2:] == ["warning: Many are lost."]
-    for healthy in (None, health | {"warnings": []}):
-        assert evaluation_parts(results(members=2) | {"health": healthy})[2:] == []
+def test_a_plain_network_on_clean_images_has_one_line() -> None:
+    (table,) = results_parts(evaluated(members=1).results)
+    assert len(lines(table)) == 1 + 2 + 1
+    assert lines(table)[-1][:2] == ["network", "clean"]
 
 
-def test_a_plain_network_has_one_line() -> None:
-    assert [line[0] for line in lines(results_table(results(members=1)))[2:]] == ["network", "-C"]
+def test_what_recalibrate_prints() -> None:
+    recalibrated = evaluated(members=2, shifted=True, more=True).recalibrated
+    assert recalibrated is not None
+    assert words(recalibrated_table(recalibrated))[-3:] == entries(temperatures_table(recalibrated))
+
+
+def test_what_compare_prints() -> None:
+    compared = evaluated(members=2, shifted=True, more=True).compared
+    assert compared is not None
+    (other,) = compared.against
+    printed = words(comparison_table(other))
+    title = "this run − digits/single, seed 7 (digits-single), with 95 % intervals over images; "
+    assert " ".join(printed).startswith(title)
+    assert printed[-4:] == entries(differences_table(other))
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_no_row_of_figures_is_broken_in_80_columns(width: int) -> None:
+    run = evaluated("digits/quickstart", members=4, shifted=True, more=True, extra=True)
+    assert run.recalibrated is not None
+    assert run.compared is not None
+    table = results_parts(run.results)[0]
+    tables = {
+        table: headline_table(ReportedRun("x", run)),
+        recalibrated_table(run.recalibrated): temperatures_table(run.recalibrated),
+        comparison_table(run.compared.against[0]): differences_table(run.compared.against[0]),
+    }
+    for printed, of_report in tables.items():
+        assert [" ".join(line) for line in lines(printed, width)][-len(of_report.rows) :] == entries(of_report)
 
 
 def test_experiments_say_what_sets_them_apart() -> None:

@@ -23,6 +23,16 @@ def test_select_keeps_images_and_labels_together() -> None:
     assert len(whole.select(torch.empty(0, dtype=torch.int64))) == 0
 
 
+@pytest.mark.parametrize(("count", "kept"), [(None, 4), (3, 3), (9, 4), (0, 0)])
+def test_first_keeps_images_and_labels_together_without_a_copy(count: int | None, kept: int) -> None:
+    whole = some_images()
+    first = whole.first(count)
+    assert torch.equal(first.images_NCHW, whole.images_NCHW[:kept])
+    assert torch.equal(first.labels_N, whole.labels_N[:kept])
+    assert first.classes == whole.classes
+    assert first.images_NCHW.untyped_storage().data_ptr() == whole.images_NCHW.untyped_storage().data_ptr()
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=NEEDS_GPU)])
 def test_to_moves_both_tensors_and_changes_nothing_else(device: str) -> None:
     whole = some_images()

@@ -3,8 +3,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from counterpoint.config import Experiment
 from counterpoint.data import held_out_split
-from counterpoint.data.split import split_training_images
+from counterpoint.data.split import count_training_images, held_out_images, split_training_images
 from counterpoint.errors import InputError
 from tests.small import TINY, noise_data
 
@@ -53,3 +54,14 @@ def test_the_two_parts_of_the_split_are_everything() -> None:
     assert torch.equal(held_out.images.images_NCHW, data.train.images_NCHW[held_out.numbers_N])
     everything, nothing = split_training_images(data, TINY)
     assert (len(everything), len(nothing)) == (50, 0)
+
+
+@pytest.mark.parametrize("experiment", [ON_SPLIT, TINY], ids=["split", "all"])
+def test_the_images_held_out_are_those_of_the_split(experiment: Experiment) -> None:
+    data = noise_data(50, 3)
+    trained, held_out = split_training_images(data, experiment)
+    images = held_out_images(data, experiment)
+    assert torch.equal(images.images_NCHW, held_out.images.images_NCHW)
+    assert torch.equal(images.labels_N, held_out.images.labels_N)
+    assert images.classes == data.train.classes
+    assert count_training_images(data, experiment) == len(trained) == 50 - len(images)

@@ -1,10 +1,12 @@
-"""A data folder with a corrupted set, and a real, short run."""
+"""A data folder with a corrupted set, and real, short runs."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from counterpoint.data.sets import DataSet
 from counterpoint.evaluation.corrupted_set import make_corrupted_set
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
@@ -32,3 +34,26 @@ def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few_digits(40))
     shutil.copytree(trained, tmp_path / "run")
     return load_run(tmp_path / "run")
+
+
+@pytest.fixture(scope="session")
+def split_data() -> DataSet:
+    """90 training images, of which 30 are held out on the split, and 40 test images."""
+    data = few_digits(40)
+    return replace(data, train=data.train.first(90))
+
+
+@pytest.fixture(scope="session")
+def trained_on_split(split_data: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    experiment = replace(QUICK, train_on="split", batch_size=20, warmup_steps=0)
+    folder = tmp_path_factory.mktemp("runs") / "split"
+    assert train(experiment, folder, split_data, seed=3, options=Options(device="cpu"))
+    return folder
+
+
+@pytest.fixture
+def split_run(trained_on_split: Path, split_data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """A copy of a run that was trained on the split, evaluated on its few digits."""
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: split_data)
+    shutil.copytree(trained_on_split, tmp_path / "split")
+    return load_run(tmp_path / "split")

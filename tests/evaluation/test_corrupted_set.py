@@ -4,13 +4,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
-from counterpoint.corrupt import CORRUPTIONS, corrupt
+from counterpoint.corrupt import CORRUPTIONS, SEVERITIES, VERSION, corrupt
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set, make_corrupted_set
+from counterpoint.evaluation.corrupted_set import corrupted_set, make_corrupted_set
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.pictures.atlas import draw_image_atlas
+from counterpoint.records.results import Shift, Source
 from tests.small import few_digits
 
 PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
@@ -37,7 +40,7 @@ def official_set(folder: Path, data: DataSet) -> Path:
 @pytest.mark.usefixtures("photographs_elsewhere")
 def test_the_frost_of_another_data_folder_is_not_used(tmp_path: Path) -> None:
     made = make_corrupted_set(few_digits(2), tmp_path / "data", workers=1)
-    assert made.source["frost"] == "texture"
+    assert made.source.frost == "texture"
     images_NHWC = few_digits(2).test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
     assert np.array_equal(made.read("frost", 3), corrupt(images_NHWC, "frost", 3, frost_dir="texture"))
 
@@ -53,7 +56,28 @@ def test_the_atlas_does_not_use_it_either(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_official_set_comes_first(tmp_path: Path) -> None:
     data = few_digits(2, "cifar10")
     folder = official_set(tmp_path / "CIFAR-10-C", data)
-    assert corrupted_set(data, tmp_path) == CorruptedSet(folder, 2, {"kind": "official"})
+    found = corrupted_set(data, tmp_path)
+    assert (found.folder, found.images, found.source) == (folder, 2, Source("official"))
+    assert found.suite == CORRUPTED
+    assert torch.equal(found.labels_N, data.test.labels_N)
+
+
+def test_only_the_papers_suite_has_official_files(tmp_path: Path, split_data: DataSet) -> None:
+    official_set(tmp_path / "digits-C", split_data)
+    held_out = split_data.train.first(2)
+    made = corrupted_set(split_data, tmp_path, VALIDATION_EXTRA, held_out)
+    assert made.folder == tmp_path / "regenerated" / "digits-validation-extra-seed0"
+    assert made.source == Source("regenerated", 0, VERSION, "texture")
+    assert torch.equal(made.labels_N, held_out.labels_N)
+    images_NHWC = held_out.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    for name, severity in VALIDATION_EXTRA.cells:
+        assert np.array_equal(made.read(name, severity), corrupt(images_NHWC, name, severity, seed=0))
+
+
+def test_a_set_says_what_a_part_of_it_is(root: Path) -> None:
+    made = corrupted_set(few_digits(40), root)
+    assert made.images == 40
+    assert made.shift(25) == Shift(made.source, 25, "test", CORRUPTIONS, SEVERITIES)
 
 
 def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:

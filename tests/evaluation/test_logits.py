@@ -1,5 +1,6 @@
-"""Logits on disk: whose they are, when they are computed again, and what is kept beside them."""
+"""Logits on disk: whose they are, which are computed again and when, and what is kept beside them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -7,98 +8,266 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from counterpoint.corrupt import CORRUPTIONS
-from counterpoint.data.digits import load_digits
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import split_training_images
+from counterpoint.data.split import held_out_images
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
-from counterpoint.evaluation.logits import collect_logits, evaluation_images, read_about, read_factors, read_logits
-from counterpoint.evaluation.members import fold_members, load_model, member_logits
-from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.evaluation.image_groups import (
+    ImageGroup,
+    clean_group,
+    images_to_corrupt,
+    outside_group,
+    suite_group,
+)
+from counterpoint.evaluation.logits import collect_logits, read_about, read_cells, read_factors, read_logits
+from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
+from counterpoint.evaluation.pipeline import recompute_results
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite
 from counterpoint.policy import MemberPolicy
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
+from counterpoint.records.results import Images, Shift, Source
+from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
+from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.description import describe_run
 from counterpoint.training.network import build_model
 from counterpoint.training.step import total_steps
 from tests.heard import Heard
+from tests.made_runs import retrain
 from tests.small import QUICK, TINY, few_digits, noise_data
 
 CPU = torch.device("cpu")
 
 
-def test_an_interrupted_evaluation_goes_on(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = few_digits(40)
-    shifted = corrupted_set(data, root)
-    real, calls = member_logits, 0
+class Counted:
+    """The network's work on a set of images, counted, and interrupted where a test asks for it."""
 
-    def interrupted_after_five(*arguments: Any) -> np.ndarray:
-        nonlocal calls
-        calls += 1
-        if calls == 6:
+    def __init__(self) -> None:
+        self.sets = 0
+        self.interrupt_at: int | None = None
+
+    def __call__(self, members: Members, images_NCHW: Tensor) -> np.ndarray:
+        if self.sets == self.interrupt_at:
             raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr("counterpoint.evaluation.logits.member_logits", interrupted_after_five)
-    with pytest.raises(KeyboardInterrupt):
-        collect_logits(run, data, shifted, device=CPU, cell_images=10)
-    with pytest.raises(InputError, match=r"is missing or damaged .* `counterpoint evaluate"):
-        evaluate_run(run, root, device="cpu", recompute=True)
-    assert not (run.folder / "results.json").exists(), "a half-finished evaluation is not taken for a whole one"
-    calls = 100
-    heard = Heard()
-    collect_logits(run, data, shifted, device=CPU, cell_images=10, watcher=heard)
-    assert calls == 100 + 76 - 5, "the clean set and four cells are not computed again"
-    assert heard.counts == [(f"evaluating {run.experiment.name}", done, 75) for done in range(4, 76)]
-    assert evaluate_run(run, root, device="cpu", recompute=True)["corrupted"]["images"] == 10
+        self.sets += 1
+        return member_logits(members, images_NCHW)
 
 
-def test_logits_of_another_setting_are_thrown_away(run: Run, root: Path) -> None:
+@pytest.fixture
+def network(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    counted = Counted()
+    monkeypatch.setattr("counterpoint.evaluation.logits.member_logits", counted)
+    return counted
+
+
+@pytest.fixture
+def collect(run: Run, root: Path) -> Callable[..., None]:
+    """Collects the logits of the clean images and of the paper's suite."""
     data = few_digits(40)
-    shifted = corrupted_set(data, root)
-    collect_logits(run, data, shifted, device=CPU, cell_images=10)
-    collect_logits(run, data, shifted, device=CPU, cell_images=20)
-    assert read_logits(run, "fog-1").shape == (4, 20, 10)
+
+    def collect(clean: int | None = None, cells: int = 10, **options: Any) -> None:
+        groups = [clean_group(run, data, clean), suite_group(corrupted_set(data, root), cells)]
+        collect_logits(run, groups, device=CPU, **options)
+
+    return collect
+
+
+def split_groups(run: Run, data: DataSet, root: Path, suites: Sequence[Suite], cells: int = 5) -> list[ImageGroup]:
+    made = [corrupted_set(data, root, suite, images_to_corrupt(run, data, suite)) for suite in suites]
+    return [clean_group(run, data), *(suite_group(corrupted, cells) for corrupted in made)]
+
+
+def made_at(run: Run) -> dict[str, int]:
+    """When each file of logits was written."""
+    folder = run.folder / "logits"
+    return {path.relative_to(folder).as_posix(): path.stat().st_mtime_ns for path in folder.rglob("*-[1-5].npy")} | {
+        "clean.npy": (folder / "clean.npy").stat().st_mtime_ns
+    }
+
+
+def test_an_interrupted_evaluation_goes_on(run: Run, collect: Callable[..., None], network: Counted) -> None:
+    network.interrupt_at = 5
+    with pytest.raises(KeyboardInterrupt):
+        collect()
+    assert read_about(run).suites == {}, "a half-finished suite is not taken for a whole one"
+    assert recompute_results(run).corrupted is None
+    network.interrupt_at = None
+    heard = Heard()
+    collect(watcher=heard)
+    assert network.sets == 76, "the clean set and four cells are not computed again"
+    assert heard.counts == [(f"evaluating {run.experiment.name}", done, 76) for done in range(5, 77)]
+    found = recompute_results(run).corrupted
+    assert found is not None
+    assert found.images == 10
+
+
+def test_what_is_there_is_not_computed_again(run: Run, collect: Callable[..., None], network: Counted) -> None:
+    collect()
+    before = made_at(run)
+    collect()
+    assert network.sets == 76
+    assert made_at(run) == before
+
+
+def test_logits_are_kept_in_the_precision_that_they_need(run: Run, collect: Callable[..., None]) -> None:
+    collect()
+    assert read_logits(run, "fog-1").shape == (4, 10, 10)
     assert read_logits(run, "fog-1").dtype == np.float16
     assert read_logits(run, "clean").dtype == np.float32
 
 
-@pytest.mark.parametrize("change", ["clean images", "corrupted set"])
-def test_logits_of_other_images_are_thrown_away(run: Run, root: Path, change: str) -> None:
+def test_other_cell_images_replace_the_cells_alone(run: Run, collect: Callable[..., None], network: Counted) -> None:
+    collect(cells=10)
+    before = made_at(run)
+    collect(cells=20)
+    assert network.sets == 76 + 75
+    assert made_at(run)["clean.npy"] == before["clean.npy"]
+    assert {read_logits(run, f"{name}-{severity}").shape[1] for name, severity in CORRUPTED.cells} == {20}
+    assert len(read_logits(run, "cell-labels")) == 20
+    assert read_about(run).suites["corrupted"].images == 20
+
+
+def test_other_clean_images_replace_the_clean_ones_alone(
+    run: Run, collect: Callable[..., None], network: Counted
+) -> None:
+    collect(clean=30)
+    before = made_at(run)
+    collect(clean=20)
+    assert network.sets == 76 + 1
+    assert read_logits(run, "clean").shape == (4, 20, 10)
+    assert len(read_logits(run, "labels")) == 20
+    assert read_about(run).clean == Images("digits", "test", 20)
+    assert {file for file, when in made_at(run).items() if when != before[file]} == {"clean.npy"}
+
+
+def test_another_corrupted_set_replaces_the_cells(run: Run, root: Path, network: Counted) -> None:
     data = few_digits(40)
     shifted = corrupted_set(data, root)
-    collect_logits(run, data, shifted, device=CPU, clean_images=30, cell_images=10)
-    for path in (run.folder / "logits").glob("*.npy"):
-        path.write_bytes(b"stale")
-    if change == "corrupted set":
-        shifted = replace(shifted, source={"kind": "official"})
-    clean_images = 20 if change == "clean images" else 30
-    collect_logits(run, data, shifted, device=CPU, clean_images=clean_images, cell_images=10)
-    assert read_logits(run, "clean").shape == (4, clean_images, 10)
-    assert read_logits(run, "fog-1").shape == (4, 10, 10)
+    collect_logits(run, [suite_group(shifted, 10), clean_group(run, data)], device=CPU)
+    official = replace(shifted, source=Source("official"))
+    collect_logits(run, [suite_group(official, 10), clean_group(run, data)], device=CPU)
+    assert network.sets == 76 + 75
+    assert read_about(run).suites["corrupted"].source == Source("official")
 
 
-def test_logits_of_another_checkpoint_are_thrown_away(run: Run, root: Path) -> None:
-    data = few_digits(40)
-    shifted = corrupted_set(data, root)
-    collect_logits(run, data, shifted, device=CPU, cell_images=10)
-    before = read_logits(run, "clean")
-    checkpoint = latest_checkpoint(run.folder)
-    assert checkpoint is not None
-    retrained = {name: tensor * 1.5 if name.endswith(".s") else tensor for name, tensor in checkpoint.tensors.items()}
-    save_checkpoint(run.folder, Checkpoint(retrained, checkpoint.step, checkpoint.seconds))
-    collect_logits(run, data, shifted, device=CPU, cell_images=10)
-    assert not np.allclose(read_logits(run, "clean"), before)
+@pytest.mark.parametrize("change", ["weights", "precision"])
+def test_other_weights_or_another_precision_empty_the_folder(
+    run: Run, collect: Callable[..., None], network: Counted, change: str
+) -> None:
+    collect()
+    before, about = read_logits(run, "clean"), read_about(run)
+    other = run.folder / "logits" / "validation-extra" / "labels.npy"
+    other.parent.mkdir()
+    other.touch()
+    if change == "weights":
+        retrain(run)
+    collect(precision="bf16" if change == "precision" else "headline")
+    assert network.sets == 2 * 76
+    assert not other.exists(), "whatever else was there"
+    assert not np.array_equal(read_logits(run, "clean"), before)
+    assert getattr(read_about(run), change) != getattr(about, change)
 
 
-def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, root: Path) -> None:
+def test_another_suite_leaves_the_first_one_alone(
+    split_run: Run, split_data: DataSet, root: Path, network: Counted
+) -> None:
+    collect_logits(split_run, split_groups(split_run, split_data, root, [CORRUPTED]), device=CPU)
+    before = made_at(split_run)
+    collect_logits(split_run, split_groups(split_run, split_data, root, [VALIDATION_EXTRA]), device=CPU)
+    assert network.sets == 76 + 20
+    assert made_at(split_run).items() >= before.items()
+    suites = read_about(split_run).suites
+    assert {name: (shift.part, shift.images, len(shift.corruptions)) for name, shift in suites.items()} == {
+        "corrupted": ("test", 5, 15),
+        "validation-extra": ("validation", 5, 4),
+    }
+    held_out = held_out_images(split_data, split_run.experiment)
+    assert np.array_equal(read_logits(split_run, "validation-extra/labels"), held_out.labels_N[:5].numpy())
+
+
+def test_logits_of_the_earlier_version_are_not_computed_again(
+    run: Run, collect: Callable[..., None], network: Counted
+) -> None:
+    collect()
+    path, now = run.folder / "logits" / "about.json", read_about(run)
+    written = read_json(path)
+    earlier = {key: written[key] for key in ("step", "weights", "clean")}
+    earlier["corrupted"] = {key: written["corrupted"][key] for key in ("source", "images")}
+    write_json(path, earlier | {"precision": written["precision"]})
+    assert read_about(run) == now
+    collect()
+    assert network.sets == 76
+    assert read_json(path) == written
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda _: "{", lambda _: "[]", lambda _: "{}", lambda text: text.replace('"images": 10', '"images": "ten"')],
+    ids=["cut", "a list", "empty", "not a number"],
+)
+def test_a_damaged_about_file_starts_over(
+    run: Run, collect: Callable[..., None], network: Counted, damage: Callable[[str], str]
+) -> None:
+    collect()
+    path = run.folder / "logits" / "about.json"
+    whole = path.read_text()
+    path.write_text(damage(whole))
+    assert path.read_text() != whole
+    with pytest.raises(InputError, match=r"about\.json is not (a )?whole"):
+        read_about(run)
+    made = network.sets
+    collect()
+    assert network.sets >= made + 75
+    assert path.read_text() == whole
+
+
+@pytest.mark.parametrize("group", ["clean", "corrupted"])
+def test_a_group_that_is_no_object_is_computed_again(
+    run: Run, collect: Callable[..., None], network: Counted, group: str
+) -> None:
+    collect()
+    path = run.folder / "logits" / "about.json"
+    whole = read_json(path)
+    write_json(path, whole | {group: 5})
+    collect()
+    assert network.sets == 76 + {"clean": 1, "corrupted": 75}[group]
+    assert read_json(path) == whole
+
+
+def test_a_run_without_logits_says_what_to_do(run: Run) -> None:
+    with pytest.raises(InputError, match=r"holds no logits; run `counterpoint evaluate .*` without --recompute"):
+        read_about(run)
+
+
+def test_a_missing_cell_hides_its_suite_and_is_made_again(
+    run: Run, collect: Callable[..., None], network: Counted
+) -> None:
+    collect()
+    (run.folder / "logits" / "snow-2.npy").unlink()
+    assert read_about(run).suites == {}
+    collect()
+    assert network.sets == 77
+    assert list(read_about(run).suites) == ["corrupted"]
+
+
+def test_cells_come_in_the_order_of_the_suite(run: Run, collect: Callable[..., None]) -> None:
+    collect()
+    shift = read_about(run).suites["corrupted"]
+    cells = list(read_cells(run, "corrupted", shift))
+    assert [name for name, _ in cells] == [name for name in CORRUPTIONS for _ in range(5)]
+    for (name, severity), (_, logits_MNK) in zip(CORRUPTED.cells, cells, strict=True):
+        assert np.array_equal(logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))
+
+
+def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Counted) -> None:
     data = few_digits(40)
     model, _ = load_model(run, CPU)
-    outside = replace(data, test=data.test.select(torch.arange(40).flip(0)))
-    collect_logits(run, data, corrupted_set(data, root), device=CPU, cell_images=10, outside=outside)
+    outside = replace(data, name="cifar10", test=data.test.select(torch.arange(40).flip(0)))
+    groups = [clean_group(run, data), outside_group(outside)]
+    collect_logits(run, groups, device=CPU)
     assert read_logits(run, "ood") == pytest.approx(read_logits(run, "clean")[:, ::-1], rel=1e-2, abs=1e-2)
     assert read_logits(run, "ood").dtype == np.float16
     for kind, layers in read_factors(run).items():
@@ -106,58 +275,53 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, root: Path) 
         assert len(expected) > 5
         for found, layer in zip(layers, expected, strict=True):
             np.testing.assert_array_equal(found, layer)
+    collect_logits(run, [clean_group(run, data), outside_group(outside, 7)], device=CPU)
+    assert network.sets == 3, "other outside images are computed again, the clean ones are not"
+    assert read_logits(run, "ood").shape[1] == 7
 
 
-def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
-    data = load_digits()
-    on_split = Run(Path(), replace(QUICK, train_on="split"), {"seed": 0})
-    part, images = evaluation_images(on_split, data)
-    assert (part, len(images)) == ("validation", 449)
-
-
-def test_the_labels_on_the_split_are_those_of_the_held_out_images(root: Path, tmp_path: Path) -> None:
+def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path) -> None:
     data, experiment = few_digits(40), replace(QUICK, train_on="split", num_members=None, policy=MemberPolicy())
     model = build_model(experiment, 10, 1, seed=0).eval()
-    run = describe_run(open_run(tmp_path / "run", experiment, seed=0, options={}, environment={}), data)
-    steps = total_steps(experiment, len(split_training_images(data, experiment)[0]))
-    save_checkpoint(
-        run.folder, Checkpoint({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, steps, 0.0)
-    )
-    collect_logits(run, data, corrupted_set(data, root), device=CPU, clean_images=30, cell_images=10)
-    held_out = split_training_images(data, experiment)[1].images.select(torch.arange(30))
+    held_out = held_out_images(data, experiment).first(30)
+    steps = total_steps(experiment, len(data.train) - 449)
+    run = finished_run(tmp_path / "run", replace(experiment, steps=steps), data, model)
+    collect_logits(run, [clean_group(run, data, 30)], device=CPU)
     assert np.array_equal(read_logits(run, "labels"), held_out.labels_N.numpy())
     with torch.no_grad():
         expected_MNK = model(((held_out.images_NCHW / 255 - 0.5) / 0.5)[None]).numpy()
     assert read_logits(run, "clean") == pytest.approx(expected_MNK, rel=1e-4, abs=1e-5)
 
 
-def tiny_run(folder: Path) -> tuple[Run, DataSet, CorruptedSet]:
-    """A run that counts as finished, its data set, and a corrupted set in the official layout."""
-    data = noise_data(30, 10, test=5)
-    (folder / "corrupted").mkdir()
-    for i, name in enumerate(CORRUPTIONS):
-        np.save(
-            folder / "corrupted" / f"{name}.npy", np.random.default_rng(i).integers(0, 256, (25, 8, 8, 3), np.uint8)
-        )
-    experiment = replace(TINY, num_members=4, epochs=1, batch_size=30, policy=MemberPolicy())
-    run = describe_run(open_run(folder / "run", experiment, seed=0, options={}, environment={}), data)
-    model = build_model(experiment, 10, 3, seed=0).train()
-    with torch.no_grad():
-        model(torch.randn(4, 64, 3, 8, 8, generator=torch.Generator().manual_seed(0)))  # for BatchNorm's statistics
-    save_checkpoint(
-        run.folder, Checkpoint({f"model.{name}": tensor for name, tensor in model.state_dict().items()}, 1, 0.0)
-    )
-    return run, data, CorruptedSet(folder / "corrupted", 5, {})
+def finished_run(folder: Path, experiment: Any, data: DataSet, model: torch.nn.Module) -> Run:
+    """A run that counts as finished with this model."""
+    run = describe_run(open_run(folder, experiment, seed=0, options={}, environment={}), data)
+    tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    save_checkpoint(run.folder, Checkpoint(tensors, run.description.total_steps, 0.0))
+    return run
 
 
 def test_the_precision_is_recorded_and_another_one_starts_over(tmp_path: Path) -> None:
-    run, data, shifted = tiny_run(tmp_path)
+    data = noise_data(30, 10, test=5)
+    experiment = replace(TINY, num_members=4, epochs=1, batch_size=30, policy=MemberPolicy())
+    model = build_model(experiment, 10, 3, seed=0).train()
+    with torch.no_grad():
+        model(torch.randn(4, 64, 3, 8, 8, generator=torch.Generator().manual_seed(0)))  # for BatchNorm's statistics
+    run = finished_run(tmp_path / "run", experiment, data, model)
+    (tmp_path / "corrupted").mkdir()
+    fog_NHWC = np.random.default_rng(0).integers(0, 256, (25, 8, 8, 3), np.uint8)
+    np.save(tmp_path / "corrupted" / "fog.npy", fog_NHWC)
+    suite = replace(CORRUPTED, corruptions=("fog",))
+    shifted = CorruptedSet(suite, tmp_path / "corrupted", data.test.labels_N, Source("official"))
+    groups = [clean_group(run, data), suite_group(shifted)]
     model, _ = load_model(run, CPU)
-    fog_NCHW = torch.from_numpy(np.array(shifted.read("fog", 2))).permute(0, 3, 1, 2)
+    fog_NCHW = torch.from_numpy(fog_NHWC[5:10]).permute(0, 3, 1, 2)
     fog = {}
     for precision in get_args(Precision):
-        collect_logits(run, data, shifted, device=CPU, precision=precision)
-        assert read_about(run)["precision"] == describe_precision(precision, CPU)
+        collect_logits(run, groups, device=CPU, precision=precision)
+        about = read_about(run)
+        assert about.precision == describe_precision(precision, CPU)
+        assert about.suites == {"corrupted": Shift(Source("official"), 5, "test", ("fog",), (1, 2, 3, 4, 5))}
         fog[precision] = read_logits(run, "fog-2")
         expected = member_logits(fold_members(model, CPU, precision), fog_NCHW).astype(np.float16)
         assert np.array_equal(fog[precision], expected)

@@ -1,6 +1,5 @@
 """Images of another data set: which one is taken, and how well confidence tells them apart."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +7,10 @@ import numpy as np
 import pytest
 
 import counterpoint.evaluation.ood
-from counterpoint.evaluation.ood import load_outside, ood_results
-from counterpoint.runs.folder import Run
+from counterpoint.evaluation.ood import load_outside, outside_record
 from counterpoint.storage.arrays import write_array
+from tests.made_runs import MakeRun
 
-MakeRun = Callable[..., Run]
 CLEAN_MNK = np.random.default_rng(0).dirichlet(np.ones(3), size=(2, 40))
 
 
@@ -26,18 +24,15 @@ def test_auroc_counts_pairs(make_run: MakeRun) -> None:
     def auroc(inside_NK: np.ndarray, outside_NK: np.ndarray) -> float:
         return float(np.mean([[a > b for b in outside_NK.max(1)] for a in inside_NK.max(1)]))
 
-    assert ood_results(run, CLEAN_MNK) == {
-        "dataset": "cifar100",
-        "images": 25,
-        "auroc": {
-            "ensemble": pytest.approx(auroc(CLEAN_MNK.mean(0), outside_MNK.mean(0))),
-            "members": [pytest.approx(auroc(CLEAN_MNK[i], outside_MNK[i])) for i in range(2)],
-        },
-    }
+    found = outside_record(run, CLEAN_MNK)
+    assert found is not None
+    assert (found.dataset, found.images) == ("cifar100", 25)
+    assert found.auroc.ensemble == pytest.approx(auroc(CLEAN_MNK.mean(0), outside_MNK.mean(0)))
+    assert found.auroc.members == pytest.approx([auroc(CLEAN_MNK[i], outside_MNK[i]) for i in range(2)])
 
 
 def test_without_another_set_there_is_none(make_run: MakeRun) -> None:
-    assert ood_results(make_run(), CLEAN_MNK) is None
+    assert outside_record(make_run(), CLEAN_MNK) is None
 
 
 def test_the_other_cifar_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,17 @@
 """results.json as a whole, against plain computations from the same logits."""
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
-from counterpoint.evaluation.corrupted_set import CELLS
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
+from counterpoint.errors import InputError
+from counterpoint.evaluation.scores import read_scores
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import (
     disagreement,
     ece,
@@ -16,12 +19,13 @@ from counterpoint.metrics import (
     independent_disagreement,
     mean_pairwise_kl,
     noise_floor,
+    score_set,
 )
-from counterpoint.report.results import load_results
+from counterpoint.records.codec import encode
+from counterpoint.records.files import read_evaluated, read_results
+from counterpoint.records.results import HealthAfter, Images, MadeFrom, Results, Segment, Shifted
 from counterpoint.runs.folder import Run
-
-MakeRun = Callable[..., Run]
-Evaluate = Callable[..., dict[str, Any]]
+from tests.made_runs import MakeRun, add_suite, copied, evaluated, files_of, saved, set_about, shift_of
 
 
 @pytest.fixture(scope="module")
@@ -30,71 +34,150 @@ def run(make_run: MakeRun) -> Run:
 
 
 @pytest.fixture(scope="module")
-def results(run: Run, evaluated: Evaluate) -> dict[str, Any]:
-    return evaluated(run, temperatures_from=run)
+def results(run: Run) -> Results:
+    return evaluated(run)
+
+
+@pytest.fixture(scope="module")
+def corrupted(results: Results) -> Shifted:
+    assert results.corrupted is not None
+    return results.corrupted
 
 
 def probs(run: Run, name: str) -> np.ndarray:
-    exponentials = np.exp(np.load(run.folder / "logits" / f"{name}.npy").astype(np.float64))
+    exponentials = np.exp(saved(run, name).astype(np.float64))
     return exponentials / exponentials.sum(axis=2, keepdims=True)
 
 
-def labels(run: Run, name: str = "cell-labels") -> np.ndarray:
-    array: np.ndarray = np.load(run.folder / "logits" / f"{name}.npy")
-    return array
+def without_times(results: Results) -> Results:
+    return replace(results, evaluation=replace(results.evaluation, finished="", seconds=0.0))
 
 
-def test_the_report_accepts_everything(run: Run, results: dict[str, Any]) -> None:
-    assert load_results(run.folder) == results
+def test_everything_comes_back_from_the_file(run: Run, results: Results) -> None:
+    assert read_results(run.folder / "results.json") == results
+    found = read_evaluated(run.folder)
+    assert (found.results, found.recalibrated, found.compared, found.notes) == (results, None, None, ())
 
 
-def test_the_same_logits_give_the_same_file(run: Run, results: dict[str, Any], evaluated: Evaluate) -> None:
-    again = evaluated(run, temperatures_from=run)
-    assert json.dumps(again | {"evaluation": None}) == json.dumps(results | {"evaluation": None})
+def test_the_same_logits_give_the_same_file(run: Run, results: Results, tmp_path: Path) -> None:
+    again = copied(run, tmp_path / "again")
+    assert without_times(evaluated(again)) == without_times(results)
+    before, after = files_of(run.folder), files_of(again.folder)
+    assert {name for name in after if after[name] != before[name]} <= {"results.json"}
+    first, second = (json.loads(files["results.json"]) for files in (before, after))
+    assert json.dumps(first | {"evaluation": None}) == json.dumps(second | {"evaluation": None})
 
 
-def test_aggregates_between_members_are_means_over_cells(run: Run, results: dict[str, Any]) -> None:
-    aggregates = results["corrupted"]["aggregates"]
-    cells = [probs(run, f"{name}-{severity}") for name, severity in CELLS]
-    assert aggregates["disagreement"] == pytest.approx(np.mean([disagreement(cell) for cell in cells]))
-    assert aggregates["pairwise_kl"] == pytest.approx(np.mean([mean_pairwise_kl(cell) for cell in cells]))
+def test_results_and_scores_name_the_logits_that_they_were_made_from(run: Run, results: Results) -> None:
+    expected = MadeFrom("weights of seed 0", "fp32", Images("digits", "validation", 80), shift_of(CORRUPTED, 30))
+    assert results.made_from == expected
+    assert read_scores(run.folder).made_from == expected
+    assert (results.evaluation.weights, results.evaluation.precision) == ("weights of seed 0", "fp32")
 
 
-def test_the_ensemble_has_floors_on_every_set(run: Run, results: dict[str, Any]) -> None:
-    assert len(results["clean"]["honest"]["members"]) == 3
-    cell = results["corrupted"]["cells"]["fog"][4]
-    assert cell["honest"]["members"] == [], "too dear for 75 cells"
-    scores = image_scores(probs(run, "fog-5").mean(0), labels(run))
+def test_each_cell_is_scored_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = copied(run, tmp_path / "run")
+    sets, predictors = [], []
+
+    def counted_set(probs_MNK: np.ndarray, labels_N: np.ndarray) -> Any:
+        sets.append(probs_MNK.shape)
+        return score_set(probs_MNK, labels_N)
+
+    def counted(probs_NK: np.ndarray, labels_N: np.ndarray) -> Any:
+        predictors.append(probs_NK.shape)
+        return image_scores(probs_NK, labels_N)
+
+    monkeypatch.setattr("counterpoint.evaluation.results.score_set", counted_set)
+    monkeypatch.setattr("counterpoint.metrics.set_scores.image_scores", counted)
+    evaluated(run)
+    assert sets == [(3, 80, 3), *[(3, 30, 3)] * 75]
+    assert predictors == [*[(80, 3)] * 4, *[(30, 3)] * 4 * 75], "the ensemble and three members"
+
+
+def test_aggregates_between_members_are_means_over_cells(run: Run, corrupted: Shifted) -> None:
+    cells = [probs(run, f"{name}-{severity}") for name, severity in CORRUPTED.cells]
+    assert corrupted.aggregates.disagreement == pytest.approx(np.mean([disagreement(cell) for cell in cells]))
+    assert corrupted.aggregates.pairwise_kl == pytest.approx(np.mean([mean_pairwise_kl(cell) for cell in cells]))
+
+
+def test_a_cell_has_the_figures_of_its_own_logits(run: Run, corrupted: Shifted) -> None:
+    assert list(corrupted.cells) == list(CORRUPTIONS)
+    for name, severity in CORRUPTED.cells:
+        ensemble = image_scores(probs(run, f"{name}-{severity}").mean(0), saved(run, "cell-labels"))
+        assert corrupted.cells[name][severity - 1].ensemble.nll == pytest.approx(ensemble.nll.mean())
+
+
+def test_the_ensemble_has_floors_on_every_set(run: Run, results: Results, corrupted: Shifted) -> None:
+    assert results.clean.honest is not None
+    assert len(results.clean.honest.members) == 3
+    cell = corrupted.cells["fog"][4]
+    assert cell.honest is not None
+    assert cell.honest.members == (), "too dear for 75 cells"
+    scores = image_scores(probs(run, "fog-5").mean(0), saved(run, "cell-labels"))
     expected = noise_floor(scores.confidence, scores.correct)
-    assert cell["honest"]["ensemble"]["ece_width15"]["floor"] == pytest.approx(expected.ece_mean)
-    excess = ece(scores.confidence, scores.correct) - expected.ece_mean
-    assert cell["honest"]["ensemble"]["ece_width15"]["excess"] == pytest.approx(excess)
-    all_cells = [cell for cells in results["corrupted"]["cells"].values() for cell in cells]
-    by_cell = np.mean([cell["honest"]["ensemble"]["ece_rms_mass15"]["floor"] for cell in all_cells])
-    aggregates = results["corrupted"]["aggregates"]["ensemble"]
-    assert aggregates["by-cell"]["ece_rms_mass15_floor"] == pytest.approx(by_cell)
+    estimate = cell.honest.ensemble["ece_width15"]
+    assert estimate.floor == pytest.approx(expected.ece_mean)
+    assert estimate.excess == pytest.approx(ece(scores.confidence, scores.correct) - expected.ece_mean)
+    floors = [cell.honest.ensemble["ece_rms_mass15"].floor for cell in corrupted.all_cells() if cell.honest]
+    assert len(floors) == 75
+    assert corrupted.aggregates.ensemble["by-cell"].ece_rms_mass15_floor == pytest.approx(np.mean(floors))
 
 
-def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: dict[str, Any]) -> None:
-    assert len(results["clean"]["risk_coverage"]["risk"]) == 80, "a point an image where there are fewer than 100"
-    assert len(results["corrupted"]["risk_coverage"]) == len(SEVERITIES)
-    for severity, curve in zip(SEVERITIES, results["corrupted"]["risk_coverage"], strict=True):
+def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: Results, corrupted: Shifted) -> None:
+    assert results.clean.risk_coverage is not None
+    assert len(results.clean.risk_coverage.risk) == 80, "a point an image where there are fewer than 100"
+    assert len(corrupted.risk_coverage) == len(SEVERITIES)
+    for severity, curve in zip(SEVERITIES, corrupted.risk_coverage, strict=True):
         ensemble = np.concatenate([probs(run, f"{name}-{severity}").mean(0) for name in CORRUPTIONS])
-        wrong = ensemble.argmax(1) != np.tile(labels(run), len(CORRUPTIONS))
+        wrong = ensemble.argmax(1) != np.tile(saved(run, "cell-labels"), len(CORRUPTIONS))
         sure_first = wrong[np.argsort(-ensemble.max(1))]
-        half = curve["coverage"].index(0.5)
-        assert curve["risk"][half] == pytest.approx(sure_first[: len(wrong) // 2].mean(), abs=0.01)
-        assert curve["risk"][-1] == pytest.approx(wrong.mean())
+        half = curve.coverage.index(0.5)
+        assert curve.risk[half] == pytest.approx(sure_first[: len(wrong) // 2].mean(), abs=0.01)
+        assert curve.risk[-1] == pytest.approx(wrong.mean())
 
 
-def test_chance_is_counted_with_the_classes(make_run: MakeRun, evaluated: Evaluate) -> None:
-    results = evaluated(make_run(members=2))
-    error = np.mean([member["error"] for member in results["clean"]["members"]])
-    assert results["collapse"]["clean"]["independent_disagreement"] == pytest.approx(independent_disagreement(error, 3))
+def test_chance_is_counted_with_the_classes(results: Results) -> None:
+    error = np.mean([member.error for member in results.clean.members])
+    assert results.collapse is not None
+    assert results.collapse.clean.independent_disagreement == pytest.approx(independent_disagreement(float(error), 3))
 
 
-def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Evaluate) -> None:
-    run = make_run()
+def test_another_suite_has_its_own_figures_beside_the_papers(run: Run, results: Results, tmp_path: Path) -> None:
+    scores_file = (run.folder / "scores.npz").read_bytes()
+    run = copied(run, tmp_path / "run")
+    add_suite(run, "validation-extra")
+    both = evaluated(run)
+    assert both.corrupted == results.corrupted
+    shifted = both.shifts["validation-extra"]
+    assert shifted.shift == shift_of(VALIDATION_EXTRA, 20)
+    assert list(shifted.cells) == list(EXTRA_CORRUPTIONS)
+    labels_N = saved(run, "validation-extra/labels")
+    for name, severity in VALIDATION_EXTRA.cells:
+        scores = image_scores(probs(run, f"validation-extra/{name}-{severity}").mean(0), labels_N)
+        assert shifted.cells[name][severity - 1].ensemble.brier == pytest.approx(scores.brier.mean())
+    assert len(shifted.risk_coverage) == 5
+    assert both.collapse == results.collapse, "it is of the paper's suite"
+    assert both.made_from == results.made_from
+    assert (run.folder / "scores.npz").read_bytes() == scores_file
+    assert read_results(run.folder / "results.json") == both
+
+
+def test_a_suite_that_is_not_finished_is_left_out(run: Run, tmp_path: Path) -> None:
+    run = copied(run, tmp_path / "run")
+    add_suite(run, "validation-extra")
+    for path in (run.folder / "logits").glob("fog-*.npy"):
+        path.unlink()
+    found = evaluated(run)
+    assert found.corrupted is None
+    assert list(found.suites) == ["validation-extra"]
+    assert found.made_from.corrupted is None
+    assert read_scores(run.folder).cells == {}
+    assert found.collapse is not None
+    assert found.collapse.severities == ()
+
+
+def test_the_run_is_described_by_its_whole_log(make_run: MakeRun) -> None:
+    run = clean_only(make_run())
     here, there = ({"device": name, "commit": name[0]} for name in ("here", "there"))
     records: list[dict[str, Any]] = [
         {"event": "started", "step": 0, "environment": here},
@@ -104,29 +187,57 @@ def test_the_run_is_described_by_its_whole_log(make_run: MakeRun, evaluated: Eva
         {"event": "epoch", "time": "Tuesday", "seconds": 25.0},
     ]
     (run.folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    described = evaluated(run)["run"]
-    assert (described["train_seconds"], described["finished"]) == (25.0, "Tuesday")
-    assert described["segments"] == [
-        {"step": 0, "engine": None, "device": "here", "commit": "h"},
-        {"step": 7, "engine": "fast", "device": "there", "commit": "t"},
-        {"step": 9, "engine": "compiled", "device": "there", "commit": "t"},
-    ]
+    described = evaluated(run).run
+    assert (described.train_seconds, described.finished) == (25.0, "Tuesday")
+    assert described.segments == (
+        Segment(0, None, "here", "h"),
+        Segment(7, "fast", "there", "t"),
+        Segment(9, "compiled", "there", "t"),
+    )
 
 
-def test_a_single_network_has_nothing_to_differ(make_run: MakeRun, evaluated: Evaluate) -> None:
+def test_a_single_network_has_nothing_to_differ(make_run: MakeRun) -> None:
     results = evaluated(make_run(members=1))
-    assert results["collapse"] is None
-    assert results["clean"]["pairwise_kl"] is None
-    assert results["corrupted"]["aggregates"]["disagreement"] is None
-    assert results["clean"]["honest"]["members"] == [results["clean"]["honest"]["ensemble"]]
+    assert results.collapse is None
+    assert not results.is_ensemble
+    assert results.clean.pairwise_kl is None
+    assert results.corrupted is not None
+    assert results.corrupted.aggregates.disagreement is None
+    assert results.clean.honest is not None
+    assert results.clean.honest.members == (results.clean.honest.ensemble,)
 
 
-def test_the_health_of_the_log_is_kept(make_run: MakeRun, evaluated: Evaluate) -> None:
-    run = make_run()
-    assert evaluated(run)["health"] is None, "an older log has none"
+def test_the_health_of_the_log_is_kept(make_run: MakeRun) -> None:
+    run = clean_only(make_run())
+    assert evaluated(run).health is None, "an older log has none"
     health = {"channels": 100, "below_eps": 30, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}
     record = {"event": "epoch", "epoch": 1, "step": 5, "time": "Monday", "seconds": 10.0, "health": health}
     (run.folder / "log.jsonl").write_text(json.dumps(record) + "\n")
-    kept = evaluated(run)["health"]
-    assert kept["epochs"] == [{"epoch": 1, "below_eps": 30, "dead_scales": 1, "spread_r": 0.5, "spread_s": 0.25}]
-    assert "--set decay_rs=false" in kept["warnings"][0]
+    kept = evaluated(run).health
+    assert kept is not None
+    assert kept.epochs == (HealthAfter(1, below_eps=30, dead_scales=1, spread_r=0.5, spread_s=0.25),)
+    assert "--set decay_rs=false" in kept.warnings[0]
+
+
+def test_damaged_logits_are_named(make_run: MakeRun) -> None:
+    run = clean_only(make_run())
+    (run.folder / "logits" / "clean.npy").write_bytes(b"nonsense")
+    with pytest.raises(InputError, match=r"clean\.npy is missing or damaged .* `counterpoint evaluate"):
+        evaluated(run)
+    assert not (run.folder / "results.json").exists()
+
+
+def test_logits_that_do_not_say_whose_they_are_are_refused(make_run: MakeRun) -> None:
+    run = make_run()
+    set_about(run, corrupted={"source": {"kind": "borrowed"}, "images": 30})
+    with pytest.raises(InputError, match=r"about\.json is not whole \(source\.kind is 'borrowed', .* evaluate the run"):
+        evaluated(run)
+    set_about(run, corrupted=encode(shift_of(CORRUPTED, 30)), weights=None)
+    with pytest.raises(InputError, match=r"about\.json is not whole \(.*None, and must be a text"):
+        evaluated(run)
+
+
+def clean_only(run: Run) -> Run:
+    """Without a cell of the suite, which is most of the work and then left out."""
+    (run.folder / "logits" / "fog-1.npy").unlink()
+    return run

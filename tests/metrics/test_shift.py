@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from counterpoint.metrics import ImageScores, aggregate, aurc, ece, ece_rms, noise_floor
-from counterpoint.metrics.shift import aggregate_floors
+from counterpoint.metrics.shift import aggregate_with_floors
+from counterpoint.records.codec import encode
 
 SEVERITIES = 5
 
@@ -39,7 +40,7 @@ def test_each_aggregate_is_what_it_says(
     def of(cells: list[ImageScores]) -> float:
         return metric(joined(cells, "confidence"), joined(cells, "correct"), binning=binning)  # type: ignore[operator]
 
-    found = {kind: figures[f"{key}_{binning}15"] for kind, figures in aggregate(grid).items()}
+    found = {kind: getattr(figures, f"{key}_{binning}15") for kind, figures in aggregate(grid).items()}
     everything = [scores for cells in grid.values() for scores in cells]
     assert found == {
         "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
@@ -52,11 +53,11 @@ def test_each_aggregate_is_what_it_says(
 def test_means_are_the_same_in_every_aggregate(grid: dict[str, list[ImageScores]]) -> None:
     everything = [scores for cells in grid.values() for scores in cells]
     for figures in aggregate(grid).values():
-        assert figures["error"] == pytest.approx(1 - joined(everything, "correct").mean())
-        assert figures["nll"] == pytest.approx(joined(everything, "nll").mean())
-        assert figures["brier"] == pytest.approx(joined(everything, "brier").mean())
+        assert figures.error == pytest.approx(1 - joined(everything, "correct").mean())
+        assert figures.nll == pytest.approx(joined(everything, "nll").mean())
+        assert figures.brier == pytest.approx(joined(everything, "brier").mean())
         overconfidence = joined(everything, "confidence").mean() - joined(everything, "correct").mean()
-        assert figures["overconfidence"] == pytest.approx(overconfidence)
+        assert figures.overconfidence == pytest.approx(overconfidence)
 
 
 def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[str, list[ImageScores]]) -> None:
@@ -68,8 +69,8 @@ def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[st
 
     everything = [scores for cells in grid.values() for scores in cells]
     for of, found in (
-        (area, {kind: figures["aurc"] for kind, figures in aggregate(grid).items()}),
-        (floor, {kind: values["ece_rms_mass15_floor"] for kind, values in aggregate_floors(grid).items()}),
+        (area, {kind: figures.aurc for kind, figures in aggregate(grid).items()}),
+        (floor, {kind: figures.ece_rms_mass15_floor for kind, figures in aggregate_with_floors(grid).items()}),
     ):
         assert found == {
             "by-corruption": pytest.approx((of(grid["fog"]) + of(grid["snow"])) / 2),
@@ -77,3 +78,11 @@ def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[st
             "pooled": pytest.approx(of(everything)),
         }
         assert found["pooled"] != pytest.approx(found["by-cell"])
+
+
+def test_floors_change_nothing_else(grid: dict[str, list[ImageScores]]) -> None:
+    figures = encode(aggregate_with_floors(grid))
+    for of_way in figures.values():
+        for name in ("width", "rms_width", "mass", "rms_mass"):
+            assert of_way.pop(f"ece_{name}15_floor") > 0
+    assert figures == encode(aggregate(grid))

@@ -1,10 +1,11 @@
+"""A set's figures as records, each against the metric of its name."""
+
 import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
-import torch
 
-from counterpoint.errors import InputError
 from counterpoint.metrics import (
     ImageScores,
     aurc,
@@ -19,10 +20,13 @@ from counterpoint.metrics import (
     mean_pairwise_kl,
     nll,
     noise_floor,
+    score_set,
     summarise,
 )
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.summary import floors, honest, risk_coverage_points
+from counterpoint.records.codec import decode, encode
+from counterpoint.records.figures import Honest, Summary
 
 
 def some_probs(members: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,21 +52,23 @@ def scores_by_name(probs_NK: np.ndarray, labels: np.ndarray) -> dict[str, float]
 
 def test_each_figure_is_the_metric_of_its_name() -> None:
     probs, labels = some_probs(members=3)
-    summary = summarise(probs, labels)
-    assert list(summary) == ["ensemble", "members", "disagreement", "pairwise_kl", "honest", "reliability"]
-    assert summary["ensemble"] == pytest.approx(scores_by_name((probs[0] + probs[1] + probs[2]) / 3, labels))
-    assert summary["members"] == [pytest.approx(scores_by_name(member, labels)) for member in probs]
-    assert summary["disagreement"] == disagreement(probs)
-    assert summary["pairwise_kl"] == mean_pairwise_kl(probs)
+    summary = summarise(score_set(probs, labels))
+    assert asdict(summary.ensemble) == pytest.approx(scores_by_name((probs[0] + probs[1] + probs[2]) / 3, labels))
+    assert [asdict(member) for member in summary.members] == [
+        pytest.approx(scores_by_name(member, labels)) for member in probs
+    ]
+    assert summary.disagreement == disagreement(probs)
+    assert summary.pairwise_kl == mean_pairwise_kl(probs)
+    assert summary.risk_coverage is None, "only a whole clean set gets a curve"
 
 
 def test_each_predictor_is_judged_honestly() -> None:
     probs, labels = some_probs(members=2)
-    summary = summarise(probs, labels)
-    assert summary["honest"]["ensemble"] == honest(image_scores(probs.mean(axis=0), labels))
-    assert summary["honest"]["members"] == [honest(image_scores(member, labels)) for member in probs]
-    without = summarise(probs, labels, honest_members=False)
-    assert without == summary | {"honest": {"ensemble": summary["honest"]["ensemble"], "members": []}}
+    scores = score_set(probs, labels)
+    summary = summarise(scores)
+    ensemble = honest(image_scores(probs.mean(axis=0), labels))
+    assert summary.honest == Honest(ensemble, tuple(honest(image_scores(member, labels)) for member in probs))
+    assert summarise(scores, honest_members=False) == replace(summary, honest=Honest(ensemble))
 
 
 @pytest.mark.parametrize("binning", ["width", "mass"])
@@ -71,7 +77,7 @@ def test_honest_rows_are_floor_excess_and_debiased_estimate(binning: Binning) ->
     scores = image_scores(probs[0], labels)
     confidence, correct = scores.confidence, scores.correct
     floor = noise_floor(confidence, correct, 15, binning)
-    rows = honest(scores)
+    rows = encode(honest(scores))
     assert len(rows) == 4
     for key, observed, mean, debiased in (
         (f"ece_{binning}15", ece(confidence, correct, 15, binning), floor.ece_mean, ece_debiased),
@@ -92,7 +98,8 @@ def test_a_short_curve_has_a_point_per_image() -> None:
     confidence = np.array([0.5, 0.9, 0.8, 0.6])
     correct = np.array([False, True, True, False])
     curve = risk_coverage_points(ImageScores(confidence, correct, confidence, confidence))
-    assert curve == {"coverage": [0.25, 0.5, 0.75, 1.0], "risk": [0.0, 0.0, pytest.approx(1 / 3), 0.5]}
+    assert curve.coverage == (0.25, 0.5, 0.75, 1.0)
+    assert curve.risk == pytest.approx((0.0, 0.0, 1 / 3, 0.5))
 
 
 def test_a_long_curve_has_a_point_per_hundredth() -> None:
@@ -100,38 +107,29 @@ def test_a_long_curve_has_a_point_per_hundredth() -> None:
     confidence, correct = rng.random(250), rng.random(250) < 0.7
     curve = risk_coverage_points(ImageScores(confidence, correct, confidence, confidence))
     wrong_sure_first = ~correct[np.argsort(-confidence)]
-    assert len(curve["coverage"]) == 100
-    assert curve["coverage"][:3] == [3 / 250, 5 / 250, 8 / 250], "hundredths, rounded up to whole images"
-    assert curve["risk"][:3] == pytest.approx([wrong_sure_first[:kept].mean() for kept in (3, 5, 8)])
-    assert curve["risk"][-1] == pytest.approx(wrong_sure_first.mean())
+    assert len(curve.coverage) == 100
+    assert curve.coverage[:3] == (3 / 250, 5 / 250, 8 / 250), "hundredths, rounded up to whole images"
+    assert curve.risk[:3] == pytest.approx([wrong_sure_first[:kept].mean() for kept in (3, 5, 8)])
+    assert curve.risk[-1] == pytest.approx(wrong_sure_first.mean())
 
 
 @pytest.mark.parametrize("binning", ["width15", "mass15"])
 def test_the_bins_add_up_to_the_ece(binning: str) -> None:
-    summary = summarise(*some_probs(members=3))
-    rows = summary["reliability"][binning]
-    assert all(list(row) == ["low", "high", "count", "confidence", "accuracy"] for row in rows)
-    assert sum(row["count"] for row in rows) == 80
-    gaps = sum(row["count"] * abs(row["accuracy"] - row["confidence"]) for row in rows)
-    assert gaps / 80 == pytest.approx(summary["ensemble"][f"ece_{binning}"])
+    summary = summarise(score_set(*some_probs(members=3)))
+    bins = getattr(summary.reliability, binning)
+    assert sum(one.count for one in bins) == 80
+    gaps = sum(one.count * abs(one.accuracy - one.confidence) for one in bins)
+    assert gaps / 80 == pytest.approx(getattr(summary.ensemble, f"ece_{binning}"))
+    assert all(one.low <= one.confidence <= one.high for one in bins)
 
 
 def test_a_single_network_is_its_only_member() -> None:
-    summary = summarise(*some_probs(members=1))
-    assert summary["members"] == [summary["ensemble"]]
-    assert summary["disagreement"] is None
-    assert summary["pairwise_kl"] is None
+    summary = summarise(score_set(*some_probs(members=1)))
+    assert summary.members == (summary.ensemble,)
+    assert summary.disagreement is None
+    assert summary.pairwise_kl is None
 
 
 def test_json_keeps_every_figure() -> None:
-    probs, labels = some_probs(members=2)
-    summary = summarise(torch.from_numpy(probs).float(), torch.from_numpy(labels))
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-
-
-def test_labels_and_shape_are_checked() -> None:
-    probs, labels = some_probs(members=2)
-    with pytest.raises(InputError, match="3 axes"):
-        summarise(probs[0], labels)
-    with pytest.raises(InputError, match=r"must be \(80,\)"):
-        summarise(probs, labels[:-1])
+    summary = summarise(score_set(*some_probs(members=2)))
+    assert decode(Summary, json.loads(json.dumps(encode(summary), allow_nan=False))) == summary

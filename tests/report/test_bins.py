@@ -1,18 +1,18 @@
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from counterpoint.metrics import ece, reliability_bins
+from counterpoint.records.figures import Bin
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table, pool_bins, wilson_interval
 from counterpoint.report.tables import Entry
 
 
-def bin_rows(confidence: np.ndarray, correct: np.ndarray) -> list[dict[str, Any]]:
+def bin_rows(confidence: np.ndarray, correct: np.ndarray) -> list[Bin]:
     columns = {name: values.tolist() for name, values in asdict(reliability_bins(confidence, correct)).items()}
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return [Bin(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 def test_pooled_bins_are_the_bins_of_all_images() -> None:
@@ -23,11 +23,11 @@ def test_pooled_bins_are_the_bins_of_all_images() -> None:
     confidence, correct = (np.concatenate(column) for column in zip(*cells, strict=True))
     expected = bin_rows(confidence, correct)
     assert len({len(bin_rows(*cell)) for cell in cells}) > 1
-    assert [(row["low"], row["high"], row["count"]) for row in pooled] == [
-        (row["low"], row["high"], row["count"]) for row in expected
-    ]
+    assert [(row.low, row.high, row.count) for row in pooled] == [(row.low, row.high, row.count) for row in expected]
     for key in ("confidence", "accuracy"):
-        assert [row[key] for row in pooled] == pytest.approx([row[key] for row in expected], abs=1e-12)
+        assert [getattr(row, key) for row in pooled] == pytest.approx(
+            [getattr(row, key) for row in expected], abs=1e-12
+        )
     assert binned_ece(pooled) == pytest.approx(ece(confidence, correct), abs=1e-12)
 
 
@@ -38,7 +38,7 @@ def test_wilson_interval_is_scipys(right: int, count: int) -> None:
 
 
 def test_bins_table_by_hand() -> None:
-    bins = [{"low": 0.8, "high": 0.9, "count": 1200, "confidence": 0.86, "accuracy": 0.75}]
+    bins = [Bin(0.8, 0.9, 1200, 0.86, 0.75)]
     (row,) = bins_table("some bins", bins, intervals=False).rows
     assert row.label == "80.00–90.00"
     assert row.entries == (Entry("1,200"), Entry("86.00"), Entry("75.00"), Entry("−11.00"))
@@ -49,8 +49,8 @@ def test_bins_table_by_hand() -> None:
 
 def test_bins_in_words() -> None:
     bins = [
-        {"low": 0.4, "high": 0.5, "count": 30, "confidence": 0.45, "accuracy": 0.5},
-        {"low": 0.8, "high": 0.9, "count": 90, "confidence": 0.86, "accuracy": 0.75},
+        Bin(0.4, 0.5, 30, 0.45, 0.5),
+        Bin(0.8, 0.9, 90, 0.86, 0.75),
     ]
     assert " ".join(bins_in_words(bins).split()) == (
         "Bins that hold images: 2. 75.00 % of the images lie in bins where confidence exceeds accuracy. "

@@ -10,13 +10,13 @@ import pytest
 
 import counterpoint.data
 import counterpoint.reproduction.campaign
-from counterpoint.config import Experiment
+from counterpoint.config import Experiment, to_dict
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet
 from counterpoint.experiments import EXPERIMENTS, config_hash
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.reproduction.campaign import run_missing
-from counterpoint.reproduction.rows import Folders, RowRun, read_result
+from counterpoint.reproduction.rows import Folders, RowRun, keep_small, read_result
 from counterpoint.reproduction.tables import table_lines
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
@@ -42,13 +42,16 @@ def fail_to_train(*_: object, **__: object) -> bool:
 def test_what_is_missing_is_run_once(rows_root: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_missing(RUNS, folders, root=rows_root, device="cpu")
     for run in RUNS:
-        result = saved(folders, run)
-        assert result == read_result(folders.results, run)
+        result, kept = saved(folders, run), read_result(folders.results, run)
+        assert kept is not None
+        assert kept == keep_small(kept)
+        assert (kept.experiment, kept.run.seed, kept.config) == (run.row, 0, to_dict(run.experiment))
         assert (result["schedule"], result["run"]["seed"]) == ("smoke", 0)
         assert result["hash"] == config_hash(run.experiment)
         assert result["config"]["steps"] == 5
-        assert result["evaluated_on"]["part"] == ("test" if run.row.endswith("/test") else "validation")
-        assert (result["evaluated_on"]["images"], result["corrupted"]["images"]) == (7, 7)
+        assert kept.evaluated_on.part == ("test" if run.row.endswith("/test") else "validation")
+        assert kept.corrupted is not None
+        assert (kept.evaluated_on.images, kept.corrupted.images) == (7, 7)
         assert {"command", "commit", "versions", "device", "train_seconds"} <= result["run"].keys()
         log = (folders.runs / run.place / "log.jsonl").read_text().splitlines()
         assert json.loads(log[-1])["step"] == 5
@@ -151,4 +154,4 @@ def test_the_watcher_hears_of_each_row(rows_root: Path, folders: Folders) -> Non
     assert first == f"1 of 1: {run.place.as_posix()}"
     assert last.startswith(f"{run.place.as_posix()}: ")
     assert heard.trainings[-1].experiment == run.row
-    assert heard.counts[-1] == (f"evaluating {run.row}", 75, 75)
+    assert heard.counts[-1] == (f"evaluating {run.row}", 76, 76)

@@ -2,27 +2,33 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from counterpoint.config import to_dict
-from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.config import from_dict, to_dict
 from counterpoint.errors import InputError
-from counterpoint.experiments import EXPERIMENTS, is_row
+from counterpoint.experiments import EXPERIMENTS, config_hash, is_row
 from counterpoint.experiments.schedules import find_schedule
+from counterpoint.records.codec import decode, encode
+from counterpoint.records.compared import Compared
+from counterpoint.records.files import read_record
+from counterpoint.records.results import HealthAfter, HealthRecord, Results
 from counterpoint.reproduction.rows import (
     Folders,
     RowRun,
     epochs_done,
+    keep_small,
     parse_seeds,
     read_result,
     select_rows,
     write_result,
 )
 from counterpoint.storage.files import read_json
-from tests.made_rows import begin_row, row_figures, row_results
+from tests.made_results import make_results
+from tests.made_rows import begin_row, row_results
 
 PAPER, SHORT = find_schedule("paper"), find_schedule("short")
 SINGLE = RowRun("cifar10/single", PAPER, 0)
@@ -51,28 +57,69 @@ def test_seeds() -> None:
             parse_seeds(wrong)
 
 
-def test_a_result_keeps_every_figure_and_no_list_of_them(folders: Folders) -> None:
-    added = {"recalibrated": {"fitted_on": {}}, "against": [{"run": "/somewhere"}]}
-    path = write_result(folders.results, SINGLE, row_results(SINGLE) | added)
+def rounded(results: Results) -> Results:
+    return decode(Results, encode(results, lambda number: round(number, 6)))
+
+
+def whole_results() -> Results:
+    """A row's results with everything that an evaluation can add."""
+    made = make_results()
+    return replace(row_results(SINGLE), shifts=made.shifts, collapse=made.collapse, health=made.health, ood=made.ood)
+
+
+def test_a_result_comes_back_without_bins_and_curves(folders: Folders) -> None:
+    results = replace(whole_results(), collapse=None)  # it is of two severities, and the row has five
+    path = write_result(folders.results, SINGLE, results)
     assert path == folders.results / "cifar10" / "single" / "paper-0.json"
-    kept = read_result(folders.results, SINGLE)
-    assert kept is not None
-    assert not added.keys() & kept.keys()
-    assert kept["clean"] == {"ensemble": row_figures(0.0421), "members": [row_figures(0.0421)]}
-    assert kept["corrupted"]["cells"] == {name: [{"ensemble": row_figures(0.3)}] * 5 for name in CORRUPTIONS}
-    assert "risk_coverage" not in kept["corrupted"]
-    for part in ("run", "evaluation", "evaluated_on", "config"):
-        assert kept[part] == row_results(SINGLE)[part]
+    assert read_result(folders.results, SINGLE) == rounded(keep_small(results))
     assert path.stat().st_size < 100_000
 
 
+def test_a_small_result_keeps_every_figure_and_no_list_of_them() -> None:
+    results = whole_results()
+    kept = keep_small(results)
+    assert kept.clean == replace(results.clean, reliability=None, risk_coverage=None)
+    for name, suite in kept.suites.items():
+        whole = results.suites[name]
+        assert suite == replace(whole, cells=suite.cells, risk_coverage=())
+        assert suite.cells.keys() == whole.cells.keys()
+        for cell, of_whole in zip(suite.all_cells(), whole.all_cells(), strict=True):
+            assert cell == replace(of_whole, members=(), honest=None, reliability=None, risk_coverage=None)
+    assert list(kept.suites) == ["corrupted", "validation-extra"]
+    assert kept == replace(results, clean=kept.clean, corrupted=kept.corrupted, shifts=kept.shifts)
+    assert keep_small(kept) == kept
+    assert keep_small(replace(results, corrupted=None)).corrupted is None
+
+
+def test_the_file_has_what_others_rely_on(folders: Folders) -> None:
+    path = write_result(folders.results, SINGLE, row_results(SINGLE))
+    values = json.loads(path.read_text())
+    assert list(values)[:3] == ["schema", "schedule", "hash"]
+    assert (values["schema"], values["schedule"], values["experiment"]) == (2, "paper", "cifar10/single")
+    assert values["hash"] == config_hash(SINGLE.experiment)
+    assert values["config"] == to_dict(SINGLE.experiment)
+    assert values["clean"]["ensemble"]["error"] == 0.0421
+    assert values["corrupted"]["aggregates"]["ensemble"]["by-corruption"]["error"] == 0.2105
+    assert len(values["corrupted"]["cells"]) == 15
+
+
+def test_figures_are_rounded_to_six_digits(folders: Folders) -> None:
+    path = write_result(folders.results, SINGLE, row_results(SINGLE, error=1 / 7))
+    kept = read_result(folders.results, SINGLE)
+    assert kept is not None
+    assert kept.clean.ensemble.error == 0.142857
+    assert "0.1428571" not in path.read_text()
+
+
 def test_a_result_keeps_the_networks_health(folders: Folders) -> None:
-    epoch = {"below_eps": 12, "dead_scales": 407, "spread_r": 0.1234567, "spread_s": None}
-    health = {"channels": 12608, "epochs": [{"epoch": i} | epoch for i in range(1, 12)], "warnings": []}
+    epochs = tuple(HealthAfter(i, 12, 407, 0.1234567, None) for i in range(1, 12))
     without = write_result(folders.results, SINGLE, row_results(SINGLE)).stat().st_size
-    path = write_result(folders.results, SINGLE, row_results(SINGLE) | {"health": health})
-    kept = json.loads(path.read_text())["health"]
-    assert kept["epochs"][-1] == {"epoch": 11} | epoch | {"spread_r": 0.123457}
+    results = replace(row_results(SINGLE), health=HealthRecord(12608, epochs, ()))
+    path = write_result(folders.results, SINGLE, results)
+    kept = read_result(folders.results, SINGLE)
+    assert kept is not None
+    assert kept.health is not None
+    assert kept.health.epochs[-1] == HealthAfter(11, 12, 407, 0.123457, None)
     assert path.stat().st_size - without < 2000
 
 
@@ -94,14 +141,22 @@ def test_only_the_rows_own_configuration_counts(folders: Folders) -> None:
     assert read_result(folders.results, SINGLE) is not None
 
 
-def test_a_damaged_result_is_named(folders: Folders) -> None:
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text[:-20], "is not whole JSON"),
+        (lambda text: text.replace('"schema": 2', '"schema": 1'), "has schema 1, of an earlier counterpoint"),
+        (lambda text: text.replace('"error": 0.0421', '"error": "low"'), "clean.ensemble.error is 'low'"),
+        (lambda text: text.replace('"train_seconds"', '"train_secs"'), "run.train_seconds is missing"),
+    ],
+    ids=["cut", "schema", "figure", "missing"],
+)
+def test_a_damaged_result_is_named(folders: Folders, change: Callable[[str], str], message: str) -> None:
     path = write_result(folders.results, SINGLE, row_results(SINGLE))
-    whole = path.read_text()
-    path.write_text(whole[:-20])
-    with pytest.raises(InputError, match=r"paper-0.json is not a whole JSON file"):
-        read_result(folders.results, SINGLE)
-    path.write_text(whole.replace('"schema": 1', '"schema": 2'))
-    with pytest.raises(InputError, match="is not a result that `counterpoint reproduce` wrote"):
+    path.write_text(change(path.read_text()))
+    with pytest.raises(
+        InputError, match=rf"paper-0\.json .*{re.escape(message)}.*; restore it, or move it away and run"
+    ):
         read_result(folders.results, SINGLE)
 
 
@@ -115,32 +170,52 @@ def test_a_run_with_other_settings_is_not_under_way(folders: Folders) -> None:
 
 
 RESULTS = Path(__file__).parents[2] / "results"
-COMMITTED = sorted(path.relative_to(RESULTS) for path in RESULTS.glob("cifar*/**/*-[0-9].json"))
+ROWS = sorted(path.relative_to(RESULTS) for path in RESULTS.glob("cifar*/**/*-[0-9].json"))
+WITHOUT_WARMUP = sorted((RESULTS / "without-warmup").rglob("*.json"))
+RECORDS = [
+    *(path for name in ("figures.json", "results.json") for path in sorted(RESULTS.rglob(name))),
+    *(RESULTS / path for path in ROWS),
+    *WITHOUT_WARMUP,
+    *sorted((RESULTS / "comparisons").glob("*.json")),
+]
+PLAIN_FIGURES = RESULTS / "cifar10-batch-ensemble-short-decay" / "figures.json"
+"""A few numbers of two runs, by hand: no record."""
 
 
-@pytest.mark.parametrize("path", COMMITTED, ids=str)
+def shown(path: Path) -> str:
+    return path.relative_to(RESULTS).as_posix()
+
+
+@pytest.mark.parametrize("path", [path for path in RECORDS if path != PLAIN_FIGURES], ids=shown)
+def test_every_committed_record_can_be_read(path: Path) -> None:
+    kind: type[Results | Compared] = Compared if path.parent.name == "comparisons" else Results
+    record = read_record(path, kind, "")
+    assert record.experiment in EXPERIMENTS
+    assert encode(record).items() <= read_json(path).items(), "every value of it is in the file"
+
+
+@pytest.mark.parametrize("path", ROWS, ids=str)
 def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
     schedule, seed = path.stem.split("-")
     result = read_result(RESULTS, RowRun(path.parent.as_posix(), find_schedule(schedule), int(seed)))
     assert result is not None
-    assert result["schedule"] == schedule
-    for made in (result["run"], result["evaluation"]):
-        assert re.fullmatch(r"counterpoint (train|evaluate|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made["command"])
-        assert re.match(r"[0-9a-f]{7}", made["commit"])
-        assert {"python", "torch", "numpy"} <= set(made["versions"])
-        assert made["device"]
-    assert result["run"]["train_seconds"] > 0
-    assert result["evaluation"]["seconds"] > 0
-    assert result["corrupted"]["source"].get("frost", "photographs") == "photographs"
+    values = read_json(RESULTS / path)
+    assert (values["schedule"], values["hash"]) == (schedule, config_hash(from_dict(result.config)))
+    for made in (result.run, result.evaluation):
+        assert re.fullmatch(r"counterpoint (train|evaluate|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made.command)
+        assert re.match(r"[0-9a-f]{7}", made.commit or "")
+        assert {"python", "torch", "numpy"} <= set(made.versions)
+        assert made.device
+    assert result.run.train_seconds > 0
+    assert result.evaluation.seconds > 0
+    assert result.corrupted is not None
+    assert result.corrupted.source.frost in (None, "photographs")
 
 
-WITHOUT_WARMUP = sorted((RESULTS / "without-warmup").rglob("*.json"))
-
-
-@pytest.mark.parametrize("path", WITHOUT_WARMUP, ids=lambda path: path.relative_to(RESULTS).as_posix())
+@pytest.mark.parametrize("path", WITHOUT_WARMUP, ids=shown)
 def test_a_result_without_a_warm_up_counts_for_no_row(path: Path) -> None:
-    config = read_json(path)["config"]
+    config = read_record(path, Results, "").config
     assert config["name"] in EXPERIMENTS
     assert not is_row(config)
     warmed_up = EXPERIMENTS[config["name"]].warmup_steps
-    assert is_row(config | {"warmup_steps": warmed_up}), "nothing else is missing"
+    assert is_row({**config, "warmup_steps": warmed_up}), "nothing else is missing"

@@ -9,9 +9,11 @@ import pytest
 
 from counterpoint.config import Experiment
 from counterpoint.nn import Health
+from counterpoint.records.codec import encode
+from counterpoint.records.results import HealthAfter
 from counterpoint.runs.folder import Run
 from counterpoint.storage.files import write_json
-from counterpoint.training.health import health_results, health_warnings
+from counterpoint.training.health import health_record, health_warnings
 
 ENSEMBLE = Experiment("be", "cifar100")
 SINGLE = replace(ENSEMBLE, num_members=None)
@@ -92,38 +94,38 @@ def epoch(number: int, of: Health) -> dict[str, Any]:
 
 def test_results_keep_a_few_epochs(tmp_path: Path) -> None:
     records = [epoch(i, health(dead_scales=i)) for i in range(1, 201)]
-    kept = health_results(run_with(tmp_path, [{"event": "started", "step": 0}, *records]))
+    kept = health_record(run_with(tmp_path, [{"event": "started", "step": 0}, *records]))
     assert kept is not None
-    assert [epoch["epoch"] for epoch in kept["epochs"]] == [1, 21, 41, 61, 81, 101, 120, 140, 160, 180, 200]
-    assert kept["epochs"][3] == {"epoch": 61, "below_eps": 0, "dead_scales": 61, "spread_r": 0.5, "spread_s": 0.25}
-    assert kept["channels"] == CHANNELS
-    assert kept["warnings"] == []
-    assert len(json.dumps(kept, indent=1)) < 2000
+    assert [epoch.epoch for epoch in kept.epochs] == [1, 21, 41, 61, 81, 101, 120, 140, 160, 180, 200]
+    assert kept.epochs[3] == HealthAfter(61, below_eps=0, dead_scales=61, spread_r=0.5, spread_s=0.25)
+    assert kept.channels == CHANNELS
+    assert kept.warnings == ()
+    assert len(json.dumps(encode(kept), indent=1)) < 2000
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 11, 12, 17, 250])
 def test_the_epochs_kept_are_the_first_the_last_and_some_between(tmp_path: Path, count: int) -> None:
-    kept = health_results(run_with(tmp_path, [epoch(i, health()) for i in range(1, count + 1)]))
+    kept = health_record(run_with(tmp_path, [epoch(i, health()) for i in range(1, count + 1)]))
     assert kept is not None
-    numbers = [epoch["epoch"] for epoch in kept["epochs"]]
+    numbers = [epoch.epoch for epoch in kept.epochs]
     assert numbers == sorted(set(numbers))
     assert (numbers[0], numbers[-1], len(numbers)) == (1, count, min(count, 11))
 
 
 def test_results_warn_of_the_end_only(tmp_path: Path) -> None:
     bad, good = health(dead_scales=1525), health(dead_scales=361)
-    kept = health_results(run_with(tmp_path, [epoch(1, bad), epoch(2, good)]))
+    kept = health_record(run_with(tmp_path, [epoch(1, bad), epoch(2, good)]))
     assert kept is not None
-    assert kept["warnings"] == []
-    kept = health_results(run_with(tmp_path, [epoch(1, bad), epoch(2, bad)]))
+    assert kept.warnings == ()
+    kept = health_record(run_with(tmp_path, [epoch(1, bad), epoch(2, bad)]))
     assert kept is not None
-    assert kept["warnings"] == health_warnings(bad, SINGLE, 352)
+    assert kept.warnings == tuple(health_warnings(bad, SINGLE, 352))
 
 
 def test_older_logs_have_none_or_only_their_later_epochs(tmp_path: Path) -> None:
     old = {"event": "epoch", "epoch": 1, "step": 352}
-    assert health_results(run_with(tmp_path, [old])) is None
-    kept = health_results(run_with(tmp_path, [old, epoch(2, health(dead_scales=1525))]))
+    assert health_record(run_with(tmp_path, [old])) is None
+    kept = health_record(run_with(tmp_path, [old, epoch(2, health(dead_scales=1525))]))
     assert kept is not None
-    assert [epoch["epoch"] for epoch in kept["epochs"]] == [2]
-    assert "--set warmup_steps=352" in kept["warnings"][0]
+    assert [epoch.epoch for epoch in kept.epochs] == [2]
+    assert "--set warmup_steps=352" in kept.warnings[0]

@@ -9,12 +9,14 @@ from rich.text import Text
 
 import counterpoint
 from counterpoint.cli.bench import bench
+from counterpoint.cli.compare import compare
 from counterpoint.cli.corrupt import corrupt
 from counterpoint.cli.data import data
 from counterpoint.cli.demo import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
 from counterpoint.cli.progress import console
+from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.train import train
@@ -31,7 +33,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, experiments, data, views, train, evaluate, corrupt, report, reproduce):
+for command in (demo, experiments, data, views, train, evaluate, recalibrate, compare, report, corrupt, reproduce):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

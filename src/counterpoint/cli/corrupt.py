@@ -1,5 +1,6 @@
 """`counterpoint corrupt`: corrupted test sets, and an atlas of the corruptions."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,8 +33,10 @@ def corrupt(
 
     What is there already is kept, so that an interrupted command goes on where it stopped.
     """
+    from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
     from counterpoint.data import data_root, load
     from counterpoint.evaluation.corrupted_set import make_corrupted_set
+    from counterpoint.evaluation.suites import CORRUPTED
     from counterpoint.pictures.atlas import draw_image_atlas
     from counterpoint.pictures.sheet import check_png
 
@@ -47,10 +50,12 @@ def corrupt(
     if dataset is None:
         raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas PNG")
     data = load(dataset, folder)
+    names = CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS
+    suite = replace(CORRUPTED, corruptions=names)
     try:
         with TerminalWatcher() as watcher:
-            made = make_corrupted_set(data, folder, out=out, seed=seed, extra=extra, workers=workers, watcher=watcher)
+            made = make_corrupted_set(data, folder, suite, out=out, seed=seed, workers=workers, watcher=watcher)
     except KeyboardInterrupt:
         console.print("stopped; finished corruptions are kept, and the same command goes on from there", soft_wrap=True)
         raise typer.Exit(130) from None
-    console.print(f"corrupted set: {made.folder} (frost from {made.source['frost']})", soft_wrap=True)
+    console.print(f"corrupted set: {made.folder} (frost from {made.source.frost})", soft_wrap=True)

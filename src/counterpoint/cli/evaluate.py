@@ -6,37 +6,26 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.options import DataOption, DeviceOption, RunArgument
-from counterpoint.cli.progress import TerminalWatcher, console
-from counterpoint.cli.tables import evaluation_parts
+from counterpoint.cli.progress import TerminalWatcher, console, print_parts
+from counterpoint.errors import InputError
 
 
 def evaluate(
     run: RunArgument,
+    sets: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="The sets of images beside the clean one, separated by commas: corrupted (the test images under 15 "
+            "corruptions), validation-extra (held-out images under 4 others).",
+        ),
+    ] = "corrupted",
     cell_images: Annotated[
         int | None, typer.Option(min=1, help="Use the first N images of each corrupted cell.", show_default="all")
     ] = None,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Compute the figures again from the saved logits; needs no network.")
     ] = False,
-    recalibrate: Annotated[
-        bool, typer.Option("--recalibrate", help="Also with temperatures that are fitted on the validation images.")
-    ] = False,
-    temperatures_from: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TWIN",
-            help="Recalibrate a run trained on all images with the temperatures of TWIN: the evaluated run of the same "
-            "experiment on the split.",
-        ),
-    ] = None,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="OTHER",
-            help="Add the differences from another evaluated run, with intervals; may be repeated. An evaluated RUN is "
-            "not evaluated again, and earlier comparisons are replaced.",
-        ),
-    ] = None,
     precision: Annotated[
         str,
         typer.Option(
@@ -46,36 +35,57 @@ def evaluate(
     ] = "headline",
     root: DataOption = None,
     device: DeviceOption = "auto",
+    old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
+    old_twin: Annotated[Path | None, typer.Option("--temperatures-from", hidden=True)] = None,
+    old_against: Annotated[list[Path] | None, typer.Option("--against", hidden=True)] = None,
 ) -> None:
-    """Compute a finished run's error, scores and calibration, clean and under 15 corruptions, into results.json.
+    """Compute a finished run's error, scores and calibration, clean and under shift, into results.json.
 
-    The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
+    The corrupted test set is the official one if it is in the data folder; other corrupted images are made there
+    first.
 
-    An interrupted evaluation goes on where it stopped.
+    An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
 
-    Earlier temperatures and comparisons are kept while the logits are the same; what is dropped is named.
+    Then: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
+    from counterpoint.cli.tables import results_parts
     from counterpoint.devices import check_precision
-    from counterpoint.evaluation.pipeline import evaluate_run
+    from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
+    from counterpoint.evaluation.suites import find_suites
     from counterpoint.runs.folder import load_run
 
+    _refuse_old_options(run, old_recalibrate, old_twin, old_against)
+    if recompute and (cell_images or precision != "headline" or sets != "corrupted"):
+        raise InputError(
+            "--recompute takes the saved logits as they are; leave --sets, --cell-images and --precision out"
+        )
+    suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     try:
         with TerminalWatcher() as watcher:
-            results = evaluate_run(
-                load_run(run),
-                root,
-                device=device,
-                precision=check_precision(precision),
-                cell_images=cell_images,
-                recompute=recompute,
-                recalibrate=recalibrate,
-                twin=load_run(temperatures_from) if temperatures_from else None,
-                against=against or (),
-                watcher=watcher,
-            )
+            if recompute:
+                results = recompute_results(load_run(run), watcher)
+            else:
+                results = evaluate_run(
+                    load_run(run),
+                    root,
+                    suites=suites,
+                    device=device,
+                    precision=check_precision(precision),
+                    cell_images=cell_images,
+                    watcher=watcher,
+                )
     except KeyboardInterrupt:
         console.print("stopped; the same command goes on from there")
         raise typer.Exit(130) from None
-    for part in evaluation_parts(results):
-        console.print(part, highlight=False)
+    print_parts(results_parts(results))
     console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)
+
+
+def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:
+    if twin is not None:
+        raise InputError(f"--temperatures-from is now a command: `counterpoint recalibrate {run} --twin {twin}`")
+    if recalibrate:
+        raise InputError(f"--recalibrate is now a command: `counterpoint recalibrate {run}`")
+    if against:
+        others = " ".join(map(str, against))
+        raise InputError(f"--against is now a command: `counterpoint compare {run} {others}`")

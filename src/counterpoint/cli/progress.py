@@ -3,12 +3,12 @@
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -39,6 +39,12 @@ _DOWNLOAD = (
     TransferSpeedColumn(),
     TimeRemainingColumn(),
 )
+
+
+def print_parts(parts: Iterable[RenderableType]) -> None:
+    """Print tables and sentences, without colouring the numbers in them."""
+    for part in parts:
+        console.print(part, highlight=False)
 
 
 class TerminalWatcher(Watcher):

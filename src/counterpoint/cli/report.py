@@ -23,7 +23,8 @@ def report(
 
     kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
-    write_report(runs, path, kind)
+    for note in write_report(runs, path, kind):
+        console.print(note, highlight=False, soft_wrap=True)
     console.print(f"report: {path}", soft_wrap=True)
 
 

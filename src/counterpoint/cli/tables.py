@@ -1,8 +1,8 @@
-"""Tables for the terminal. Nothing here imports torch."""
+"""Tables for the terminal. Those of figures are the report's own. Nothing here imports torch."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
@@ -11,13 +11,9 @@ from counterpoint.policy import MemberPolicy
 
 if TYPE_CHECKING:
     from counterpoint.data.fetch import Status
-
-_COMPARED = (
-    ("error %", "error", 100),
-    ("NLL", "nll", 1),
-    ("Brier", "brier", 1),
-    ("debiased ECE %", "ece_width15_debiased", 100),
-)
+    from counterpoint.records.compared import Comparison
+    from counterpoint.records.recalibrated import Recalibrated
+    from counterpoint.records.results import Results
 
 EXPERIMENTS_LEGEND = (
     "on: split holds training images out and evaluates on them; all trains on every one and evaluates on the test "
@@ -47,99 +43,37 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
     return table
 
 
-def evaluation_parts(results: dict[str, Any]) -> list[Table | str]:
-    """What `evaluate` prints: the headline figures, a verdict on whether the members differ, warnings of lost channels,
-    recalibration, and comparisons."""
-    corrupted = results["corrupted"]
-    about_cells = f"-C: {corrupted['source']['kind']}, {corrupted['images']:,} images per cell."
-    parts: list[Table | str] = [results_table(results), about_cells]
-    if collapse := results.get("collapse"):
-        parts.append(collapse["verdict"])
-    if health := results.get("health"):
-        parts += [f"warning: {sentence}" for sentence in health["warnings"]]
-    if recalibrated := results.get("recalibrated"):
-        parts.append(recalibrated_table(recalibrated))
-    return parts + [comparison_table(comparison) for comparison in results.get("against", [])]
+def results_parts(results: "Results") -> list[Table | str]:
+    """What `evaluate` prints: the headline figures, what each suite is made of, a verdict on whether the members
+    differ, and warnings of lost channels."""
+    from counterpoint.records.files import Evaluated
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.run import ReportedRun
+    from counterpoint.report.sections.headlines import headline_table, suites_in_words
+
+    run = ReportedRun(results.experiment, Evaluated(results))
+    parts: list[Table | str] = [to_rich(headline_table(run)), *suites_in_words(run)]
+    if results.collapse:
+        parts.append(results.collapse.verdict)
+    if results.health:
+        parts += [f"warning: {sentence}" for sentence in results.health.warnings]
+    return parts
 
 
-def results_table(results: dict[str, Any]) -> Table:
-    """The ensemble's and its members' figures in percent, on clean images and on -C (by-corruption).
-
-    Beside the ECE stand its noise floor and the excess over it.
-    """
-    where, clean, corrupted = results["evaluated_on"], results["clean"], results["corrupted"]["aggregates"]
-    title = f"{results['experiment']} on {where['images']:,} {where['dataset']} {where['part']} images, and on -C"
-    table = _figures_table(("", "", "error %", "ECE %", "floor", "excess", "ECE-rms %"), title)
-    rows = [(clean["ensemble"], corrupted["ensemble"]), *zip(clean["members"], corrupted["members"], strict=True)]
-    names = ["ensemble", *(f"member {i}" for i in range(1, len(rows)))]
-    if len(clean["members"]) == 1:
-        names, rows = ["network"], rows[:1]
-    for name, floor, (figures, aggregates) in zip(names, _clean_floors(clean), rows, strict=False):
-        headline = aggregates["by-corruption"]
-        table.add_row(name, "clean", *_headline(figures, floor))
-        table.add_row("", "-C", *_headline(headline, headline.get("ece_width15_floor")))
-    return table
-
-
-def recalibrated_table(recalibrated: dict[str, Any]) -> Table:
+def recalibrated_table(recalibrated: "Recalibrated") -> Table:
     """The ensemble's NLL and ECE with each kind of temperature."""
-    title = f"with temperatures; clean: {recalibrated['clean_how']}; -C: {recalibrated['corrupted_how']}"
-    table = _figures_table(("", "temperature", "NLL", "ECE %", "-C NLL", "-C ECE %"), title)
-    for kind, scaled in recalibrated["ways"].items():
-        temperature = scaled["temperature"]
-        temperatures = temperature if isinstance(temperature, list) else [temperature]
-        figures = (scaled["clean"]["ensemble"], scaled["corrupted"]["ensemble"]["by-corruption"])
-        shown = [text for f in figures for text in (f"{f['nll']:.4f}", _percent(f["ece_width15"]))]
-        table.add_row(kind, " ".join(f"{value:.3f}" for value in temperatures), *shown)
-    return table
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.sections.recalibration import temperatures_table
+
+    return to_rich(temperatures_table(recalibrated))
 
 
-def comparison_table(comparison: dict[str, Any]) -> Table:
-    """The differences from another run, with their intervals. Those of a calibration error on -C are by-corruption."""
-    clean, on_cells = comparison["clean"], comparison["corrupted"]
-    corrupted = on_cells and on_cells["mean"] | (on_cells.get("by_corruption") or {})
-    other_run = f"{comparison['experiment']}, seed {comparison['seed']} ({comparison['run']})"
-    title = f"this run − {other_run}, with 95 % intervals over images"
-    headings = (
-        f"{name}{'' if part else ': not the same images'}" for name, part in (("clean", clean), ("-C", corrupted))
-    )
-    table = _figures_table(("", *headings), title)
-    for label, key, scale in _COMPARED:
-        table.add_row(
-            label, *(_interval(part[key], scale) if part and key in part else "–" for part in (clean, corrupted))
-        )
-    return table
+def comparison_table(comparison: "Comparison") -> Table:
+    """The differences from another run, with their intervals."""
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.sections.comparison import differences_table
 
-
-def _clean_floors(clean: dict[str, Any]) -> list[float | None]:
-    """The noise floors of the ECE, of the ensemble and then of its members. Early results files have none."""
-    if "honest" not in clean:
-        return [None] * (1 + len(clean["members"]))
-    predictors = (clean["honest"]["ensemble"], *clean["honest"]["members"])
-    return [estimates["ece_width15"]["floor"] for estimates in predictors]
-
-
-def _headline(figures: dict[str, float], floor: float | None) -> tuple[str, ...]:
-    ece = figures["ece_width15"]
-    noise = ("–", "–") if floor is None else (_percent(floor), _percent(ece - floor))
-    return _percent(figures["error"]), _percent(ece), *noise, _percent(figures["ece_rms_width15"])
-
-
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.2f}"
-
-
-def _interval(difference: dict[str, float], scale: int) -> str:
-    digits = 2 if scale == 100 else 4
-    value, low, high = (f"{scale * difference[key]:+.{digits}f}" for key in ("difference", "low", "high"))
-    return f"{value} ({low} to {high})"
-
-
-def _figures_table(headings: Sequence[str], title: str) -> Table:
-    table = _table(headings, title=title)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+    return to_rich(differences_table(comparison))
 
 
 def _table(headings: Sequence[str], title: str | None = None) -> Table:

@@ -36,6 +36,10 @@ class ImageSet:
     def to(self, device: torch.device | str) -> "ImageSet":
         return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes)
 
+    def first(self, count: int | None) -> "ImageSet":
+        """The first `count` images, or all of them, without a copy."""
+        return ImageSet(self.images_NCHW[:count], self.labels_N[:count], self.classes)
+
     def select(self, indices: Tensor) -> "ImageSet":
         return ImageSet(self.images_NCHW[indices], self.labels_N[indices], self.classes)
 

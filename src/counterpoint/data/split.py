@@ -44,6 +44,11 @@ def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, 
     return Part(data.train.select(kept), kept), Part(data.train.select(held_out), held_out)
 
 
+def held_out_images(data: DataSet, experiment: Experiment) -> ImageSet:
+    """The images of the part held out, without a copy of those to train on."""
+    return data.train.select(held_out_split(len(data.train), _count_held_out(data, experiment))[1])
+
+
 def count_training_images(data: DataSet, experiment: Experiment) -> int:
     """How many images the part to train on has."""
     return len(data.train) - _count_held_out(data, experiment)

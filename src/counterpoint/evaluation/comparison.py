@@ -3,130 +3,123 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.results import SCHEMA
 from counterpoint.evaluation.scores import RunScores, read_scores
 from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
-from counterpoint.storage.files import read_json, write_json
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    CleanDifferences,
+    Compared,
+    Comparison,
+    CorruptedDifferences,
+    Difference,
+    MeanDifferences,
+)
+from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
+from counterpoint.records.results import Results, Source
+from counterpoint.storage.provenance import command_line, now
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluated:
-    """What a whole evaluation left in a folder."""
+class Scored:
+    """What an evaluation left in a folder."""
 
     folder: Path
-    results: dict[str, Any]
+    results: Results
     scores: RunScores
 
 
-def read_evaluated(folder: Path) -> Evaluated:
-    """The evaluation in `folder`, checked to be whole. It needs no checkpoint and no logits."""
-    remedy = f"`counterpoint evaluate {folder}` makes it"
-    try:
-        results = read_json(folder / "results.json")
-    except InputError as error:
-        raise InputError(f"{error} ({remedy})") from None
-    if not isinstance(results, dict) or results.get("schema") != SCHEMA:
-        raise InputError(f"{folder / 'results.json'} is not a results file of this version (schema {SCHEMA}); {remedy}")
-    evaluated = Evaluated(folder, results, read_scores(folder))
-    try:
-        belong_together = _belong_together(evaluated)
-    except (KeyError, TypeError) as missing:
-        raise InputError(
-            f"{folder / 'results.json'} is not a whole results file ({missing}: missing or of the wrong kind); {remedy}"
-        ) from None
-    if not belong_together:
+def read_scored(run: Path) -> Scored:
+    """The evaluation in a run's folder, checked to be whole. It needs no checkpoint and no logits."""
+    folder = results_file(run).parent
+    results, scores = read_results(folder / RESULTS), read_scores(folder)
+    if scores.made_from != results.made_from:
         raise InputError(
             f"{folder / 'scores.npz'} and results.json come from two evaluations; "
             f"`counterpoint evaluate {folder} --recompute` makes both again"
         )
-    return evaluated
+    return Scored(folder, results, scores)
 
 
-def add_comparisons(folder: Path, others: Sequence[Evaluated]) -> dict[str, Any]:
-    """Compare the evaluated run in `folder` with `others`, and return what its results.json then holds.
+def compare_run(run: Path, others: Sequence[Path]) -> Compared:
+    """Compare an evaluated run with others, and write compared.json, in place of an earlier one."""
+    folder = results_file(run).parent.resolve()
+    their_folders = [results_file(other).parent for other in others]
+    for number, other in enumerate(their_folders):
+        if other.resolve() == folder:
+            raise InputError(f"{run} cannot be compared with itself; name another run")
+        if other.resolve() in [earlier.resolve() for earlier in their_folders[:number]]:
+            raise InputError(f"{others[number]} is given twice; name each run once")
+    ours = read_scored(run)
+    comparisons = tuple(compare(ours, read_scored(other)) for other in their_folders)
+    results = ours.results
+    compared = Compared(results.experiment, results.run.seed, results.made_from, command_line(), now(), comparisons)
+    write_record(ours.folder / COMPARED, compared)
+    return compared
 
-    The new comparisons take the place of older ones there.
-    """
-    ours = read_evaluated(folder)
-    results = ours.results | {"against": [compare(ours, theirs) for theirs in others]}
-    write_json(folder / "results.json", results)
-    return results
 
-
-def compare(ours: Evaluated, theirs: Evaluated) -> dict[str, Any]:
+def compare(ours: Scored, theirs: Scored) -> Comparison:
     """The differences, ours − theirs, with intervals over images: on the clean set and over the cells.
 
     Either is None where the two runs were not evaluated on the same images.
     """
-    same_clean = _same(ours, theirs, "evaluated_on")
-    same_cells = ours.results["evaluated_on"]["dataset"] == theirs.results["evaluated_on"]["dataset"] and (
-        _same(ours, theirs, "corrupted", "source") and _same(ours, theirs, "corrupted", "images")
+    our_images, their_images = ours.results.made_from, theirs.results.made_from
+    same_clean = our_images.clean == their_images.clean
+    same_cells = (
+        our_images.corrupted is not None
+        and our_images.clean.dataset == their_images.clean.dataset
+        and our_images.corrupted == their_images.corrupted
     )
     if not (same_clean or same_cells):
         raise InputError(
-            f"{ours.folder} was evaluated on {_images(ours)}, and {theirs.folder} on {_images(theirs)}; "
-            "give runs evaluated on the same images"
+            f"{ours.folder} was evaluated on {_images(ours.results)}, and {theirs.folder} on "
+            f"{_images(theirs.results)}; give runs evaluated on the same images"
         )
-    return {
-        "experiment": theirs.results["experiment"],
-        "seed": theirs.results["run"]["seed"],
-        "run": theirs.folder.resolve().name,
-        "clean": _as_json(paired_differences(ours.scores.clean, theirs.scores.clean)) if same_clean else None,
-        "corrupted": _corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
-    }
-
-
-def _belong_together(evaluated: Evaluated) -> bool:
-    """Whether scores.npz and results.json agree. A crash between writing the two can leave them apart."""
-    results, corrupted = evaluated.results, evaluated.results["corrupted"]
-    expected = [(results["evaluated_on"]["images"], results["clean"]["ensemble"]["nll"])]
-    found = [evaluated.scores.clean]
-    for name, cells in evaluated.scores.cells.items():
-        expected += [(corrupted["images"], cell["ensemble"]["nll"]) for cell in corrupted["cells"][name]]
-        found += cells
-    return len(found) == len(expected) and all(
-        len(scores) == images and np.isclose(scores.nll.mean(), nll, rtol=1e-5)
-        for scores, (images, nll) in zip(found, expected, strict=True)
+    return Comparison(
+        experiment=theirs.results.experiment,
+        seed=theirs.results.run.seed,
+        run=theirs.folder.resolve().name,
+        made_from=theirs.results.made_from,
+        clean=_clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
+        corrupted=_corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
     )
 
 
-def _same(ours: Evaluated, theirs: Evaluated, *keys: str) -> bool:
-    our_value, their_value = ours.results, theirs.results
-    for key in keys:
-        our_value, their_value = our_value[key], their_value[key]
-    return our_value == their_value
+def _images(results: Results) -> str:
+    where, cells = results.evaluated_on, results.corrupted
+    clean = f"{where.images:,} {where.part} images of {where.dataset}"
+    return f"{clean} and {cells.images:,} images per cell ({_source(cells.source)})" if cells else clean
 
 
-def _images(evaluated: Evaluated) -> str:
-    where, cells = evaluated.results["evaluated_on"], evaluated.results["corrupted"]
-    source = " ".join(str(value) for value in cells["source"].values())
-    return (
-        f"{where['images']:,} {where['part']} images of {where['dataset']} "
-        f"and {cells['images']:,} images per cell ({source})"
-    )
+def _source(source: Source) -> str:
+    parts = (source.kind, source.seed, source.version, source.frost)
+    return " ".join(str(part) for part in parts if part is not None)
+
+
+def _clean_differences(ours: ImageScores, theirs: ImageScores) -> CleanDifferences:
+    return CleanDifferences(**_records(paired_differences(ours, theirs)))
 
 
 def _corrupted_differences(
     ours: Mapping[str, Sequence[ImageScores]], theirs: Mapping[str, Sequence[ImageScores]]
-) -> dict[str, Any]:
+) -> CorruptedDifferences:
     by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
-    all_cells = [[cell for cells in grid.values() for cell in cells] for grid in (ours, theirs)]
-    return {
-        "mean": _mean_differences(*all_cells),
-        "severities": [_mean_differences(*cells) for cells in by_severity],
-        "by_corruption": _as_json(calibration_differences(ours, theirs)),
-    }
+    our_cells, their_cells = ([cell for cells in grid.values() for cell in cells] for grid in (ours, theirs))
+    return CorruptedDifferences(
+        mean=_mean_differences(our_cells, their_cells),
+        severities=tuple(_mean_differences(*cells) for cells in by_severity),
+        by_corruption=CalibrationDifferences(**_records(calibration_differences(ours, theirs))),
+    )
 
 
-def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> dict[str, dict[str, float]]:
+def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
     our_means, their_means = _means_of_images(ours), _means_of_images(theirs)
-    return _as_json({name: mean_difference(our_means[name], their_means[name]) for name in our_means})
+    found = {name: mean_difference(our_means[name], their_means[name]) for name in our_means}
+    return MeanDifferences(**_records(found))
 
 
 def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:
@@ -137,8 +130,5 @@ def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:
     }
 
 
-def _as_json(differences: Mapping[str, Interval]) -> dict[str, dict[str, float]]:
-    return {
-        name: {"difference": interval.value, "low": interval.low, "high": interval.high}
-        for name, interval in differences.items()
-    }
+def _records(differences: Mapping[str, Interval]) -> dict[str, Difference]:
+    return {name: Difference(found.value, found.low, found.high) for name, found in differences.items()}

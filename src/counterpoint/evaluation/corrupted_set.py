@@ -1,71 +1,82 @@
-"""The corrupted test set of a data set: the official files where they are there, otherwise ours, made once and kept."""
+"""The corrupted images of a suite: the official files where they are there, otherwise ours, made once and kept."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from torch import Tensor
 
-from counterpoint.corrupt import (
-    CORRUPTIONS,
-    EXTRA_CORRUPTIONS,
-    SEVERITIES,
-    find_frost,
-    read_about,
-    read_cell,
-    write_corrupted_set,
-)
-from counterpoint.data import DataSet
+from counterpoint.corrupt import SEVERITIES, find_frost, read_about, read_cell, write_corrupted_set
+from counterpoint.data import DataSet, ImageSet
 from counterpoint.errors import InputError
+from counterpoint.evaluation.suites import CORRUPTED, Suite
+from counterpoint.records.results import Shift, Source
 from counterpoint.watching import SILENT, Watcher
 
 OFFICIAL_FOLDERS = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
-CELLS = tuple((name, severity) for name in CORRUPTIONS for severity in SEVERITIES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CorruptedSet:
-    """A corrupted set on disk, with `images` images per cell. `source` says where it comes from, as JSON values."""
+    """A suite's images on disk, with their labels."""
 
+    suite: Suite
     folder: Path
-    images: int
-    source: dict[str, Any]
+    labels_N: Tensor
+    source: Source
+
+    @property
+    def images(self) -> int:
+        """How many each cell has."""
+        return len(self.labels_N)
 
     def read(self, name: str, severity: int) -> np.ndarray:
         """A cell's images as uint8 NHWC, memory-mapped."""
         return read_cell(self.folder, name, severity, self.images)
 
+    def shift(self, images: int) -> Shift:
+        """The suite with the first `images` images of each cell."""
+        return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities)
 
-def corrupted_set(data: DataSet, root: Path, watcher: Watcher = SILENT) -> CorruptedSet:
-    """The official set in `root` if it is there. Otherwise the regenerated one, whose missing cells are made now."""
-    official = root / _folder_name(data)
-    if official.is_dir():
+
+def corrupted_set(
+    data: DataSet, root: Path, suite: Suite = CORRUPTED, images: ImageSet | None = None, watcher: Watcher = SILENT
+) -> CorruptedSet:
+    """The suite's images. Of the paper's suite these are the official files, if they are in `root`.
+
+    Otherwise the suite is made from `images`, which are the test images if none are given. Cells that are there are
+    kept.
+    """
+    official = root / OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+    if suite == CORRUPTED and official.is_dir():
         _check_labels(official, data)
-        found = CorruptedSet(official, len(data.test), {"kind": "official"})
-        for name in CORRUPTIONS:  # raises now, and not in the middle of the long work, if a file is missing
+        found = CorruptedSet(suite, official, data.test.labels_N, Source("official"))
+        for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
             found.read(name, SEVERITIES[0])
         return found
-    return make_corrupted_set(data, root, watcher=watcher)
+    return make_corrupted_set(data, root, suite, images, watcher=watcher)
 
 
 def make_corrupted_set(
     data: DataSet,
     root: Path,
+    suite: Suite = CORRUPTED,
+    images: ImageSet | None = None,
     *,
     out: Path | None = None,
     seed: int = 0,
-    extra: bool = False,
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> CorruptedSet:
-    """The set made from the test images, in `out` or in its usual folder in `root`. Cells that are there are kept."""
-    folder = out or root / "regenerated" / f"{_folder_name(data)}-seed{seed}"
+    """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept."""
+    images = images or data.test
+    folder = out or root / "regenerated" / f"{_name(data, suite)}-seed{seed}"
     write_corrupted_set(
-        data.test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
-        data.test.labels_N.numpy(),
+        images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
+        images.labels_N.numpy(),
         folder,
         dataset=data.name,
-        names=CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS,
+        names=suite.corruptions,
         seed=seed,
         workers=workers,
         frost_dir=find_frost(root),
@@ -73,8 +84,8 @@ def make_corrupted_set(
     )
     about = read_about(folder)
     assert about is not None
-    source = {"kind": "regenerated", "seed": about.seed, "version": about.version, "frost": about.frost}
-    return CorruptedSet(folder, len(data.test), source)
+    source = Source("regenerated", about.seed, about.version, about.frost)
+    return CorruptedSet(suite, folder, images.labels_N, source)
 
 
 def _check_labels(folder: Path, data: DataSet) -> None:
@@ -90,5 +101,7 @@ def _check_labels(folder: Path, data: DataSet) -> None:
         )
 
 
-def _folder_name(data: DataSet) -> str:
-    return OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+def _name(data: DataSet, suite: Suite) -> str:
+    """The folder's name without its seed. That of the paper's suite is the official one."""
+    test_set = OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+    return test_set if suite.part == "test" else f"{data.name}-{suite.name}"

@@ -1,113 +1,134 @@
 """The members' logits of a finished run, kept in its folder. Every metric can be computed from them again.
 
-logits/about.json says what they were made with. A cell's file is there as a whole or not at all, so that an interrupted
-evaluation goes on where it stopped. An evaluation with another checkpoint, corrupted set or precision starts over.
+logits/about.json says what they were made with: the weights, the precision, and for each group of images what it is. A
+file is there as a whole or not at all, so that an interrupted evaluation goes on where it stopped. Other weights or
+another precision empty the folder. A group of other images replaces that group alone.
 """
 
 import hashlib
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import softmax
-from torch import Tensor
 
-from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.data.split import split_training_images
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CELLS, CorruptedSet
+from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
 from counterpoint.evaluation.members import fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.nn import Ensemble
+from counterpoint.records.codec import FieldError, decode
+from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.watching import SILENT, Watcher
 
 
+@dataclass(frozen=True)
+class LogitsAbout:
+    """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
+
+    weights: str
+    precision: str
+    clean: Images
+    suites: Mapping[str, Shift]
+    missing_files: Mapping[str, int]
+
+    @property
+    def made_from(self) -> MadeFrom:
+        return MadeFrom(self.weights, self.precision, self.clean, self.suites.get(CORRUPTED.name))
+
+
+@dataclass(frozen=True)
+class _MadeWith:
+    """What about.json says of all logits, and of the clean ones."""
+
+    weights: str
+    precision: str
+    clean: Images
+
+
 def collect_logits(
     run: Run,
-    data: DataSet,
-    corrupted: CorruptedSet,
+    groups: Sequence[ImageGroup],
     *,
     device: torch.device,
     precision: Precision = "headline",
-    clean_images: int | None = None,
-    cell_images: int | None = None,
-    outside: DataSet | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Run the network on three kinds of images, and save the logits of those that have none yet.
-
-    They are the first `clean_images` of the clean set (saved as float32), as many test images of the data set `outside`
-    (float16), and the first `cell_images` of each cell (float16). The cells come last, so that where all of them are
-    there, everything is.
-    """
-    part, clean = evaluation_images(run, data)
-    clean = clean.select(torch.arange(min(clean_images or len(clean), len(clean))))
-    used = min(cell_images or corrupted.images, corrupted.images)
+    """Run the network on the groups' images, and save the logits of those that have none yet."""
     model, step = load_model(run, device)
-    members = fold_members(model, device, precision, most_images=max(len(clean), used))
-    about = {
+    members = fold_members(model, device, precision, most_images=max(group.largest for group in groups))
+    made_with = {
         "step": step,
         "weights": _fingerprint(model),
-        "clean": {"dataset": data.name, "part": part, "images": len(clean)},
-        "corrupted": {"source": corrupted.source, "images": used},
         "precision": describe_precision(precision, device),
     }
-    folder = _claim(run.folder / "logits", about)
-    write_array(folder / "labels.npy", clean.labels_N.numpy())
-    write_array(folder / "cell-labels.npy", data.test.labels_N[:used].numpy())
+    folder = _claim(run.folder / "logits", made_with, groups)
     write_arrays(folder / "factors.npz", _factors(model))
-    if not (folder / "clean.npy").exists():
-        write_array(folder / "clean.npy", member_logits(members, clean.images_NCHW))
-    if outside is not None and not (folder / "ood.npy").exists():
-        write_array(
-            folder / "ood.npy", member_logits(members, outside.test.images_NCHW[:clean_images]).astype(np.float16)
-        )
-    paths = {folder / f"{name}-{severity}.npy": (name, severity) for name, severity in CELLS}
-    missing = {path: cell for path, cell in paths.items() if not path.exists()}
+    for group in groups:
+        if group.labels is not None:
+            file, labels_N = group.labels
+            write_array(folder / f"{file}.npy", labels_N.numpy())
+    wanted = [(folder / f"{file}.npy", read, group) for group in groups for file, read in group.files.items()]
+    missing = [item for item in wanted if not item[0].exists()]
     work = f"evaluating {run.experiment.name}"
-    images = read_ahead(lambda path: _read_cell(corrupted, *missing[path], used), missing)
-    for done, (path, images_NCHW) in enumerate(images, start=len(CELLS) - len(missing)):
-        watcher.counted(work, done, len(CELLS))
-        write_array(path, member_logits(members, images_NCHW).astype(np.float16))
-    watcher.counted(work, len(CELLS), len(CELLS))
+    images = read_ahead(lambda item: item[1](), missing)
+    for done, ((path, _, group), images_NCHW) in enumerate(images, start=len(wanted) - len(missing)):
+        watcher.counted(work, done, len(wanted))
+        write_array(path, member_logits(members, images_NCHW).astype(group.dtype))
+    watcher.counted(work, len(wanted), len(wanted))
 
 
-def _read_cell(corrupted: CorruptedSet, name: str, severity: int, count: int) -> Tensor:
-    images_NHWC = torch.from_numpy(np.array(corrupted.read(name, severity)[:count]))
-    return images_NHWC.permute(0, 3, 1, 2)
-
-
-def evaluation_images(run: Run, data: DataSet) -> tuple[str, ImageSet]:
-    """What a run is evaluated on (docs/paper.md, 21).
-
-    For a run on the split these are the held-out training images, for a run on all images the test set.
-    """
-    if run.experiment.train_on == "split":
-        return "validation", split_training_images(data, run.experiment)[1].images
-    return "test", data.test
-
-
-def read_about(run: Run) -> Any:
+def read_about(run: Run) -> LogitsAbout:
     """What the logits were made with."""
     path = run.folder / "logits" / "about.json"
     if not path.exists():
         raise InputError(f"{run.folder} holds no logits; run `counterpoint evaluate {run.folder}` without --recompute")
-    return read_json(path)
+    about = read_json(path)
+    try:
+        made_with = decode(_MadeWith, about)
+        # Logits of earlier versions are of the paper's suite, and do not name its cells.
+        suites = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
+    except (FieldError, TypeError) as error:
+        raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
+    missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
+    return LogitsAbout(
+        made_with.weights,
+        made_with.precision,
+        made_with.clean,
+        {name: shift for name, shift in suites.items() if not missing[name]},
+        {name: count for name, count in missing.items() if count},
+    )
+
+
+def _missing_files(run: Run, suite: str, shift: Shift) -> list[str]:
+    """The files of a suite that are not there."""
+    cells = [cell_file(suite, name, severity) for name in shift.corruptions for severity in shift.severities]
+    return [file for file in (labels_file(suite), *cells) if not has_logits(run, file)]
 
 
 def read_logits(run: Run, name: str) -> np.ndarray:
-    """Saved logits (M, N, K): "clean", "ood", or a cell such as "fog-3"; also "labels" and "cell-labels"."""
+    """Saved logits (M, N, K): "clean", "ood", or a cell's file; also the labels' files."""
     return read_array(run.folder / "logits" / f"{name}.npy", _remedy(run))
 
 
 def read_probs(run: Run, name: str) -> np.ndarray:
     """The probabilities (M, N, K) in float64 of saved logits."""
     return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
+
+
+def read_cells(run: Run, suite: str, shift: Shift) -> Iterator[tuple[str, np.ndarray]]:
+    """Each cell of a suite in order: the corruption's name and the logits (M, N, K). Severities rise within a name."""
+    for name in shift.corruptions:
+        for severity in shift.severities:
+            yield name, read_logits(run, cell_file(suite, name, severity))
 
 
 def read_factors(run: Run) -> dict[str, list[np.ndarray]]:
@@ -124,13 +145,36 @@ def _remedy(run: Run) -> str:
     return f"remove it if it is there: `counterpoint evaluate {run.folder}` makes what is missing"
 
 
-def _claim(folder: Path, about: dict[str, Any]) -> Path:
-    """The folder, emptied unless its logits were made with what `about` says."""
+def _of_suite(name: str) -> dict[str, Any]:
+    suite = SUITES[name]
+    return {"part": suite.part, "corruptions": list(suite.corruptions), "severities": list(suite.severities)}
+
+
+def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]) -> Path:
+    """The folder without logits that were made with something else, and with an about.json that says what is in it."""
     path = folder / "about.json"
-    if not path.exists() or read_json(path) != about:
+    about = _read_old(path)
+    if any(about.get(key) != value for key, value in made_with.items()):
         shutil.rmtree(folder, ignore_errors=True)
-        write_json(path, about)
+        about = {}
+    for group in groups:
+        before = about.get(group.name)
+        if isinstance(before, dict) and group.name in SUITES:
+            before = _of_suite(group.name) | before
+        if before != group.about:
+            for file in group.files:
+                (folder / f"{file}.npy").unlink(missing_ok=True)
+    write_json(path, about | made_with | {group.name: group.about for group in groups})
     return folder
+
+
+def _read_old(path: Path) -> dict[str, Any]:
+    """What about.json says; nothing where it is missing or damaged, so that everything is made again."""
+    try:
+        about = read_json(path)
+    except InputError:
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
 def _factors(model: Ensemble) -> dict[str, np.ndarray]:

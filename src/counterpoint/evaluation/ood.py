@@ -1,7 +1,6 @@
 """Images from outside a network's data set: CIFAR-100's test images for a network on CIFAR-10, and the reverse."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from counterpoint.data import DataSet, load
 from counterpoint.data.cifar import CIFAR10, CIFAR100
 from counterpoint.evaluation.logits import has_logits, read_probs
 from counterpoint.metrics import ood_auroc
+from counterpoint.records.results import Auroc, Outside
 from counterpoint.runs.folder import Run
 
 OUTSIDE = {"cifar10": CIFAR100, "cifar100": CIFAR10}
@@ -22,19 +22,16 @@ def load_outside(dataset: str, root: Path) -> DataSet | None:
     return load(outside.name, root)
 
 
-def ood_results(run: Run, clean_MNK: np.ndarray) -> dict[str, Any] | None:
+def outside_record(run: Run, clean_MNK: np.ndarray) -> Outside | None:
     """How well confidence tells clean images from outside ones. None where no logits of outside images were saved."""
     if not has_logits(run, "ood"):
         return None
     outside_MNK = read_probs(run, "ood")
-    return {
-        "dataset": OUTSIDE[run.experiment.dataset].name,
-        "images": outside_MNK.shape[1],
-        "auroc": {
-            "ensemble": _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
-            "members": [_auroc(*probs) for probs in zip(clean_MNK, outside_MNK, strict=True)],
-        },
-    }
+    auroc = Auroc(
+        _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
+        tuple(_auroc(*probs) for probs in zip(clean_MNK, outside_MNK, strict=True)),
+    )
+    return Outside(OUTSIDE[run.experiment.dataset].name, outside_MNK.shape[1], auroc)
 
 
 def _auroc(inside_NK: np.ndarray, outside_NK: np.ndarray) -> float:

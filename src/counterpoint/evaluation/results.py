@@ -1,134 +1,150 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 import counterpoint
 from counterpoint import config
-from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
-from counterpoint.evaluation.earlier import still_valid
-from counterpoint.evaluation.logits import read_about, read_logits, read_probs
-from counterpoint.evaluation.member_differences import collapse_results
-from counterpoint.evaluation.ood import ood_results
+from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits, read_probs
+from counterpoint.evaluation.member_differences import collapse_record
+from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import RunScores, write_scores
-from counterpoint.evaluation.temperatures import recalibrated_results
-from counterpoint.metrics import ImageScores, aggregate, image_scores, summarise
+from counterpoint.evaluation.suites import CORRUPTED
+from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, summarise
 from counterpoint.metrics.scores import join_scores
-from counterpoint.metrics.shift import aggregate_floors
+from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import risk_coverage_points
+from counterpoint.records.figures import Summary
+from counterpoint.records.files import RESULTS, write_record
+from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
-from counterpoint.storage.files import write_json
 from counterpoint.storage.provenance import command_line, now
-from counterpoint.training.health import health_results
-
-SCHEMA = 1
+from counterpoint.training.health import health_record
 
 Scores = dict[str, list[ImageScores]]
 """For each corruption, the scores at each severity."""
 
 
-def write_results(
-    run: Run,
-    *,
-    environment: dict[str, Any],
-    seconds: float,
-    temperatures_from: Run | None = None,
-    earlier: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Cells:
+    """A suite's cells as they are read: each one's figures and scores are computed once."""
+
+    summaries: dict[str, list[Summary]] = field(default_factory=dict)
+    ensemble: Scores = field(default_factory=dict)
+    members: list[Scores] = field(default_factory=list)
+
+    def add(self, name: str, scores: SetScores) -> None:
+        self.summaries.setdefault(name, []).append(summarise(scores, honest_members=False))
+        self.ensemble.setdefault(name, []).append(scores.ensemble)
+        self.members.extend({} for _ in scores.members[len(self.members) :])
+        for grid, of_member in zip(self.members, scores.members, strict=True):
+            grid.setdefault(name, []).append(of_member)
+
+
+def write_results(run: Run, *, environment: dict[str, Any], started: float) -> Results:
     """Compute every figure, and write results.json and scores.npz.
 
-    `environment` and `seconds` are those of the evaluation. `temperatures_from` is the run whose validation images give
-    the temperatures of the recalibrated figures. Temperatures and comparisons of the `earlier` results are kept where
-    they still hold.
+    `started` is when the evaluation began, by the monotonic clock.
     """
     about = read_about(run)
     clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
-    clean_scores = image_scores(clean_MNK.mean(axis=0), labels_N)
-    clean = summarise(clean_MNK, labels_N) | {"risk_coverage": risk_coverage_points(clean_scores)}
-    corrupted, grid = _corrupted(run)
-    results = {
-        "schema": SCHEMA,
-        "counterpoint": counterpoint.__version__,
-        "experiment": run.experiment.name,
-        "config": config.to_dict(run.experiment),
-        "run": _describe_run(run),
-        "evaluation": {
-            "command": command_line(),
-            "finished": now(),
-            "seconds": round(seconds, 3),
-            "precision": about["precision"],
-            **{key: environment[key] for key in ("device", "commit", "versions")},
-        },
-        "evaluated_on": about["clean"],
-        "clean": clean,
-        "corrupted": about["corrupted"] | corrupted,
-        "ood": ood_results(run, clean_MNK),
-        "collapse": collapse_results(run, clean, corrupted["cells"], clean_MNK.shape[2]),
-        "health": health_results(run),
-    }
-    if temperatures_from is not None:
-        results["recalibrated"] = recalibrated_results(run, temperatures_from, results)
-    results |= still_valid(earlier, results)
-    write_scores(run.folder, RunScores(clean_scores, grid))
-    write_json(run.folder / "results.json", results)
+    clean_scores = score_set(clean_MNK, labels_N)
+    clean = replace(summarise(clean_scores), risk_coverage=risk_coverage_points(clean_scores.ensemble))
+    cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
+    shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
+    corrupted = shifted.pop(CORRUPTED.name, None)
+    outside = outside_record(run, clean_MNK)
+    results = Results(
+        counterpoint=counterpoint.__version__,
+        experiment=run.experiment.name,
+        config=config.to_dict(run.experiment),
+        run=_trained(run),
+        evaluation=_evaluation(about, environment, time.monotonic() - started),
+        evaluated_on=about.clean,
+        clean=clean,
+        corrupted=corrupted,
+        shifts=shifted,
+        ood=outside,
+        collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
+        health=health_record(run),
+    )
+    of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
+    write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper))
+    write_record(run.folder / RESULTS, results)
     return results
 
 
-def _corrupted(run: Run) -> tuple[dict[str, Any], Scores]:
-    """The figures of each cell and over all cells, and the ensemble's scores of each cell's images."""
-    labels_N = read_logits(run, "cell-labels")
-    cells: dict[str, list[dict[str, Any]]] = {name: [] for name in CORRUPTIONS}
-    ensemble: Scores = {name: [] for name in CORRUPTIONS}
-    members: list[Scores] = []
-    for name in CORRUPTIONS:
-        for severity in SEVERITIES:
-            probs_MNK = read_probs(run, f"{name}-{severity}")
-            cells[name].append(summarise(probs_MNK, labels_N, honest_members=False))
-            ensemble[name].append(image_scores(probs_MNK.mean(axis=0), labels_N))
-            members = members or [{name: [] for name in CORRUPTIONS} for _ in probs_MNK]
-            for grid, probs_NK in zip(members, probs_MNK, strict=True):
-                grid[name].append(image_scores(probs_NK, labels_N))
-    floors = aggregate_floors(ensemble)
-    aggregates = {
-        "ensemble": {name: figures | floors[name] for name, figures in aggregate(ensemble).items()},
-        "members": [aggregate(grid) for grid in members],
-        "disagreement": _mean_over_cells(cells, "disagreement"),
-        "pairwise_kl": _mean_over_cells(cells, "pairwise_kl"),
-    }
-    by_severity = [join_scores(scores) for scores in zip(*ensemble.values(), strict=True)]
-    curves = [risk_coverage_points(scores) for scores in by_severity]
-    return {"aggregates": aggregates, "cells": cells, "risk_coverage": curves}, ensemble
+def _read_suite(run: Run, suite: str, shift: Shift) -> _Cells:
+    labels_N = read_logits(run, labels_file(suite))
+    cells = _Cells()
+    for name, logits_MNK in read_cells(run, suite, shift):
+        cells.add(name, score_set(softmax(logits_MNK.astype(np.float64), axis=2), labels_N))
+    return cells
 
 
-def _mean_over_cells(cells: dict[str, list[dict[str, Any]]], key: str) -> float | None:
-    """The mean of `key` over all cells. None for a single network, whose cells have none."""
-    values = [cell[key] for severities in cells.values() for cell in severities]
-    return None if None in values else float(np.mean(values))
+def _shifted(shift: Shift, cells: _Cells) -> Shifted:
+    """The figures of each cell and over all cells."""
+    all_cells = [summary for severities in cells.summaries.values() for summary in severities]
+    by_severity = [join_scores(scores) for scores in zip(*cells.ensemble.values(), strict=True)]
+    return Shifted(
+        source=shift.source,
+        images=shift.images,
+        part=shift.part,
+        corruptions=shift.corruptions,
+        severities=shift.severities,
+        aggregates=Aggregates(
+            aggregate_with_floors(cells.ensemble),
+            tuple(aggregate(grid) for grid in cells.members),
+            _mean(summary.disagreement for summary in all_cells),
+            _mean(summary.pairwise_kl for summary in all_cells),
+        ),
+        cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},
+        risk_coverage=tuple(risk_coverage_points(scores) for scores in by_severity),
+    )
 
 
-def _describe_run(run: Run) -> dict[str, Any]:
+def _mean(values: Iterable[float | None]) -> float | None:
+    """The mean. None for a single network, whose cells have no such value."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float) -> Evaluation:
+    return Evaluation(
+        command=command_line(),
+        finished=now(),
+        seconds=round(seconds, 3),
+        precision=about.precision,
+        weights=about.weights,
+        **{key: environment[key] for key in ("device", "commit", "versions")},
+    )
+
+
+def _trained(run: Run) -> Trained:
     log = run.read_log()
     last = [record for record in log if record["event"] == "epoch"][-1]
-    return {
-        "seed": run.seed,
-        "segments": [_describe_segment(record) for record in log if record["event"] == "started"],
-        "command": run.record["command"],
-        "started": run.record["started"],
-        "finished": last["time"],
-        "train_seconds": last["seconds"],
+    return Trained(
+        seed=run.seed,
+        segments=tuple(_segment(record) for record in log if record["event"] == "started"),
+        command=run.record["command"],
+        started=run.record["started"],
+        finished=last["time"],
+        train_seconds=last["seconds"],
         **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
-    }
+    )
 
 
-def _describe_segment(started: dict[str, Any]) -> dict[str, Any]:
-    """One uninterrupted part of a run: its first step, engine, device and commit."""
+def _segment(started: dict[str, Any]) -> Segment:
     environment = started["environment"]
-    return {
-        "step": started["step"],
-        "engine": started.get("engine") or started.get("path"),  # "path" in earlier logs; the first logs had neither
-        "device": environment["device"],
-        "commit": environment["commit"],
-    }
+    return Segment(
+        step=started["step"],
+        engine=started.get("engine") or started.get("path"),  # "path" in earlier logs; the first logs had neither
+        device=environment["device"],
+        commit=environment["commit"],
+    )

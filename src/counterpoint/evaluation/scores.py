@@ -1,26 +1,31 @@
-"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in every cell.
+"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in every cell of the paper's suite.
 
 With it two runs can be compared without a network and without logits. For CIFAR it has about 10 MB, so it can travel.
+It says which logits it was made from.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores
+from counterpoint.records.codec import FieldError, decode, encode
+from counterpoint.records.results import MadeFrom
 from counterpoint.storage.arrays import read_arrays, write_arrays
 
 _FILE = "scores.npz"
+_MADE_FROM = "made_from"
 
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
     """The ensemble's scores: on the clean set, and for each corruption at each severity."""
 
+    made_from: MadeFrom
     clean: ImageScores
     cells: Mapping[str, Sequence[ImageScores]]
 
@@ -28,14 +33,15 @@ class RunScores:
 def write_scores(folder: Path, scores: RunScores) -> None:
     """Write scores.npz, with its numbers in float32."""
     sets = {"clean": scores.clean}
-    for name, severities in scores.cells.items():
-        sets |= {f"{name}-{severity}": cell for severity, cell in zip(SEVERITIES, severities, strict=True)}
+    if shift := scores.made_from.corrupted:
+        for name, cells in scores.cells.items():
+            sets |= {f"{name}-{severity}": cell for severity, cell in zip(shift.severities, cells, strict=True)}
     arrays = {
         f"{part}/{name}": values if values.dtype == bool else values.astype(np.float32)
         for part, of_images in sets.items()
         for name, values in asdict(of_images).items()
     }
-    write_arrays(folder / _FILE, arrays)
+    write_arrays(folder / _FILE, arrays | {_MADE_FROM: np.array(json.dumps(encode(scores.made_from)))})
 
 
 def read_scores(folder: Path) -> RunScores:
@@ -50,7 +56,10 @@ def read_scores(folder: Path) -> RunScores:
         return ImageScores(confidence, arrays[f"{part}/correct"].astype(bool), nll, brier)
 
     try:
-        cells = {name: [scores(f"{name}-{severity}") for severity in SEVERITIES] for name in CORRUPTIONS}
-        return RunScores(scores("clean"), cells)
-    except (KeyError, ValueError) as error:
+        made_from = decode(MadeFrom, json.loads(str(arrays[_MADE_FROM])))
+        shift = made_from.corrupted
+        names, severities = (shift.corruptions, shift.severities) if shift else ((), ())
+        cells = {name: [scores(f"{name}-{severity}") for severity in severities] for name in names}
+        return RunScores(made_from, scores("clean"), cells)
+    except (KeyError, ValueError, FieldError) as error:
         raise InputError(f"{folder / _FILE} is not a whole scores file ({error}); {remedy}") from None

@@ -1,78 +1,76 @@
-"""Temperature scaling of a finished run, from its saved logits, and what it does to the run's figures.
+"""Temperature scaling of an evaluated run, from its saved logits, and what it does to the run's figures.
 
 The temperatures are fitted on validation images only. A run on the split has its own. A run on all images takes those
 of its twin, which is the same experiment trained on the split.
 """
 
-from collections.abc import Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, get_args
 
 import numpy as np
 
 from counterpoint import config
-from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CELLS
-from counterpoint.evaluation.logits import read_about, read_logits
+from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits
+from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, apply_temperature, fit_temperature, image_scores
 from counterpoint.metrics.recalibrate import Kind, cross_fit
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
+from counterpoint.records.files import RECALIBRATED, RESULTS, read_results, write_record
+from counterpoint.records.recalibrated import FittedOn, Recalibrated, Scaled, ScaledClean, ScaledCorrupted
+from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run
-from counterpoint.storage.files import write_json
+from counterpoint.storage.provenance import command_line, now
 
-SCHEMA = 1
-_FILE = "temperatures.json"
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
+Temperatures = Mapping[Kind, tuple[float, ...]]
+Grids = list[dict[str, list[ImageScores]]]
+"""For the ensemble and each scaled member: for each corruption, the scores at each severity."""
 Figures = TypeVar("Figures")
 
 
-def validation_run(run: Run, twin: Run | None) -> Run:
+def recalibrate_run(run: Run, twin: Run | None = None) -> Recalibrated:
+    """Fit the temperatures, compute the run's figures with them, and write recalibrated.json.
+
+    A run trained on all images takes its temperatures from its `twin`.
+    """
+    source = _validation_run(run, twin)
+    about, plain = _evaluated(run)
+    logits_MNK, labels_N = read_logits(source, "clean"), read_logits(source, "labels")
+    temperatures = {kind: fit_temperature(logits_MNK, labels_N, kind) for kind in _KINDS}
+    own = source is run
+    of_twin = f"temperature of the twin run {_name(source)}"
+    source_about = read_about(source)
+    recalibrated = Recalibrated(
+        made_from=about.made_from,
+        command=command_line(),
+        finished=now(),
+        fitted_on=FittedOn(source_about.clean, "this run" if own else _name(source), source_about.weights),
+        clean_how="cross-fitted on two seeded halves of the validation images" if own else of_twin,
+        corrupted_how=f"temperature of all {len(labels_N):,} validation images" if own else of_twin,
+        ways=_scaled_figures(run, about, temperatures, plain, cross_fitted=own),
+    )
+    write_record(run.folder / RECALIBRATED, recalibrated)
+    return recalibrated
+
+
+def _validation_run(run: Run, twin: Run | None) -> Run:
     """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
     if run.experiment.train_on == "split":
         if twin is not None:
-            raise InputError(f"{run.folder} has validation images of its own; leave --temperatures-from out")
+            raise InputError(f"{run.folder} has validation images of its own; leave --twin out")
         return run
     if twin is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
             f"`counterpoint train {run.experiment.name} --set train_on=split --out TWIN` (and what else was set), "
-            f"evaluate it, and add --temperatures-from TWIN"
+            f"evaluate it, and add --twin TWIN"
         )
     _check_twin(run, twin)
     return twin
-
-
-def recalibrated_results(run: Run, source: Run, plain: dict[str, Any]) -> dict[str, Any]:
-    """The run's figures with temperatures that are fitted on the validation images of `source`.
-
-    `plain` holds the figures without temperatures, "clean" and "corrupted".
-    """
-    logits_MNK, labels_N = read_logits(source, "clean"), read_logits(source, "labels")
-    temperatures = {kind: fit_temperature(logits_MNK, labels_N, kind) for kind in _KINDS}
-    on_this_run = source is run
-    of_twin = f"temperature of the twin run {_name(source)}"
-    return {
-        "fitted_on": {**read_about(source)["clean"], "run": "this run" if on_this_run else _name(source)},
-        "clean_how": "cross-fitted on two seeded halves of the validation images" if on_this_run else of_twin,
-        "corrupted_how": f"temperature of all {len(labels_N):,} validation images" if on_this_run else of_twin,
-        "ways": {
-            kind: _scaled_figures(run, values, kind, plain, cross_fit=on_this_run)
-            for kind, values in temperatures.items()
-        },
-    }
-
-
-def forget_temperatures(run: Run) -> None:
-    """Remove temperatures.json, before the results.json that it belongs to is replaced."""
-    (run.folder / _FILE).unlink(missing_ok=True)
-
-
-def keep_temperatures(run: Run, recalibrated: dict[str, Any]) -> None:
-    """Write temperatures.json from what results.json already holds, so that the two never contradict each other."""
-    values = {kind: scaled["temperature"] for kind, scaled in recalibrated["ways"].items()}
-    write_json(run.folder / _FILE, {"schema": SCHEMA, "fitted_on": recalibrated["fitted_on"], "temperatures": values})
 
 
 def _check_twin(run: Run, twin: Run) -> None:
@@ -91,30 +89,44 @@ def _check_twin(run: Run, twin: Run) -> None:
     read_logits(twin, "clean")
 
 
+def _evaluated(run: Run) -> tuple[LogitsAbout, Results]:
+    """The run's logits and results, which must belong together: members that are not scaled keep their figures."""
+    if not (run.folder / RESULTS).exists():
+        raise InputError(f"{run.folder} has no results.json; `counterpoint evaluate {run.folder}` makes it")
+    about, results = read_about(run), read_results(run.folder / RESULTS)
+    if results.made_from != about.made_from:
+        raise InputError(
+            f"{run.folder / RESULTS} was made from other logits than those in the folder; "
+            f"`counterpoint evaluate {run.folder} --recompute` makes it again"
+        )
+    return about, results
+
+
 def _name(run: Run) -> str:
     return f"{run.experiment.name}, seed {run.seed}"
 
 
-def _json(temperatures: tuple[float, ...], kind: Kind) -> float | list[float]:
-    return list(temperatures) if kind == "per-member" else temperatures[0]
-
-
 def _scaled_figures(
-    run: Run, temperatures: tuple[float, ...], kind: Kind, plain: dict[str, Any], *, cross_fit: bool
-) -> dict[str, Any]:
+    run: Run, about: LogitsAbout, temperatures: Temperatures, plain: Results, *, cross_fitted: bool
+) -> dict[Kind, Scaled]:
     logits_MNK, labels_N = read_logits(run, "clean"), read_logits(run, "labels")
-    if cross_fit:
-        clean = _cross_fitted_scores(logits_MNK, labels_N, kind)
-    else:
-        clean = _scaled_scores(logits_MNK, labels_N, temperatures, kind)
-    corrupted = _corrupted_scores(run, temperatures, kind)
-    return {
-        "temperature": _json(temperatures, kind),
-        "clean": _by_predictor([figures(scores) for scores in clean], plain["clean"]["members"]),
-        "corrupted": _by_predictor(
-            [aggregate(grid) for grid in corrupted], plain["corrupted"]["aggregates"]["members"]
-        ),
-    }
+    grids = _corrupted_scores(run, about, temperatures)
+    scaled = {}
+    for kind, values in temperatures.items():
+        if cross_fitted:
+            clean = _cross_fitted_scores(logits_MNK, labels_N, kind)
+        else:
+            clean = _scaled_scores(logits_MNK, labels_N, values, kind)
+        ensemble, members = _by_predictor([figures(scores) for scores in clean], plain.clean.members)
+        scaled[kind] = Scaled(values, ScaledClean(ensemble, members), _scaled_corrupted(grids[kind], plain))
+    return scaled
+
+
+def _scaled_corrupted(grids: Grids, plain: Results) -> ScaledCorrupted | None:
+    if plain.corrupted is None:
+        return None
+    unscaled = plain.corrupted.aggregates.members
+    return ScaledCorrupted(*_by_predictor([aggregate(grid) for grid in grids], unscaled))
 
 
 def _scaled_scores(
@@ -142,19 +154,23 @@ def _cross_fitted_scores(logits_MNK: np.ndarray, labels_N: np.ndarray, kind: Kin
     return [join_scores(both) for both in zip(*halves, strict=True)]
 
 
-def _corrupted_scores(run: Run, temperatures: tuple[float, ...], kind: Kind) -> list[dict[str, list[ImageScores]]]:
-    """The scores of every cell, for the ensemble and for each scaled member."""
-    labels_N = read_logits(run, "cell-labels")
-    grids: list[dict[str, list[ImageScores]]] = []
-    for name, severity in CELLS:
-        cell_scores = _scaled_scores(read_logits(run, f"{name}-{severity}"), labels_N, temperatures, kind)
-        grids = grids or [{name: [] for name in CORRUPTIONS} for _ in cell_scores]
-        for grid, scores in zip(grids, cell_scores, strict=True):
-            grid[name].append(scores)
+def _corrupted_scores(run: Run, about: LogitsAbout, temperatures: Temperatures) -> dict[Kind, Grids]:
+    """The scores of every cell with each kind of temperature. A cell is read once for all of them."""
+    grids: dict[Kind, Grids] = {kind: [] for kind in temperatures}
+    shift = about.suites.get(CORRUPTED.name)
+    if shift is None:
+        return grids
+    labels_N = read_logits(run, labels_file(CORRUPTED.name))
+    for name, logits_MNK in read_cells(run, CORRUPTED.name, shift):
+        for kind, values in temperatures.items():
+            cell_scores = _scaled_scores(logits_MNK, labels_N, values, kind)
+            grids[kind].extend({} for _ in cell_scores[len(grids[kind]) :])
+            for grid, scores in zip(grids[kind], cell_scores, strict=True):
+                grid.setdefault(name, []).append(scores)
     return grids
 
 
-def _by_predictor(scaled: Sequence[Figures], unscaled_members: Sequence[Figures]) -> dict[str, Any]:
+def _by_predictor(scaled: Sequence[Figures], unscaled: Sequence[Figures]) -> tuple[Figures, tuple[Figures, ...]]:
     """The ensemble's figures and the members'. Members that were not scaled keep their figures."""
     ensemble, *members = scaled
-    return {"ensemble": ensemble, "members": members or list(unscaled_members)}
+    return ensemble, tuple(members or unscaled)

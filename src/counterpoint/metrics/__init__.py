@@ -19,6 +19,7 @@ from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.recalibrate import apply_temperature, cross_fitted_probabilities, fit_temperature
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
 from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_coverage
+from counterpoint.metrics.set_scores import SetScores, score_set
 from counterpoint.metrics.shift import aggregate
 from counterpoint.metrics.summary import summarise
 
@@ -29,6 +30,7 @@ __all__ = [
     "NoiseFloor",
     "ReliabilityBins",
     "RiskCoverage",
+    "SetScores",
     "aggregate",
     "apply_temperature",
     "aurc",
@@ -56,5 +58,6 @@ __all__ = [
     "paired_differences",
     "reliability_bins",
     "risk_coverage",
+    "score_set",
     "summarise",
 ]

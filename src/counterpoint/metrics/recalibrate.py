@@ -6,7 +6,7 @@ Where the temperature acts (`kind`):
 - "per-member": one temperature per member, fitted to that member alone, then the mean of the probabilities.
 """
 
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,9 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
+from counterpoint.records.recalibrated import TemperatureKind
 
-Kind = Literal["before", "after", "per-member"]
+Kind = TemperatureKind
 
 # Images that are all predicted right have no best temperature: the NLL falls with the temperature. For useless logits
 # the best temperature is infinite; they get 20, at which hardly anything is left of them.

@@ -8,34 +8,36 @@ The aggregates are (docs/paper.md, 13):
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import numpy as np
 
 from counterpoint.metrics.scores import Grid, ImageScores, join_scores
 from counterpoint.metrics.summary import figures, floors
+from counterpoint.records.figures import Aggregate, AggregateFigures
 
-Aggregates = dict[str, dict[str, float]]
-"""For each of the three aggregates, values by name."""
+Aggregates = dict[Aggregate, AggregateFigures]
 
 
 def aggregate(grid: Grid) -> Aggregates:
     """The metrics over all cells. Error, NLL and Brier score are equal in all three, calibration errors are not."""
-    return _three_aggregates(grid, figures)
+    return _three_aggregates(grid, lambda scores: asdict(figures(scores)))
 
 
-def aggregate_floors(grid: Grid) -> Aggregates:
-    """The noise floors of the aggregated calibration errors. An image's cells count as independent of each other."""
-    return _three_aggregates(grid, floors)
+def aggregate_with_floors(grid: Grid) -> Aggregates:
+    """With the noise floor of each calibration error. An image's cells count as independent of each other."""
+    return _three_aggregates(grid, lambda scores: asdict(figures(scores)) | floors(scores))
 
 
 def _three_aggregates(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Aggregates:
     pooled_by_corruption = [join_scores(severities) for severities in grid.values()]
+    cells = [scores for severities in grid.values() for scores in severities]
     return {
         "by-corruption": _mean([measure(scores) for scores in pooled_by_corruption]),
-        "by-cell": _mean([measure(scores) for severities in grid.values() for scores in severities]),
-        "pooled": measure(join_scores(pooled_by_corruption)),
+        "by-cell": _mean([measure(scores) for scores in cells]),
+        "pooled": _mean([measure(join_scores(pooled_by_corruption))]),
     }
 
 
-def _mean(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+def _mean(rows: Sequence[dict[str, float]]) -> AggregateFigures:
+    return AggregateFigures(**{name: float(np.mean([row[name] for row in rows])) for name in rows[0]})

@@ -2,30 +2,35 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
+from counterpoint.records.figures import Bin, Reliability, Summary
 from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed, with_sign
 
-Bin = dict[str, Any]
+
+def reliability_of(summary: Summary) -> Reliability:
+    """The bins of a summary. Results without any are not loaded."""
+    assert summary.reliability is not None
+    return summary.reliability
 
 
 def pool_bins(tables: Sequence[Sequence[Bin]]) -> tuple[Bin, ...]:
     """The bins of all images together; exact, because every table has the same edges."""
     by_edges: dict[tuple[float, float], list[Bin]] = {}
     for row in (row for table in tables for row in table):
-        by_edges.setdefault((row["low"], row["high"]), []).append(row)
+        by_edges.setdefault((row.low, row.high), []).append(row)
     return tuple(_pool_bin(low, high, rows) for (low, high), rows in sorted(by_edges.items()))
 
 
 def _pool_bin(low: float, high: float, rows: Sequence[Bin]) -> Bin:
-    count = sum(row["count"] for row in rows)
-    means = {key: sum(row["count"] * row[key] for row in rows) / count for key in ("confidence", "accuracy")}
-    return {"low": low, "high": high, "count": count, **means}
+    count = sum(row.count for row in rows)
+    confidence = sum(row.count * row.confidence for row in rows) / count
+    accuracy = sum(row.count * row.accuracy for row in rows) / count
+    return Bin(low, high, count, confidence, accuracy)
 
 
 def binned_ece(bins: Sequence[Bin]) -> float:
-    total = sum(row["count"] for row in bins)
-    return sum(row["count"] * abs(row["accuracy"] - row["confidence"]) for row in bins) / total
+    total = sum(row.count for row in bins)
+    return sum(row.count * abs(row.accuracy - row.confidence) for row in bins) / total
 
 
 def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
@@ -43,15 +48,15 @@ def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
 
 
 def _bin_row(row: Bin, with_interval: bool) -> Row:
-    low, high = wilson_interval(row["accuracy"], row["count"])
+    low, high = wilson_interval(row.accuracy, row.count)
     return Row(
-        f"{percent(row['low'])}–{percent(row['high'])}",
+        f"{percent(row.low)}–{percent(row.high)}",
         (
-            Entry(f"{row['count']:,}"),
-            Entry(percent(row["confidence"])),
-            Entry(percent(row["accuracy"])),
+            Entry(f"{row.count:,}"),
+            Entry(percent(row.confidence)),
+            Entry(percent(row.accuracy)),
             *([Entry(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
-            Entry(signed(row["accuracy"] - row["confidence"])),
+            Entry(signed(row.accuracy - row.confidence)),
         ),
     )
 
@@ -66,11 +71,11 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 
 def bins_in_words(bins: Sequence[Bin]) -> str:
     """A diagram as text: what fills it, and where confidence and accuracy are furthest apart."""
-    total = sum(row["count"] for row in bins)
-    over = sum(row["count"] for row in bins if row["confidence"] > row["accuracy"])
-    widest = max(bins, key=lambda row: abs(row["confidence"] - row["accuracy"]))
+    total = sum(row.count for row in bins)
+    over = sum(row.count for row in bins if row.confidence > row.accuracy)
+    widest = max(bins, key=lambda row: abs(row.confidence - row.accuracy))
     return (
         f"Bins that hold images: {len(bins)}. {with_sign(over / total)} of the images lie in bins where confidence "
-        f"exceeds accuracy. The widest gap (images: {widest['count']:,}) is between mean confidence "
-        f"{with_sign(widest['confidence'])} and accuracy {with_sign(widest['accuracy'])}."
+        f"exceeds accuracy. The widest gap (images: {widest.count:,}) is between mean confidence "
+        f"{with_sign(widest.confidence)} and accuracy {with_sign(widest.accuracy)}."
     )

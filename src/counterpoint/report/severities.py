@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.bins import Bin, pool_bins
-from counterpoint.report.run import CORRUPTIONS, SEVERITIES, ReportedRun, Summary
+from counterpoint.records.figures import Bin, Figures, Summary
+from counterpoint.report.bins import pool_bins, reliability_of
+from counterpoint.report.suites import ShiftedRun
 from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed
 
 
@@ -28,28 +29,28 @@ class Severity:
         return f"Severity {self.number}" if self.number else "Clean"
 
 
-def severities(run: ReportedRun) -> list[Severity]:
-    """The five severities, after the clean set where that is the same images."""
-    clean = [_pool(0, [run.clean])] if run.clean_is_severity_0 else []
-    cells = run.corrupted["cells"]
-    return clean + [_pool(number, [cells[name][number - 1] for name in CORRUPTIONS]) for number in SEVERITIES]
+def severities(shifted: ShiftedRun) -> list[Severity]:
+    """Each severity, after the clean set where that is the same images."""
+    clean = [_pool(0, [shifted.run.clean])] if shifted.clean_is_severity_0 else []
+    by_severity = zip(*shifted.figures.cells.values(), strict=True)
+    return clean + [_pool(number, cells) for number, cells in zip(shifted.figures.severities, by_severity, strict=True)]
 
 
 def _pool(number: int, summaries: Sequence[Summary]) -> Severity:
     """Each summary is of equally many images, so a mean over summaries is the mean over images."""
-    members = len(summaries[0]["members"])
+    members = len(summaries[0].members)
     return Severity(
         number,
-        _rates([summary["ensemble"] for summary in summaries]),
-        tuple(_rates([summary["members"][i] for summary in summaries]) for i in range(members)) if members > 1 else (),
-        pool_bins([summary["reliability"]["width15"] for summary in summaries]),
+        _rates([summary.ensemble for summary in summaries]),
+        tuple(_rates([summary.members[i] for summary in summaries]) for i in range(members)) if members > 1 else (),
+        pool_bins([reliability_of(summary).width15 for summary in summaries]),
     )
 
 
-def _rates(scores: Sequence[dict[str, float]]) -> Rates:
+def _rates(figures: Sequence[Figures]) -> Rates:
     return Rates(
-        accuracy=1 - sum(of_cell["error"] for of_cell in scores) / len(scores),
-        confidence=sum(of_cell["mean_confidence"] for of_cell in scores) / len(scores),
+        accuracy=1 - sum(of_cell.error for of_cell in figures) / len(figures),
+        confidence=sum(of_cell.mean_confidence for of_cell in figures) / len(figures),
     )
 
 

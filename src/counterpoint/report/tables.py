@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.run import ReportedRun, Scores, Summary, models
+from counterpoint.records.figures import Summary
+from counterpoint.report.run import ReportedRun, Scores, grouped, models
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,10 @@ def signed_decimal(value: float) -> str:
     return signed_number(value, 3)
 
 
+def or_dash(show: Callable[[float], str], value: float | None) -> str:
+    return "–" if value is None else show(value)
+
+
 Line = tuple[str, str, Scores]
 """A row's label and kind, and what it shows."""
 
@@ -90,22 +95,12 @@ BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 def by_images(runs: Iterable[ReportedRun]) -> dict[str, list[ReportedRun]]:
-    groups: dict[str, list[ReportedRun]] = {}
-    for run in runs:
-        groups.setdefault(run.images, []).append(run)
-    return groups
+    return grouped(runs, lambda run: run.images)
 
 
-def by_corrupted_images(runs: Iterable[ReportedRun]) -> dict[str, list[ReportedRun]]:
-    groups: dict[str, list[ReportedRun]] = {}
-    for run in runs:
-        groups.setdefault(run.corrupted_images, []).append(run)
-    return groups
-
-
-def metrics_table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]]) -> Table:
-    """All metrics of each run, in the summary given with it."""
-    return scores_table(caption, "Model", [line for run, summary in summaries for line in lines(run.label, summary)])
+def metrics_table(caption: str, summaries: Iterable[tuple[str, Summary]]) -> Table:
+    """All metrics of each summary, under the label given with it."""
+    return scores_table(caption, "Model", [line for label, summary in summaries for line in lines(label, summary)])
 
 
 def lines(label: str, summary: Summary) -> list[Line]:
@@ -130,8 +125,7 @@ def scores_table(caption: str, heading: str, lines: Sequence[Line]) -> Table:
 
 def _column_entries(metric: Metric, scores: Sequence[Scores]) -> list[Entry]:
     values = [of_line.get(metric.key) for of_line in scores]
-    shown = [None if value is None else metric.show(value) for value in values]
     known = [value for value in values if value is not None]
     # Compared as shown, so that two equal numbers on the page are never marked differently.
     best = metric.show(min(known)) if metric.lower_is_better and len(known) > 1 else None
-    return [Entry("–") if text is None else Entry(text, best=text == best) for text in shown]
+    return [Entry(text, best=text == best) for text in (or_dash(metric.show, value) for value in values)]

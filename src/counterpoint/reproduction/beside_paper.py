@@ -3,12 +3,12 @@
 The tables of `counterpoint reproduce` and the report both lay out what is paired here. Nothing here imports torch.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
 
 from counterpoint.experiments import is_row
 from counterpoint.experiments.paper import PAPER
+from counterpoint.records.results import Results
 
 _METRICS = ("error", "ece_width15", "ece_rms_width15")
 _DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
@@ -51,11 +51,11 @@ def paper_figures(row: str) -> tuple[float, ...]:
     return (*astuple(PAPER[row].clean), *astuple(PAPER[row].corrupted))
 
 
-def our_figures(results: Mapping[str, Any], *, clean: bool = True, corrupted: bool = True) -> Figures:
-    """The same six of a run's results; None for those on images that are not asked for."""
-    on_clean = results["clean"]["ensemble"] if clean else {}
-    on_corrupted = results["corrupted"]["aggregates"]["ensemble"]["by-corruption"] if corrupted else {}
-    return tuple(scores.get(metric) for scores in (on_clean, on_corrupted) for metric in _METRICS)
+def our_figures(results: Results, *, clean: bool = True, corrupted: bool = True) -> Figures:
+    """The same six of a run's results; None for those on images that it lacks or that are not asked for."""
+    on_clean = results.clean.ensemble if clean else None
+    on_corrupted = results.corrupted.aggregates.ensemble["by-corruption"] if corrupted and results.corrupted else None
+    return tuple(getattr(scores, metric, None) for scores in (on_clean, on_corrupted) for metric in _METRICS)
 
 
 def pair_figures(row: str, ours: Sequence[Figures]) -> tuple[PairedFigure, ...]:
@@ -66,6 +66,6 @@ def pair_figures(row: str, ours: Sequence[Figures]) -> tuple[PairedFigure, ...]:
     )
 
 
-def stands_for_row(results: Mapping[str, Any]) -> bool:
+def stands_for_row(results: Results) -> bool:
     """Whether results have the configuration of the paper's row of their name."""
-    return results["experiment"] in PAPER and is_row(results["config"])
+    return results.experiment in PAPER and is_row(results.config)

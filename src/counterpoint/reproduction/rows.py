@@ -6,8 +6,8 @@ imports torch.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,13 @@ from counterpoint.errors import InputError, unknown
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
 from counterpoint.experiments.paper import PAPER
 from counterpoint.experiments.schedules import Schedule
+from counterpoint.records.codec import encode
+from counterpoint.records.figures import Summary
+from counterpoint.records.files import SCHEMA, read_record
+from counterpoint.records.results import Results, Shifted
 from counterpoint.storage.files import read_json, write_json
 
-SCHEMA = 1
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
-_NOT_KEPT = ("schema", "recalibrated", "against")
-_LISTS_OF_FIGURES = ("reliability", "risk_coverage")
-_NOT_OF_CELLS = (*_LISTS_OF_FIGURES, "members", "honest")
 
 
 @dataclass(frozen=True)
@@ -82,33 +82,52 @@ def parse_seeds(text: str) -> list[int]:
     return list(dict.fromkeys(int(part) for part in text.split(",")))
 
 
-def write_result(folder: Path, run: RowRun, results: Mapping[str, Any]) -> Path:
+def write_result(folder: Path, run: RowRun, results: Results) -> Path:
     """Write a row's result as a small file: every metric of every cell in results.json, but no bins."""
     path = folder / f"{run.place}.json"
-    hashed = config_hash(config.from_dict(results["config"]))
+    hashed = config_hash(config.from_dict(results.config))
     if hashed != config_hash(run.experiment):
         raise InputError(f"the results are not those of {run.row} at the schedule {run.schedule.name!r}")
-    kept = {key: _slim(value, _LISTS_OF_FIGURES) for key, value in results.items() if key not in _NOT_KEPT}
-    kept["corrupted"]["cells"] = _slim(results["corrupted"]["cells"], _NOT_OF_CELLS)
+    # Seeds differ in earlier digits than the sixth.
+    kept = encode(keep_small(results), lambda number: round(number, 6))
     write_json(path, {"schema": SCHEMA, "schedule": run.schedule.name, "hash": hashed, **kept})
     return path
 
 
-def read_result(folder: Path, run: RowRun) -> dict[str, Any] | None:
+def keep_small(results: Results) -> Results:
+    """The results without bins and curves, and without the members in the cells."""
+
+    def of_set(summary: Summary) -> Summary:
+        return replace(summary, reliability=None, risk_coverage=None)
+
+    def of_cell(summary: Summary) -> Summary:
+        return replace(of_set(summary), members=(), honest=None)
+
+    def of_suite(shifted: Shifted) -> Shifted:
+        cells = {name: tuple(map(of_cell, summaries)) for name, summaries in shifted.cells.items()}
+        return replace(shifted, cells=cells, risk_coverage=())
+
+    return replace(
+        results,
+        clean=of_set(results.clean),
+        corrupted=of_suite(results.corrupted) if results.corrupted else None,
+        shifts={name: of_suite(shifted) for name, shifted in results.shifts.items()},
+    )
+
+
+def read_result(folder: Path, run: RowRun) -> Results | None:
     """The result of this row, schedule and seed. None where there is none, or only one of another configuration."""
     path = folder / f"{run.place}.json"
     if not path.exists():
         return None
-    result = read_json(path)
-    if not isinstance(result, dict) or result.get("schema") != SCHEMA:
-        raise InputError(f"{path} is not a result that `counterpoint reproduce` wrote (schema {SCHEMA}); move it away")
-    belongs = _hash_of(result["config"]) == config_hash(run.experiment) and result["run"]["seed"] == run.seed
+    result = read_record(path, Results, "restore it, or move it away and run the row again")
+    belongs = _hash_of(result.config) == config_hash(run.experiment) and result.run.seed == run.seed
     return result if belongs else None
 
 
-def minutes(result: Mapping[str, Any]) -> float:
+def minutes(result: Results) -> float:
     """How long training and evaluation took together."""
-    return float(result["run"]["train_seconds"] + result["evaluation"]["seconds"]) / 60
+    return (result.run.train_seconds + result.evaluation.seconds) / 60
 
 
 def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:
@@ -143,12 +162,3 @@ def _log(folder: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
         except json.JSONDecodeError:  # a last line that a crash cut short
             return
-
-
-def _slim(value: Any, without: Iterable[str]) -> Any:
-    """`value` without some keys at any depth, its figures rounded to six digits. Seeds differ in earlier digits."""
-    if isinstance(value, Mapping):
-        return {key: _slim(inner, without) for key, inner in value.items() if key not in without}
-    if isinstance(value, list):
-        return [_slim(inner, without) for inner in value]
-    return round(value, 6) if isinstance(value, float) else value

@@ -4,12 +4,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from rich.table import Table
 
 from counterpoint.errors import InputError
 from counterpoint.experiments.schedules import SCHEDULES, Schedule
+from counterpoint.records.results import Results, Shifted
 from counterpoint.reproduction.beside_paper import our_figures, pair_figures, paper_tables
 from counterpoint.reproduction.rows import Folders, RowRun, epochs_done, found_runs, minutes, read_result, select_rows
 from counterpoint.storage.files import write_atomically
@@ -117,7 +118,7 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
     return [f"Ours, then the paper's. {notes(schedule)}", *tables, *ran]
 
 
-def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, dict[str, Any]]]:
+def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, Results]]:
     runs = found_runs(folders.results, row, schedule)
     return [(run, result) for run in runs if (result := read_result(folders.results, run))]
 
@@ -152,7 +153,7 @@ def _markdown(lines: Sequence[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (HEADINGS, ("---", "---", *["---:"] * 6), *rows))
 
 
-def _provenance(results: Sequence[tuple[RowRun, dict[str, Any]]]) -> str:
+def _provenance(results: Sequence[tuple[RowRun, Results]]) -> str:
     head = ("result", "minutes", "device", "engine", "commit", "evaluated on", "-C")
     rows = [
         (
@@ -161,22 +162,21 @@ def _provenance(results: Sequence[tuple[RowRun, dict[str, Any]]]) -> str:
             _of_segments(result, "device"),
             _of_segments(result, "engine"),
             _of_segments(result, "commit"),
-            f"{result['evaluated_on']['images']:,} {result['evaluated_on']['part']} images",
-            _source(result["corrupted"]),
+            f"{result.evaluated_on.images:,} {result.evaluated_on.part} images",
+            _source(result.corrupted) if result.corrupted else "–",
         )
         for run, result in results
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
 
 
-def _of_segments(result: dict[str, Any], key: str) -> str:
-    old_key = "path" if key == "engine" else key  # in results of commit 98b0d55 and before
-    values = (segment.get(key, segment.get(old_key)) or "unknown" for segment in result["run"]["segments"])
+def _of_segments(result: Results, key: Literal["device", "engine", "commit"]) -> str:
+    values = (getattr(segment, key) or "unknown" for segment in result.run.segments)
     return ", ".join(dict.fromkeys(value[:7] if key == "commit" else value for value in values))
 
 
-def _source(corrupted: dict[str, Any]) -> str:
-    source, images = corrupted["source"], f"{corrupted['images']:,} images per cell"
-    if source["kind"] == "official":
+def _source(corrupted: Shifted) -> str:
+    source, images = corrupted.source, f"{corrupted.images:,} images per cell"
+    if source.kind == "official":
         return f"official, {images}"
-    return f"regenerated (seed {source['seed']}, frost: {source['frost']}), {images}"
+    return f"regenerated (seed {source.seed}, frost: {source.frost}), {images}"

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from counterpoint.config import Experiment
 from counterpoint.nn.health import DEAD_BELOW, Health
+from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.runs.folder import Run
 
 # A warning comes above these shares of all channels. Each lies between runs in docs/differences.md. Good runs had
@@ -46,19 +46,19 @@ def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
     return [Health(**record["health"]) for record in log if "health" in record]
 
 
-def health_results(run: Run) -> dict[str, Any] | None:
+def health_record(run: Run) -> HealthRecord | None:
     """A run's health in up to eleven epochs, and the warnings at its end. None where the log has no health."""
     records = [record for record in run.read_log() if "health" in record]
     if not records:
         return None
     healths, first = logged_health(records), records[0]
-    epochs = [
-        {"epoch": records[i]["epoch"]} | {key: value for key, value in asdict(healths[i]).items() if key != "channels"}
-        for i in _spaced(len(records))
-    ]
+    epochs = tuple(
+        HealthAfter(records[i]["epoch"], health.below_eps, health.dead_scales, health.spread_r, health.spread_s)
+        for i, health in ((i, healths[i]) for i in _spaced(len(records)))
+    )
     # Only the last epoch can have fewer steps than the others.
     warnings = health_warnings(healths[-1], run.experiment, first["step"] // first["epoch"])
-    return {"channels": healths[-1].channels, "epochs": epochs, "warnings": warnings}
+    return HealthRecord(healths[-1].channels, epochs, tuple(warnings))
 
 
 def _is_news(shares: Sequence[float], many: float) -> bool:

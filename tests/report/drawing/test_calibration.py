@@ -1,11 +1,11 @@
-from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from counterpoint.metrics import summarise
-from counterpoint.report.bins import wilson_interval
+from counterpoint.metrics import score_set, summarise
+from counterpoint.records.figures import Bin, Summary
+from counterpoint.report.bins import reliability_of, wilson_interval
 from counterpoint.report.drawing.calibration import (
     equal_mass_chart,
     equal_width_chart,
@@ -17,11 +17,15 @@ from counterpoint.report.drawing.strokes import percent_ticks
 from counterpoint.report.severities import Rates, Severity
 
 
-def summary() -> dict[str, Any]:
+def summary() -> Summary:
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.full(4, 0.3), size=(1, 300))
     labels = np.where(rng.random(300) < 0.8, probs[0].argmax(1), rng.integers(4, size=300))
-    return summarise(probs, labels)
+    return summarise(score_set(probs, labels))
+
+
+def equal_width_bins() -> tuple[Bin, ...]:
+    return reliability_of(summary()).width15
 
 
 def rects(svg: str, kind: str) -> list[dict[str, float]]:
@@ -31,49 +35,49 @@ def rects(svg: str, kind: str) -> list[dict[str, float]]:
 
 
 def test_equal_width_bars_have_the_bins_place_and_height() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     bars = rects(equal_width_chart(bins, "x"), "accuracy-bar")
     bottom = max(bar["y"] + bar["height"] for bar in bars)
-    per_unit = (bars[-1]["x"] - bars[0]["x"]) / (bins[-1]["low"] - bins[0]["low"])
+    per_unit = (bars[-1]["x"] - bars[0]["x"]) / (bins[-1].low - bins[0].low)
     for row, bar in zip(bins, bars, strict=True):
-        assert bar["height"] == pytest.approx(236 * row["accuracy"], abs=0.02)
+        assert bar["height"] == pytest.approx(236 * row.accuracy, abs=0.02)
         assert bar["y"] + bar["height"] == pytest.approx(bottom, abs=0.02)
-        assert bar["x"] - bars[0]["x"] == pytest.approx(per_unit * (row["low"] - bins[0]["low"]), abs=0.02)
+        assert bar["x"] - bars[0]["x"] == pytest.approx(per_unit * (row.low - bins[0].low), abs=0.02)
 
 
 def test_equal_width_gaps_say_which_is_higher() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     svg = equal_width_chart(bins, "x")
     for kind, sign in (("over", 1), ("under", -1)):
-        expected = [sign * (row["confidence"] - row["accuracy"]) for row in bins]
+        expected = [sign * (row.confidence - row.accuracy) for row in bins]
         heights = [rect["height"] / 236 for rect in rects(svg, kind)]
         assert heights == pytest.approx([gap for gap in expected if gap > 0], abs=1e-3)
         assert heights
 
 
 def test_counts_are_written_and_drawn() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     svg = equal_width_chart(bins, "x")
     written = [text.text for text in ElementTree.fromstring(svg).iter("text") if text.get("class") == "count"]
-    assert written == [str(row["count"]) for row in bins]
+    assert written == [str(row.count) for row in bins]
     heights = [rect["height"] for rect in rects(svg, "count-bar")]
-    most = max(row["count"] for row in bins)
-    assert heights == pytest.approx([max(heights) * row["count"] / most for row in bins], abs=0.02)
+    most = max(row.count for row in bins)
+    assert heights == pytest.approx([max(heights) * row.count / most for row in bins], abs=0.02)
 
 
 def test_intervals_span_what_they_say() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     lines = ElementTree.fromstring(equal_width_chart(bins, "x")).iter("line")
     lengths = [float(one.attrib["y1"]) - float(one.attrib["y2"]) for one in lines if one.get("class") == "interval"]
-    expected = [high - low for low, high in (wilson_interval(row["accuracy"], row["count"]) for row in bins)]
+    expected = [high - low for low, high in (wilson_interval(row.accuracy, row.count) for row in bins)]
     assert lengths == pytest.approx([236 * one for one in expected], abs=0.02)
 
 
 def test_the_small_chart_has_the_same_bars_and_no_intervals() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     svg = small_equal_width_chart(bins, "x")
     heights = [bar["height"] for bar in rects(svg, "accuracy-bar")]
-    assert heights == pytest.approx([130 * row["accuracy"] for row in bins], abs=0.02)
+    assert heights == pytest.approx([130 * row.accuracy for row in bins], abs=0.02)
     assert "interval" not in svg
     assert 'class="count"' not in svg
 
@@ -113,6 +117,12 @@ def test_the_clean_set_has_its_own_tick(first: int, names: list[str]) -> None:
     assert [one.text for one in svg.iter("text") if one.get("class") == "middle"] == names
 
 
+def test_one_severity_has_its_place() -> None:
+    (point,) = severity_points(members=1, first=5)
+    svg = ElementTree.fromstring(severity_chart([point], [0, 100], "x"))
+    assert [one.text for one in svg.iter("text") if one.get("class") == "middle"] == ["5"]
+
+
 def test_severity_gaps_say_which_is_higher() -> None:
     svg = severity_chart(severity_points(members=0, first=0), [0, 100], "x")
     assert len(rects(svg, "under")) == 1  # 90 % right and 85 % sure, on the clean set
@@ -122,15 +132,15 @@ def test_severity_gaps_say_which_is_higher() -> None:
 @pytest.mark.parametrize("ticks", [[0, 20, 40, 60, 80, 100], [20, 40, 60, 80, 100]])
 def test_the_shaded_area_of_the_equal_mass_chart_is_the_ece(ticks: list[int]) -> None:
     one = summary()
-    svg = equal_mass_chart(one["reliability"]["mass15"], ticks, "x")
+    svg = equal_mass_chart(reliability_of(one).mass15, ticks, "x")
     area = sum(rect["width"] * rect["height"] for kind in ("over", "under") for rect in rects(svg, kind))
     full_width = sum(rect["width"] for kind in ("over", "under") for rect in rects(svg, kind))
     full_height = 300 / (1 - ticks[0] / 100)
-    assert area / (full_width * full_height) == pytest.approx(one["ensemble"]["ece_mass15"], abs=2e-4)
+    assert area / (full_width * full_height) == pytest.approx(one.ensemble.ece_mass15, abs=2e-4)
 
 
 def test_the_text_alternative_is_escaped() -> None:
-    bins = summary()["reliability"]["width15"]
+    bins = equal_width_bins()
     svg = equal_width_chart(bins, 'a "b" <c> & d')
     assert "<c>" not in svg
     assert ElementTree.fromstring(svg).get("aria-label") == 'a "b" <c> & d'

@@ -52,7 +52,7 @@ def test_estimates_lie_at_their_values() -> None:
     ],
 )
 def test_an_interval_lies_on_its_side_of_zero(low: float, high: float, verdict: str) -> None:
-    row = Difference("x", (low + high) / 2, low, high, "shown", "interval")
+    row = Difference("x", (low + high) / 2, low, high, "number", "points", "interval")
     assert row.verdict == verdict
     (line,) = marks(differences_chart([row], "x"), f"interval {verdict}")
     middle = (LEFT + RIGHT) / 2

@@ -7,16 +7,17 @@ COUNTERPOINT_SCREENSHOTS a folder in which the screenshots are kept.
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from counterpoint.report import load_results, render
+from counterpoint.records.files import Evaluated
+from counterpoint.report import load_runs, render
+from tests.report.made import MakeEvaluated
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-MakeResults = Callable[..., dict[str, Any]]
 Open = Callable[..., "Page"]
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -60,12 +61,12 @@ def browser() -> Iterator["Browser"]:
 
 
 @pytest.fixture
-def report(tmp_path: Path, make_results: MakeResults, real_results: dict[str, Any]) -> Path:
+def report(tmp_path: Path, make_evaluated: MakeEvaluated, real_run: Evaluated) -> Path:
     """A page of two runs: a real ensemble, and a made-up network without members that shares a name with the paper."""
     run = os.environ.get("COUNTERPOINT_RUN")
-    many = load_results(run) if run else real_results
+    many = load_runs([Path(run)])[0] if run else real_run
     file = tmp_path / "report.html"
-    single = make_results("cifar10/single", members=1, shifted=True, more=True)
+    single = make_evaluated("cifar10/single", members=1, shifted=True, more=True)
     file.write_text(render([many, single]), encoding="utf-8")
     return file
 
@@ -228,7 +229,7 @@ def test_a_phone_shows_whole_maps(open_page: Open) -> None:
     for name in METRICS:
         page.get_by_role("radio", name=name, exact=True).check()
         hidden = "one => one.scrollWidth - one.clientWidth"
-        assert [one.evaluate(hidden) for one in page.locator(".heat-map:visible .scroll").all()] in ([0, 0], [0])
+        assert {one.evaluate(hidden) for one in page.locator(".heat-map:visible .scroll").all()} == {0}
 
 
 def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
@@ -280,7 +281,7 @@ def test_every_number_of_a_map_can_be_read(open_page: Open, scheme: str, media: 
     page = open_page("desktop", scheme=scheme)
     page.emulate_media(media="print" if media == "print" else "screen")
     cells = pixels(page, ".heat-map td", "color", "backgroundColor")
-    assert len(cells) == (7 * 2 + 2) * 16 * 5
+    assert len(cells) >= (7 * 2 + 2) * 16 * 5  # of the paper's suite, and more of others
     assert len({tuple(background) for _, background in cells}) > 50
     assert min(contrast(text, background) for text, background in cells) >= 4.5
 

@@ -1,105 +1,136 @@
 import csv
 import io
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.experiments.paper import PAPER
+from counterpoint.records.codec import encode
+from counterpoint.records.compared import Difference
+from counterpoint.records.figures import Figures
+from counterpoint.records.files import Evaluated
+from counterpoint.records.results import Shifted
 from counterpoint.report import to_csv, to_json, to_markdown
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.severities import severities
+from counterpoint.report.suites import suites_of
 from counterpoint.report.tables import METRICS
+from tests.report.made import EXTRA, MakeEvaluated
 
-MakeResults = Callable[..., dict[str, Any]]
-Export = Callable[[list[dict[str, Any]]], str]
+Export = Callable[[Sequence[Evaluated]], str]
 ALL = [to_csv, to_json, to_markdown]
 
 
 @pytest.fixture
-def results(make_results: MakeResults) -> list[dict[str, Any]]:
-    return [make_results("many", members=2, shifted=True), make_results("one", members=1)]
+def two_runs(make_evaluated: MakeEvaluated) -> list[Evaluated]:
+    return [make_evaluated("many", members=2, shifted=True), make_evaluated("one", members=1)]
 
 
-def csv_rows(results: list[dict[str, Any]]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(to_csv(results))))
+@pytest.fixture
+def everything(make_evaluated: MakeEvaluated) -> Evaluated:
+    return make_evaluated("cifar10/single", members=2, shifted=True, more=True)
 
 
-def test_csv_has_a_line_for_each_model_on_each_set(results: list[dict[str, Any]]) -> None:
-    rows = csv_rows(results)
+def csv_rows(runs: Sequence[Evaluated]) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(to_csv(runs))))
+
+
+def the_paper_s(run: Evaluated) -> Shifted:
+    assert run.results.corrupted is not None
+    return run.results.corrupted
+
+
+def holds(row: dict[str, str], figures: Figures) -> bool:
+    known = {key: value for key, value in asdict(figures).items() if value is not None}
+    return {key: float(row[key]) for key in known} == known
+
+
+def test_csv_has_a_line_for_each_model_on_each_set(two_runs: list[Evaluated]) -> None:
+    rows = csv_rows(two_runs)
     assert len(rows) == 3 * (1 + 3 + 75) + 1
     places = [(row["run"], row["aggregate"], row["corruption"], row["severity"], row["model"]) for row in rows]
     assert len(set(places)) == len(places)
     assert places[-1] == ("one", "", "", "", "network")
-    assert {row["dataset"] for row in rows} == {"digits", "digits-C"}
+    assert {(row["dataset"], row["part"]) for row in rows} == {("digits", "test"), ("digits-C", "test")}
 
 
-def test_csv_keeps_every_digit(results: list[dict[str, Any]]) -> None:
-    many = results[0]
-    rows = {(row["aggregate"], row["corruption"], row["severity"], row["model"]): row for row in csv_rows(results[:1])}
-    cell = many["corrupted"]["cells"]["frost"][3]
-    pairs = [
-        (rows["", "", "", "ensemble"], many["clean"]["ensemble"]),
-        (rows["", "", "", "member 2"], many["clean"]["members"][1]),
-        (rows["pooled", "", "", "ensemble"], many["corrupted"]["aggregates"]["ensemble"]["pooled"]),
-        (rows["by-cell", "", "", "member 1"], many["corrupted"]["aggregates"]["members"][0]["by-cell"]),
-        (rows["", "frost", "4", "ensemble"], cell["ensemble"]),
-        (rows["", "frost", "4", "member 1"], cell["members"][0]),
-    ]
-    for row, scores in pairs:
-        assert {key: float(row[key]) for key in scores} == scores
-    assert float(rows["", "frost", "4", "ensemble"]["disagreement"]) == cell["disagreement"]
+def test_csv_has_every_suite(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=1, shifted=True, extra=True)
+    rows = [row for row in csv_rows([run]) if row["dataset"] == f"digits-{EXTRA}"]
+    shifted = run.results.shifts[EXTRA]
+    assert len(rows) == 3 + 20
+    assert {(row["part"], row["images"]) for row in rows} == {("validation", "40")}
+    assert [row["aggregate"] for row in rows[:3]] == ["by-corruption", "by-cell", "pooled"]
+    places = [(row["corruption"], row["severity"]) for row in rows[3:]]
+    assert places == [(name, str(severity)) for name in shifted.cells for severity in range(1, 6)]
+    assert holds(rows[1], shifted.aggregates.ensemble["by-cell"])
+    assert all(holds(row, cell.ensemble) for row, cell in zip(rows[3:], shifted.all_cells(), strict=True))
+    assert len(csv_rows([run])) == 1 + 3 + 75 + 3 + 20
+
+
+def test_csv_keeps_every_digit(two_runs: list[Evaluated]) -> None:
+    many = two_runs[0].results
+    rows = {(row["aggregate"], row["corruption"], row["severity"], row["model"]): row for row in csv_rows(two_runs[:1])}
+    corrupted = the_paper_s(two_runs[0])
+    cell = corrupted.cells["frost"][3]
+    assert holds(rows["", "", "", "ensemble"], many.clean.ensemble)
+    assert holds(rows["", "", "", "member 2"], many.clean.members[1])
+    assert holds(rows["pooled", "", "", "ensemble"], corrupted.aggregates.ensemble["pooled"])
+    assert holds(rows["by-cell", "", "", "member 1"], corrupted.aggregates.members[0]["by-cell"])
+    assert holds(rows["", "frost", "4", "ensemble"], cell.ensemble)
+    assert holds(rows["", "frost", "4", "member 1"], cell.members[0])
+    assert float(rows["", "frost", "4", "ensemble"]["disagreement"]) == cell.disagreement
     assert rows["", "frost", "4", "member 1"]["disagreement"] == ""
-    assert json.loads(rows["", "frost", "4", "ensemble"]["source"]) == many["corrupted"]["source"]
+    assert json.loads(rows["", "frost", "4", "ensemble"]["source"]) == encode(corrupted.source)
     assert rows["", "", "", "ensemble"]["images"] == "120"
 
 
-def test_json_holds_the_lines_of_the_csv(results: list[dict[str, Any]]) -> None:
-    written = json.loads(to_json(results))
+def test_json_holds_the_lines_of_the_csv(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated("many", members=2, shifted=True, extra=True), make_evaluated("one", members=1)]
+    written = json.loads(to_json(runs))
     names = ("run", "experiment", "seed")
     records = [{key: run[key] for key in names} | record for run in written["runs"] for record in run["figures"]]
     as_text = [{key: "" if value is None else str(value) for key, value in record.items()} for record in records]
-    assert as_text == csv_rows(results)
+    assert as_text == csv_rows(runs)
 
 
-@pytest.fixture
-def everything(make_results: MakeResults) -> dict[str, Any]:
-    return make_results("cifar10/single", members=2, shifted=True, more=True)
-
-
-def test_csv_has_the_honest_estimates(everything: dict[str, Any]) -> None:
+def test_csv_has_the_honest_estimates(everything: Evaluated) -> None:
     rows = csv_rows([everything])
-    clean, member = rows[0], rows[1]
-    for row, estimates in (
-        (clean, everything["clean"]["honest"]["ensemble"]),
-        (member, everything["clean"]["honest"]["members"][0]),
-    ):
-        for key, parts in estimates.items():
+    honest = everything.results.clean.honest
+    assert honest is not None
+    for row, estimates in ((rows[0], honest.ensemble), (rows[1], honest.members[0])):
+        for key, estimate in estimates.items():
+            parts = asdict(estimate)
             assert {part: float(row[f"{key}_{part}"]) for part in parts} == parts
     pooled = next(row for row in rows if (row["aggregate"], row["model"]) == ("pooled", "ensemble"))
-    figures = everything["corrupted"]["aggregates"]["ensemble"]["pooled"]
-    assert float(pooled["ece_mass15_floor"]) == figures["ece_mass15_floor"]
-    assert float(pooled["ece_mass15_excess"]) == figures["ece_mass15"] - figures["ece_mass15_floor"]
+    figures = the_paper_s(everything).aggregates.ensemble["pooled"]
+    assert figures.ece_mass15_floor is not None
+    assert float(pooled["ece_mass15_floor"]) == figures.ece_mass15_floor
+    assert float(pooled["ece_mass15_excess"]) == figures.ece_mass15 - figures.ece_mass15_floor
     assert pooled["ece_mass15_debiased"] == pooled["ece_mass15_low"] == ""
 
 
-def test_csv_has_what_temperatures_do(everything: dict[str, Any]) -> None:
+def test_csv_has_what_temperatures_do(everything: Evaluated) -> None:
     rows = [row for row in csv_rows([everything]) if row["temperature"]]
     assert len(rows) == 3 * 3 * (1 + 3)
     places = {(row["temperature"], row["aggregate"], row["model"]): row for row in rows}
-    for kind, scaled in everything["recalibrated"]["ways"].items():
-        for row, figures in (
-            (places[kind, "", "ensemble"], scaled["clean"]["ensemble"]),
-            (places[kind, "", "member 2"], scaled["clean"]["members"][1]),
-            (places[kind, "by-cell", "ensemble"], scaled["corrupted"]["ensemble"]["by-cell"]),
-            (places[kind, "pooled", "member 1"], scaled["corrupted"]["members"][0]["pooled"]),
-        ):
-            assert {key: float(row[key]) for key in figures} == figures
+    assert everything.recalibrated is not None
+    for kind, scaled in everything.recalibrated.ways.items():
+        assert scaled.corrupted is not None
+        assert holds(places[kind, "", "ensemble"], scaled.clean.ensemble)
+        assert holds(places[kind, "", "member 2"], scaled.clean.members[1])
+        assert holds(places[kind, "by-cell", "ensemble"], scaled.corrupted.ensemble["by-cell"])
+        assert holds(places[kind, "pooled", "member 1"], scaled.corrupted.members[0]["pooled"])
 
 
-def test_csv_has_differences_apart_from_figures(everything: dict[str, Any]) -> None:
+def ends(row: dict[str, str], value: str, figure: str) -> Difference:
+    return Difference(*(float(row[key]) for key in (value, f"{figure}_low", f"{figure}_high")))
+
+
+def test_csv_has_differences_apart_from_figures(everything: Evaluated) -> None:
     rows = [row for row in csv_rows([everything]) if row["against"]]
     assert [(row["aggregate"], row["severity"]) for row in rows] == [
         ("", ""),
@@ -107,59 +138,74 @@ def test_csv_has_differences_apart_from_figures(everything: dict[str, Any]) -> N
         *(("by-cell", str(severity)) for severity in range(1, 6)),
         ("by-corruption", ""),
     ]
-    (other,) = everything["against"]
+    assert everything.compared is not None
+    (other,) = everything.compared.against
+    assert other.clean is not None
+    assert other.corrupted is not None
     assert {row["against"] for row in rows} == {"digits/single, seed 7"}
-    clean = other["clean"]
-    assert float(rows[0]["ece_width15_debiased"]) == clean["ece_width15_debiased"]["difference"]
-    assert float(rows[0]["ece_width15_high"]) == clean["ece_width15_debiased"]["high"]
+    assert ends(rows[0], "ece_width15_debiased", "ece_width15") == other.clean.ece_width15_debiased
     assert rows[0]["ece_width15"] == ""
-    worst = other["corrupted"]["severities"][4]["nll"]
-    assert [float(rows[-2][key]) for key in ("nll", "nll_low", "nll_high")] == list(worst.values())
-    shifted = other["corrupted"]["by_corruption"]["ece_mass15_debiased"]
-    columns = ("ece_mass15_debiased", "ece_mass15_low", "ece_mass15_high")
-    assert [float(rows[-1][key]) for key in columns] == list(shifted.values())
+    assert ends(rows[-2], "nll", "nll") == other.corrupted.severities[4].nll
+    assert ends(rows[-1], "ece_mass15_debiased", "ece_mass15") == other.corrupted.by_corruption.ece_mass15_debiased
     assert rows[-1]["nll"] == ""
 
 
-def test_csv_has_the_images_from_outside(everything: dict[str, Any]) -> None:
+def test_csv_has_the_images_from_outside(everything: Evaluated) -> None:
     rows = [row for row in csv_rows([everything]) if row["ood_auroc"]]
-    auroc = everything["ood"]["auroc"]
+    assert everything.results.ood is not None
+    auroc = everything.results.ood.auroc
     assert [(row["dataset"], row["model"]) for row in rows] == [
         ("letters", name) for name in ("ensemble", "member 1", "member 2")
     ]
-    assert [float(row["ood_auroc"]) for row in rows] == [auroc["ensemble"], *auroc["members"]]
+    assert [float(row["ood_auroc"]) for row in rows] == [auroc.ensemble, *auroc.members]
 
 
-def test_json_holds_all_that_belongs_to_the_run(everything: dict[str, Any]) -> None:
+def test_json_holds_all_that_belongs_to_the_run(everything: Evaluated) -> None:
     (run,) = json.loads(to_json([everything]))["runs"]
-    for key in ("ood", "collapse", "health", "recalibrated", "against"):
-        assert run[key] == everything[key]
-    assert run["risk_coverage"]["clean"] == everything["clean"]["risk_coverage"]
-    assert run["risk_coverage"]["severities"] == everything["corrupted"]["risk_coverage"]
+    results = everything.results
+    for key in ("ood", "collapse", "health"):
+        assert run[key] == encode(getattr(results, key))
+    assert run["recalibrated"] == encode(everything.recalibrated)
+    assert everything.compared is not None
+    assert run["against"] == encode(everything.compared.against)
+    assert run["risk_coverage"]["clean"] == encode(results.clean.risk_coverage)
+    assert run["risk_coverage"]["severities"] == encode(the_paper_s(everything).risk_coverage)
     assert run["paper"]["clean"]["error"] == PAPER["cifar10/single"].clean.error
     assert run["paper"]["same_configuration"] is False
 
 
-def test_json_of_a_run_without_them(results: list[dict[str, Any]]) -> None:
-    one = json.loads(to_json(results))["runs"][1]
+def test_json_of_a_run_without_them(two_runs: list[Evaluated]) -> None:
+    one = json.loads(to_json(two_runs))["runs"][1]
     assert [one[key] for key in ("ood", "collapse", "health", "recalibrated", "against", "paper")] == 6 * [None]
     assert one["risk_coverage"]["severities"] is None
+    assert one["risk_coverage"]["shifts"] == one["reliability"]["shifts"] == {}
 
 
-def test_json_holds_bins_and_provenance(results: list[dict[str, Any]]) -> None:
-    many, one = json.loads(to_json(results))["runs"]
-    points = severities(ReportedRun("many", results[0]))
-    assert many["reliability"]["clean"] == results[0]["clean"]["reliability"]
-    assert many["reliability"]["severities"] == {str(point.number): list(point.bins) for point in points}
+def test_json_holds_bins_and_provenance(two_runs: list[Evaluated]) -> None:
+    many, one = json.loads(to_json(two_runs))["runs"]
+    (shifted,) = suites_of(ReportedRun("many", two_runs[0]))
+    results = two_runs[0].results
+    assert many["reliability"]["clean"] == encode(results.clean.reliability)
+    assert many["reliability"]["severities"] == {str(point.number): encode(point.bins) for point in severities(shifted)}
     assert one["reliability"]["severities"] == {}
-    assert many["commands"] == [results[0]["run"]["command"], results[0]["evaluation"]["command"]]
+    assert many["commands"] == [results.run.command, results.evaluation.command]
     assert "frost from a made texture" in many["facts"]["Corrupted set"]
 
 
+def test_json_holds_the_other_suites_by_name(make_evaluated: MakeEvaluated) -> None:
+    evaluated = make_evaluated(members=1, extra=True)
+    (run,) = json.loads(to_json([evaluated]))["runs"]
+    assert run["reliability"]["severities"] == {}
+    assert list(run["reliability"]["shifts"][EXTRA]) == ["1", "2", "3", "4", "5"]
+    assert run["risk_coverage"]["shifts"] == {EXTRA: encode(evaluated.results.shifts[EXTRA].risk_coverage)}
+    assert run["facts"]["Corrupted set"] == "not evaluated"
+    assert run["facts"][f"Corrupted set, {EXTRA}"].startswith(f"digits-{EXTRA}, ")
+
+
 @pytest.mark.parametrize("export", ALL)
-def test_the_same_results_give_the_same_text(results: list[dict[str, Any]], export: Export) -> None:
-    assert export(results) == export(results)
-    assert export(results).endswith("\n")
+def test_the_same_results_give_the_same_text(two_runs: list[Evaluated], export: Export) -> None:
+    assert export(two_runs) == export(two_runs)
+    assert export(two_runs).endswith("\n")
 
 
 @pytest.mark.parametrize("export", ALL)
@@ -168,7 +214,7 @@ def test_no_runs(export: Export) -> None:
         export([])
 
 
-def test_without_a_corrupted_set(make_results: MakeResults) -> None:
-    plain = [make_results(members=1)]
+def test_without_a_corrupted_set(make_evaluated: MakeEvaluated) -> None:
+    plain = [make_evaluated(members=1)]
     assert len(csv_rows(plain)) == 1
     assert set(csv_rows(plain)[0]) >= {metric.key for metric in METRICS}

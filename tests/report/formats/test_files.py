@@ -2,36 +2,35 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.report import render, to_csv, to_json, to_markdown, write_report
+from counterpoint.records.files import Evaluated
+from counterpoint.report import FORMATS, render, to_csv, to_json, to_markdown, write_report
+from tests.report.made import MakeEvaluated, changed
 
-MakeResults = Callable[..., dict[str, Any]]
-
-
-def save(folder: Path, results: dict[str, Any]) -> Path:
-    folder.mkdir()
-    (folder / "results.json").write_text(json.dumps(results))
-    return folder
+Save = Callable[..., Path]
 
 
-def test_write_report_makes_the_folder_and_only_the_page(tmp_path: Path, make_results: MakeResults) -> None:
-    run, other = (save(tmp_path / name, make_results()) for name in ("run", "other"))
+def test_write_report_makes_the_folder_and_only_the_page(
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save
+) -> None:
+    run, other = (save(make_evaluated(), name) for name in ("run", "other"))
     out = tmp_path / "new" / "report.html"
-    write_report([run, other / "results.json"], out)
-    assert out.read_text(encoding="utf-8") == render([make_results(), make_results()])
+    assert write_report([run, other / "results.json"], out) == []
+    assert out.read_text(encoding="utf-8") == render([make_evaluated(), make_evaluated()])
     assert list(out.parent.iterdir()) == [out]
 
 
 def test_a_failed_write_leaves_the_old_page(
-    tmp_path: Path, make_results: MakeResults, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = save(tmp_path / "run", make_results())
+    run = save(make_evaluated())
     out = tmp_path / "out" / "report.html"
     out.parent.mkdir()
     out.write_text("old")
@@ -45,17 +44,17 @@ def disk_full(_: int) -> None:
     raise OSError("disk full")
 
 
-def test_out_must_not_be_a_folder(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results())
+def test_out_must_not_be_a_folder(tmp_path: Path, make_evaluated: MakeEvaluated, save: Save) -> None:
+    run = save(make_evaluated())
     with pytest.raises(InputError, match=r"is a folder; give the report's file name, such as .*report.html"):
         write_report([run], tmp_path)
 
 
 @pytest.mark.parametrize(("format", "name"), [("csv", "r.html"), ("html", "r.CSV"), ("md", "r.json")])
 def test_a_name_that_says_another_format_is_refused(
-    tmp_path: Path, make_results: MakeResults, format: str, name: str
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str, name: str
 ) -> None:
-    run = save(tmp_path / "run", make_results())
+    run = save(make_evaluated())
     with pytest.raises(
         InputError, match=rf"a {format} report cannot be written as '.*{name}'; .* ends in .{format}, or"
     ):
@@ -63,24 +62,20 @@ def test_a_name_that_says_another_format_is_refused(
     assert not (tmp_path / name).exists()
 
 
-def test_a_run_given_twice_is_refused(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results())
-    (tmp_path / "link").symlink_to(run)
-    for again in (run, run / "results.json", tmp_path / "link"):
-        with pytest.raises(InputError, match=f"{again} is given twice; name each run once"):
-            write_report([run, again], tmp_path / "report.html")
-
-
 @pytest.mark.parametrize(
     ("format", "export"), [("html", render), ("csv", to_csv), ("md", to_markdown), ("json", to_json)]
 )
 def test_every_format_is_written(
-    tmp_path: Path, make_results: MakeResults, format: str, export: Callable[[list[dict[str, Any]]], str]
+    tmp_path: Path,
+    make_evaluated: MakeEvaluated,
+    save: Save,
+    format: str,
+    export: Callable[[Sequence[Evaluated]], str],
 ) -> None:
-    results = make_results(members=2, shifted=True)
+    run = make_evaluated(members=2, shifted=True, more=True, extra=True)
     out = tmp_path / "report"
-    write_report([save(tmp_path / "run", results)], out, format=format)
-    assert out.read_bytes() == export([results]).encode()
+    write_report([save(run)], out, format=format)
+    assert out.read_bytes() == export([run]).encode()
 
 
 def test_an_unknown_format(tmp_path: Path) -> None:
@@ -88,8 +83,8 @@ def test_an_unknown_format(tmp_path: Path) -> None:
         write_report([], tmp_path / "report", format="cvs")
 
 
-def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_results: MakeResults) -> None:
-    run = save(tmp_path / "run", make_results("cifar10/single", shifted=True, more=True))
+def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_evaluated: MakeEvaluated, save: Save) -> None:
+    run = save(make_evaluated("cifar10/single", shifted=True, more=True, extra=True))
     code = (
         "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from pathlib import Path\n"
         "from counterpoint.report import write_report\n"
@@ -99,3 +94,58 @@ def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_results: Make
     subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path)], check=True)
     assert "<h1>cifar10/single</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
     assert {file.suffix for file in tmp_path.glob("report.*")} == {".html", ".csv", ".md", ".json"}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_is_stale_is_left_out_and_named(
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str
+) -> None:
+    run = make_evaluated("mine", members=2, shifted=True, more=True)
+    folder = save(changed(run, "recalibrated.made_from.weights", "other"))
+    out = tmp_path / "report"
+    notes = write_report([save(make_evaluated("other", members=1), "whole"), folder], out, format)
+    assert notes == [
+        f"left out: {folder / 'recalibrated.json'} was made from other logits than results.json; "
+        f"`counterpoint recalibrate {folder}` makes it again"
+    ]
+    without = [make_evaluated("other", members=1), replace(run, recalibrated=None)]
+    assert out.read_text(encoding="utf-8") == FORMATS[format](without)
+
+
+REMOVED = object()
+
+
+def spoil(values: Any, path: str, wrong: Any) -> None:
+    *parents, last = (int(key) if key.isdigit() else key for key in path.split("."))
+    for key in parents:
+        values = values[key]
+    if wrong is REMOVED:
+        del values[last]
+    else:
+        values[last] = wrong
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("file", "path", "field"),
+    [
+        ("results.json", "clean.members.1.nll", "clean.members[1].nll"),
+        ("results.json", "corrupted.cells.fog.2.ensemble.error", "corrupted.cells.fog[2].ensemble.error"),
+        ("recalibrated.json", "ways.after.clean.ensemble.brier", "ways.after.clean.ensemble.brier"),
+        ("compared.json", "against.0.corrupted.mean.error.low", "against[0].corrupted.mean.error.low"),
+    ],
+)
+@pytest.mark.parametrize("wrong", [REMOVED, "much", float("nan"), 1e300], ids=["missing", "text", "nan", "huge"])
+def test_a_damaged_file_is_one_line_that_names_the_field(
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str, file: str, path: str, field: str, wrong: Any
+) -> None:
+    folder = save(make_evaluated(members=2, shifted=True, more=True))
+    values = json.loads((folder / file).read_text())
+    spoil(values, path, wrong)
+    (folder / file).write_text(json.dumps(values))
+    with pytest.raises(InputError) as raised:
+        write_report([folder], tmp_path / "report", format)
+    words = str(raised.value)
+    assert "\n" not in words
+    assert words.startswith(f"{folder / file} is not whole: {field} is ")
+    assert not (tmp_path / "report").exists()

@@ -1,16 +1,16 @@
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from counterpoint.errors import InputError
+from counterpoint.records.figures import Figures
+from counterpoint.records.files import Evaluated
 from counterpoint.report import render, to_csv, to_json, to_markdown
+from tests.report.made import OFFICIAL, MakeEvaluated, changed, changed_all
 
-MakeResults = Callable[..., dict[str, Any]]
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 HOSTILE = "</title></script><script>alert('x')</script> \" & {{ 7 * 7 }}"
 
@@ -55,8 +55,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def page(make_results: MakeResults) -> Page:
-    return Page(render([make_results("quickstart", members=4), make_results("single", members=1)]))
+def page(make_evaluated: MakeEvaluated) -> Page:
+    return Page(render([make_evaluated("quickstart", members=4), make_evaluated("single", members=1)]))
 
 
 def test_structure(page: Page) -> None:
@@ -96,8 +96,8 @@ def test_identifiers_are_unique_and_all_references_lead_somewhere(page: Page) ->
     assert {str(link["href"]).removeprefix("#") for link in page.attributes("a")} <= set(identifiers)
 
 
-def test_the_page_loads_nothing(make_results: MakeResults) -> None:
-    html = render([make_results()])
+def test_the_page_loads_nothing(make_evaluated: MakeEvaluated) -> None:
+    html = render([make_evaluated()])
     links = [
         value for _, attributes in Page(html).elements for name, value in attributes.items() if name in {"src", "href"}
     ]
@@ -106,35 +106,39 @@ def test_the_page_loads_nothing(make_results: MakeResults) -> None:
     assert not re.search(r"https?:|url\(|@import|srcset|<iframe|<object|<embed", html)
 
 
-def test_figures_on_the_page_are_those_of_the_results(make_results: MakeResults) -> None:
-    results = make_results(members=4)
-    page = Page(render([results]))
-    clean = results["clean"]
+def test_figures_on_the_page_are_those_of_the_results(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=4)
+    page = Page(render([run]))
+    clean = run.results.clean
+    whole = clean.ensemble
+    assert clean.disagreement is not None
+    assert clean.pairwise_kl is not None
+    assert whole.aurc is not None
     error, *others = (float(text.split()[0]) for text in page.text("dd")[:3])
-    assert error == round(100 * clean["ensemble"]["error"], 2)
-    assert others == [round(100 * clean["ensemble"]["ece_width15"], 2), round(100 * clean["disagreement"], 2)]
+    assert error == round(100 * whole.error, 2)
+    assert others == [round(100 * whole.ece_width15, 2), round(100 * clean.disagreement, 2)]
     cells = [float(text.strip("★ best").replace("−", "-")) for text in page.text("td")[:12]]
     assert cells == pytest.approx(
         [
-            100 * clean["ensemble"]["error"],
-            clean["ensemble"]["nll"],
-            clean["ensemble"]["brier"],
-            100 * clean["ensemble"]["ece_width15"],
-            100 * clean["ensemble"]["ece_rms_width15"],
-            100 * clean["ensemble"]["ece_mass15"],
-            100 * clean["ensemble"]["ece_rms_mass15"],
-            100 * clean["ensemble"]["mean_confidence"],
-            100 * (clean["ensemble"]["mean_confidence"] + clean["ensemble"]["error"] - 1),
-            100 * clean["ensemble"]["aurc"],
-            100 * clean["disagreement"],
-            clean["pairwise_kl"],
+            100 * whole.error,
+            whole.nll,
+            whole.brier,
+            100 * whole.ece_width15,
+            100 * whole.ece_rms_width15,
+            100 * whole.ece_mass15,
+            100 * whole.ece_rms_mass15,
+            100 * whole.mean_confidence,
+            100 * (whole.mean_confidence + whole.error - 1),
+            100 * whole.aurc,
+            100 * clean.disagreement,
+            clean.pairwise_kl,
         ],
         abs=0.005001,
     )
 
 
-def test_the_best_value_is_marked_in_words_too(make_results: MakeResults) -> None:
-    page = Page(render([make_results(members=3)]))
+def test_the_best_value_is_marked_in_words_too(make_evaluated: MakeEvaluated) -> None:
+    page = Page(render([make_evaluated(members=3)]))
     marked = page.text("strong")
     assert len(marked) >= 7
     assert all(re.fullmatch(r"★[\d.]+ best", text) for text in marked)
@@ -148,52 +152,63 @@ def test_the_best_value_is_marked_in_words_too(make_results: MakeResults) -> Non
         (0.05, 0.95001, "right 95.00 % of the time: on average neither over- nor under-confident."),
     ],
 )
-def test_the_verdict_in_plain_words(make_results: MakeResults, error: float, confidence: float, says: str) -> None:
-    results = make_results()
-    results["clean"]["ensemble"].update(error=error, mean_confidence=confidence)
-    assert any(text.endswith(says) for text in Page(render([results])).text("p"))
+def test_the_verdict_in_plain_words(make_evaluated: MakeEvaluated, error: float, confidence: float, says: str) -> None:
+    figures = {"results.clean.ensemble.error": error, "results.clean.ensemble.mean_confidence": confidence}
+    page = Page(render([changed_all(make_evaluated(), figures)]))
+    assert any(text.endswith(says) for text in page.text("p"))
 
 
-def test_what_was_run_and_how_to_do_it_again(make_results: MakeResults) -> None:
-    results = make_results()
-    page = Page(render([results]))
+def test_what_was_run_and_how_to_do_it_again(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated()
+    page = Page(render([run]))
     facts = dict(zip(page.text("dt"), page.text("dd"), strict=True))
     assert facts["Trained"] == "2026-11-15 10:00:00 UTC, in 1 h 2 min, on cpu"
     assert facts["Evaluated"] == "2026-11-15 11:30:00 UTC, in 1.23 s, with float32"
     assert facts["Versions"] == "counterpoint 0.1.0, python 3.11.2, torch 2.13.0+cpu"
     assert facts["Commit"] == "not known"
     commands, config = page.text("code")
-    assert commands == f"{results['run']['command']} {results['evaluation']['command']}"
-    assert json.loads(config) == results["config"]
+    assert commands == f"{run.results.run.command} {run.results.evaluation.command}"
+    assert json.loads(config) == run.results.config
 
 
-def test_hostile_names_are_only_text(make_results: MakeResults) -> None:
-    results = make_results(HOSTILE)
-    results["config"] = {HOSTILE: HOSTILE}
-    results["run"].update(command=HOSTILE, device=HOSTILE, versions={HOSTILE: HOSTILE})
-    results["evaluated_on"].update(dataset=HOSTILE)
-    page = Page(render([results]))
+def test_hostile_names_are_only_text(make_evaluated: MakeEvaluated) -> None:
+    run = changed_all(
+        make_evaluated(HOSTILE, extra=True),
+        {
+            "results.config": {HOSTILE: HOSTILE},
+            "results.run.command": HOSTILE,
+            "results.run.device": HOSTILE,
+            "results.run.versions": {HOSTILE: HOSTILE},
+            "results.evaluated_on.dataset": HOSTILE,
+        },
+    )
+    (suite,) = run.results.shifts.values()
+    cells = {HOSTILE: suite.cells["spatter"]}
+    page = Page(render([changed(run, "results.shifts", {HOSTILE: changed(suite, "cells", cells)})]))
     assert page.count("script") == 0
     assert page.text("h1") == [HOSTILE]
+    assert HOSTILE in page.text("h3"), "the suite"
     assert HOSTILE in str(page.attributes("svg")[0]["aria-label"])
 
 
-def test_equal_names_are_told_apart(make_results: MakeResults) -> None:
-    runs = [make_results("a", seed=0), make_results("a", seed=1), make_results("a", seed=1), make_results("b")]
+def test_equal_names_are_told_apart(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated("a", seed=0), make_evaluated("a", seed=1), make_evaluated("a", seed=1), make_evaluated("b")]
     page = Page(render(runs))
     assert page.text("h1") == ["4 runs compared"]
     assert page.text("h3")[:4] == ["a, seed 0", "a, seed 1, run 2", "a, seed 1, run 3", "b"]
 
 
-def test_a_title_can_be_given(make_results: MakeResults) -> None:
-    page = Page(render([make_results()], title="The demo"))
+def test_a_title_can_be_given(make_evaluated: MakeEvaluated) -> None:
+    page = Page(render([make_evaluated()], title="The demo"))
     assert page.text("h1") == ["The demo"]
     assert page.text("title")[0] == "The demo · counterpoint"
 
 
 @pytest.fixture
-def shifted_page(make_results: MakeResults) -> Page:
-    return Page(render([make_results("many", members=4, shifted=True), make_results("one", members=1, shifted=True)]))
+def shifted_page(make_evaluated: MakeEvaluated) -> Page:
+    return Page(
+        render([make_evaluated("many", members=4, shifted=True), make_evaluated("one", members=1, shifted=True)])
+    )
 
 
 def test_structure_under_shift(shifted_page: Page) -> None:
@@ -211,14 +226,15 @@ def test_structure_under_shift(shifted_page: Page) -> None:
     assert all(svg["aria-label"] for svg in shifted_page.attributes("svg"))
 
 
-def test_headlines_are_clean_and_by_corruption(make_results: MakeResults) -> None:
-    results = make_results(members=2, shifted=True)
-    page = Page(render([results]))
+def test_headlines_are_clean_and_by_corruption(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=2, shifted=True)
+    page = Page(render([run]))
     assert page.text("h4") == ["Clean images", "Corrupted images -C, by-corruption"]
     shown = [float(text.split()[0]) for text in page.text("dd")[:6]]
-    aggregate = results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
-    assert shown[3] == round(100 * aggregate["error"], 2)
-    assert shown[4] == round(100 * aggregate["ece_width15"], 2)
+    assert run.results.corrupted is not None
+    aggregate = run.results.corrupted.aggregates.ensemble["by-corruption"]
+    assert shown[3] == round(100 * aggregate.error, 2)
+    assert shown[4] == round(100 * aggregate.ece_width15, 2)
 
 
 @pytest.mark.parametrize(("name", "panel", "count"), [("heat-map", "panel heat-map", 9), ("honest", "panel", 4)])
@@ -232,16 +248,15 @@ def test_a_switch_has_one_button_per_panel_and_the_first_is_on(
     assert panels == [str(button["id"]).removeprefix("show-") for button in buttons]
 
 
-def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) -> None:
-    official = make_results("theirs", members=1, shifted=True)
-    official["corrupted"]["source"] = {"kind": "official"}
-    page = Page(render([official, make_results("none", members=1)]))
+def test_the_source_of_the_corrupted_set_is_stated(make_evaluated: MakeEvaluated) -> None:
+    official = changed(make_evaluated("theirs", members=1, shifted=True), "results.corrupted.source", OFFICIAL)
+    page = Page(render([official, make_evaluated("none", members=1)]))
     assert [text for text in page.text("li") if text.startswith(("theirs:", "none:"))] == [
         "theirs: digits-C, the official files, 40 images per cell",
         "none: not evaluated",
     ]
     assert not any("regenerated set" in text for text in page.text("p"))
-    ours = Page(render([make_results("ours", members=1, shifted=True)]))
+    ours = Page(render([make_evaluated("ours", members=1, shifted=True)]))
     words = "ours: digits-C, regenerated with seed 0 (generator 0.1.0), frost from a made texture, 40 images per cell"
     assert words in ours.text("li")
     assert any("A regenerated set is made here" in text for text in ours.text("p"))
@@ -255,16 +270,17 @@ def test_the_source_of_the_corrupted_set_is_stated(make_results: MakeResults) ->
         ("test", 120, "There is no clean point: the clean figures are of 120 test images"),
     ],
 )
-def test_whether_there_is_a_clean_point_is_said(make_results: MakeResults, part: str, images: int, says: str) -> None:
-    results = make_results(members=1, shifted=True)
-    results["evaluated_on"].update(part=part, images=images)
-    captions = Page(render([results])).text("figcaption")
+def test_whether_there_is_a_clean_point_is_said(
+    make_evaluated: MakeEvaluated, part: str, images: int, says: str
+) -> None:
+    changes = {"results.evaluated_on.part": part, "results.evaluated_on.images": images}
+    captions = Page(render([changed_all(make_evaluated(members=1, shifted=True), changes)])).text("figcaption")
     assert any(says in caption for caption in captions)
     assert any(caption.startswith("Clean: ECE") for caption in captions) == (images == 40)
 
 
-def test_four_runs_stay_small_and_the_same(make_results: MakeResults) -> None:
-    runs = [make_results("cifar10/single", members=4, seed=seed, shifted=True, more=True) for seed in range(4)]
+def test_four_runs_stay_small_and_the_same(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated("cifar10/single", members=4, seed=seed, shifted=True, more=True) for seed in range(4)]
     html = render(runs)
     assert len(html.encode()) < 3_000_000
     assert html == render(runs)
@@ -276,24 +292,19 @@ def test_no_runs() -> None:
 
 
 @pytest.fixture
-def whole_page(make_results: MakeResults) -> Page:
-    """Two seeds of an experiment with all that an evaluation can hold."""
-    return Page(render([make_results("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]))
+def whole_page(make_evaluated: MakeEvaluated) -> Page:
+    """Two seeds of an experiment with all that is ever known of a run."""
+    parts = {"shifted": True, "more": True, "extra": True}
+    return Page(render([make_evaluated("cifar10/single", seed=seed, **parts) for seed in (0, 1)]))
 
 
-SECTIONS = ["paper", "comparison", "seeds", "honesty", "shift", "severities", "heat-maps", "selective"]
-SECTIONS += ["recalibration", "collapse", "health"]
-
-
-def test_everything_has_its_section_and_its_place_among_the_contents(whole_page: Page) -> None:
-    identifiers = [str(heading["id"]) for heading in whole_page.attributes("h2")]
-    assert set(SECTIONS) < set(identifiers)
-    links = [str(link["href"]).removeprefix("#") for link in whole_page.attributes("a")]
-    assert links == [identifier for identifier in identifiers if identifier != "headlines"]
+def test_a_whole_page_is_well_formed(whole_page: Page) -> None:
     levels = [int(tag[1]) for tag, _ in whole_page.elements if re.fullmatch("h[1-6]", tag)]
     assert all(after <= before + 1 for before, after in pairwise(levels))
     everything = [attributes["id"] for _, attributes in whole_page.elements if "id" in attributes]
     assert len(everything) == len(set(everything))
+    references = {attributes.get("aria-labelledby") for _, attributes in whole_page.elements} - {None}
+    assert references <= set(everything)
     assert whole_page.count("table") == whole_page.count("caption")
     assert all(svg["aria-label"] for svg in whole_page.attributes("svg"))
 
@@ -306,73 +317,100 @@ def test_intervals_and_spread_over_seeds_are_told_apart(whole_page: Page) -> Non
     assert {text.removeprefix("Interval ") for text in intervals} == {"95 %", "95 %, over images"}
 
 
-def bare(value: Any) -> Any:
-    """Results as they were before they held floors, curves and all that belongs to the whole run."""
-    new = {
-        "honest",
-        "risk_coverage",
-        "pairwise_kl",
-        "overconfidence",
-        "aurc",
-        "ood",
-        "collapse",
-        "health",
-        "recalibrated",
-        "against",
+def bare(run: Evaluated) -> Evaluated:
+    """As it was before runs had floors, curves and all that belongs to the whole run."""
+    results = run.results
+    corrupted = results.corrupted
+    assert corrupted is not None
+    plain = {
+        "honest": None,
+        "risk_coverage": None,
+        "pairwise_kl": None,
+        "ensemble": without_new(results.clean.ensemble),
     }
-    if isinstance(value, dict):
-        return {key: bare(inner) for key, inner in value.items() if key not in new and not key.endswith("_floor")}
-    return [bare(inner) for inner in value] if isinstance(value, list) else value
+    clean = changed_all(results.clean, plain | {"members": tuple(map(without_new, results.clean.members))})
+    cells = {
+        name: tuple(
+            changed_all(cell, {"honest": None, "pairwise_kl": None, "ensemble": without_new(cell.ensemble)})
+            for cell in row
+        )
+        for name, row in corrupted.cells.items()
+    }
+    aggregates = changed_all(
+        corrupted.aggregates,
+        {
+            "pairwise_kl": None,
+            "ensemble": {name: without_new(figures) for name, figures in corrupted.aggregates.ensemble.items()},
+            "members": tuple(
+                {name: without_new(figures) for name, figures in member.items()}
+                for member in corrupted.aggregates.members
+            ),
+        },
+    )
+    changes = {"clean": clean, "ood": None, "collapse": None, "health": None}
+    shifted = changed_all(corrupted, {"cells": cells, "aggregates": aggregates, "risk_coverage": ()})
+    return Evaluated(changed_all(results, changes | {"corrupted": shifted}))
 
 
-def test_older_results_have_a_page_without_the_new_sections(make_results: MakeResults) -> None:
-    old = bare(make_results("old", members=2, shifted=True, more=True))
+def without_new(figures: Figures) -> Figures:
+    floors = [name for name in vars(figures) if name.endswith("_floor")]
+    return changed_all(figures, dict.fromkeys([*floors, "aurc"]))
+
+
+def test_older_results_have_a_page_without_the_new_sections(make_evaluated: MakeEvaluated) -> None:
+    old = bare(make_evaluated("old", members=2, shifted=True, more=True))
     page = Page(render([old]))
     identifiers = {str(heading["id"]) for heading in page.attributes("h2")}
-    assert identifiers & set(SECTIONS) == {"shift", "severities", "heat-maps"}
+    assert identifiers == {
+        "headlines", "metrics", "reliability", "shift", "severities", "heat-maps", "provenance"
+    }  # fmt: skip
     assert not any("noise" in text for text in page.text("dd"))
     assert "AURC" not in " ".join(page.text("th"))
     for export in (to_csv, to_json, to_markdown):
         assert export([old])
 
 
-def test_old_and_new_stand_side_by_side(make_results: MakeResults) -> None:
-    old = bare(make_results("old", members=1, shifted=True))
-    new = make_results("new", members=2, shifted=True, more=True)
+def test_old_and_new_stand_side_by_side(make_evaluated: MakeEvaluated) -> None:
+    old = bare(make_evaluated("old", members=1, shifted=True))
+    new = make_evaluated("new", members=2, shifted=True, more=True)
     page = Page(render([old, new]))
     assert page.text("caption").count("new: ECE excess, equal-width 15, points") == 1
     assert not any(text.startswith("old: ECE excess") for text in page.text("caption"))
     assert to_csv([old, new]).count("\n") == 1 + to_csv([old]).count("\n") + to_csv([new]).count("\n") - 2
 
 
-def test_the_noise_floor_stands_beside_the_headline(make_results: MakeResults) -> None:
-    results = make_results(members=1, shifted=True)
-    shown = [text for text in Page(render([results])).text("dd") if "noise alone" in text]
-    floors = (
-        results["clean"]["honest"]["ensemble"]["ece_width15"]["floor"],
-        results["corrupted"]["aggregates"]["ensemble"]["by-corruption"]["ece_width15_floor"],
+def test_the_noise_floor_stands_beside_the_headline(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=1, shifted=True)
+    shown = [text for text in Page(render([run])).text("dd") if "noise alone" in text]
+    honest, corrupted = run.results.clean.honest, run.results.corrupted
+    assert honest is not None
+    assert corrupted is not None
+    floors = honest.ensemble["ece_width15"].floor, corrupted.aggregates.ensemble["by-corruption"].ece_width15_floor
+    for floor, text in zip(floors, shown, strict=True):
+        assert floor is not None
+        assert f"noise alone: {100 * floor:.2f} %" in text
+
+
+def test_hostile_words_of_the_new_sections_are_only_text(make_evaluated: MakeEvaluated) -> None:
+    places = (
+        "results.collapse.verdict",
+        "results.ood.dataset",
+        "recalibrated.clean_how",
+        "recalibrated.fitted_on.run",
+        "compared.against.0.experiment",
     )
-    assert [f"noise alone: {100 * floor:.2f} %" in text for floor, text in zip(floors, shown, strict=True)] == [
-        True
-    ] * 2
-
-
-def test_hostile_words_of_the_new_sections_are_only_text(make_results: MakeResults) -> None:
-    results = make_results(members=2, shifted=True, more=True)
-    results["collapse"]["verdict"] = results["ood"]["dataset"] = results["recalibrated"]["clean_how"] = HOSTILE
-    results["against"][0]["experiment"] = results["recalibrated"]["fitted_on"]["run"] = HOSTILE
-    results["health"]["warnings"] = [HOSTILE]
-    page = Page(render([results]))
+    run = changed_all(make_evaluated(members=2, shifted=True, more=True), dict.fromkeys(places, HOSTILE))
+    page = Page(render([changed(run, "results.health.warnings", (HOSTILE,))]))
     assert page.count("script") == 0
     assert HOSTILE in page.text("p")
     assert f"Warning: {HOSTILE}" in page.text("p")
 
 
-def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_results: MakeResults) -> None:
-    good = make_results("good", members=2, shifted=True, more=True)
-    bad = make_results("bad", members=1, shifted=True, more=True)
+def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_evaluated: MakeEvaluated) -> None:
+    good = make_evaluated("good", members=2, shifted=True, more=True)
+    warnings = ("Most of it is lost.", "The rest too.")
+    bad = changed(make_evaluated("bad", members=1, shifted=True, more=True), "results.health.warnings", warnings)
     assert "warning" not in [element.get("class") for element in Page(render([good])).attributes("p")]
-    bad["health"]["warnings"] = ["Most of it is lost.", "The rest too."]
     page = Page(render([good, bad]))
     assert [element.get("class") for element in page.attributes("p")].count("warning") == 2
     assert "Warning: Most of it is lost." in page.text("p")

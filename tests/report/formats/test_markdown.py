@@ -1,59 +1,68 @@
 import re
-from collections.abc import Callable
-from typing import Any
+from itertools import chain
 
 import pytest
 
+from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.records.files import Evaluated
 from counterpoint.report import to_markdown
-from counterpoint.report.run import CORRUPTIONS, label_runs
-from counterpoint.report.sections.metrics import metrics_tables
-from counterpoint.report.sections.shift import shift_tables
-
-MakeResults = Callable[..., dict[str, Any]]
+from counterpoint.report.run import label_runs
+from counterpoint.report.sections.metrics import metrics
+from counterpoint.report.sections.shift import under_shift
+from counterpoint.report.suites import corruption_label
+from tests.report.made import MakeEvaluated, changed
 
 
 @pytest.fixture
-def results(make_results: MakeResults) -> list[dict[str, Any]]:
-    return [make_results("many", members=2, shifted=True), make_results("one", members=1)]
+def two_runs(make_evaluated: MakeEvaluated) -> list[Evaluated]:
+    return [make_evaluated("many", members=2, shifted=True), make_evaluated("one", members=1)]
 
 
-def test_markdown_holds_the_tables_of_the_page(results: list[dict[str, Any]]) -> None:
-    text = to_markdown(results)
-    runs = label_runs(results)
-    tables = metrics_tables(runs) + [table for group in shift_tables(runs[:1]).values() for table in group]
+def test_markdown_holds_the_tables_of_the_page(two_runs: list[Evaluated]) -> None:
+    text = to_markdown(two_runs)
+    runs = label_runs(two_runs)
+    shift = under_shift(runs)
+    assert shift is not None
+    of_suites = [(*suite.headline_tables, *suite.other_tables) for suite in shift.suites]
+    tables = [*metrics(runs).tables, *chain(*of_suites)]
     for table in tables:
         for row in table.rows:
             entries = [f"**{entry.text}**" if entry.best else entry.text for entry in row.entries]
             assert f"| {row.label} | {' | '.join(entries)} |" in text
-    # Besides, of noise for each calibration error, clean and under shift; of severities; of two curves; the maps.
-    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 4 * 2 + 1 + 2 + 9
-    assert all(f"| {name} |" in text for name in CORRUPTIONS.values())
+    # Besides, of each run the headlines and two of bins; of noise for each calibration error, clean and under shift; of
+    # severities; of two curves; the maps.
+    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 1 + 2 + 9
+    assert all(f"| {corruption_label(name)} |" in text for name in CORRUPTIONS)
     assert "    counterpoint evaluate runs/many" in text
 
 
-def test_every_line_of_a_markdown_table_has_the_same_number_of_entries(results: list[dict[str, Any]]) -> None:
-    for block in to_markdown(results).split("\n\n"):
+def test_every_line_of_a_markdown_table_has_the_same_number_of_entries(two_runs: list[Evaluated]) -> None:
+    for block in to_markdown(two_runs).split("\n\n"):
         lines = [line for line in block.splitlines() if line.startswith("|")]
         assert len({line.count(" | ") for line in lines}) <= 1
 
 
-def test_names_are_only_text_in_markdown(make_results: MakeResults) -> None:
-    text = to_markdown([make_results("a|b <script> *c*\n# d", members=1)])
+def test_names_are_only_text_in_markdown(make_evaluated: MakeEvaluated) -> None:
+    text = to_markdown([make_evaluated("a|b <script> *c*\n# d", members=1)])
     assert text.startswith(r"# a\|b \<script\> \*c\* \# d" + "\n")
     outside_code = [line for line in text.splitlines() if not line.startswith("    ")]
     assert not any("<script>" in line or line == "# d" for line in outside_code)
 
 
-def test_a_section_for_each_part_that_there_is(make_results: MakeResults) -> None:
-    runs = [make_results("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]
+def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]
     assert re.findall("^## (.*)$", to_markdown(runs), re.MULTILINE) == [
+        "Headline figures: cifar10/single, seed 0",
+        "Headline figures: cifar10/single, seed 1",
         "Beside the paper",
         "cifar10/single, seed 0 − digits/single, seed 7",
         "cifar10/single, seed 1 − digits/single, seed 7",
         "All metrics",
         "Spread over seeds, not over images",
+        "Reliability",
         "Calibration errors and their noise floors",
-        "Under corruption",
+        "Under corruption: -C",
+        "Accuracy and confidence against severity",
         "Corruption by corruption",
         "Keeping the surest",
         "With a temperature: cifar10/single, seed 0",
@@ -62,20 +71,23 @@ def test_a_section_for_each_part_that_there_is(make_results: MakeResults) -> Non
         "Do the members differ? cifar10/single, seed 1",
         "Lost channels: cifar10/single, seed 0",
         "Lost channels: cifar10/single, seed 1",
-        "What was run",
+        "What was run: cifar10/single, seed 0",
+        "What was run: cifar10/single, seed 1",
     ]
 
 
-def test_sentences_are_there_too(make_results: MakeResults) -> None:
-    results = make_results("many", members=2, shifted=True, more=True)
-    results["health"]["warnings"] = ["Many channels are lost."]
-    text = to_markdown([results])
-    assert results["collapse"]["verdict"] in text
+def test_sentences_are_there_too(make_evaluated: MakeEvaluated) -> None:
+    run = changed(
+        make_evaluated("many", members=2, shifted=True, more=True), "results.health.warnings", ("Many are lost.",)
+    )
+    text = to_markdown([run])
+    assert run.results.collapse is not None
+    assert run.results.collapse.verdict in text
     assert "After epoch 17, of 400 channels 16 (4.00 %) are dead and 0 (0.00 %) have a variance below eps." in text
-    assert "\n\nMany channels are lost.\n\n" in text
+    assert "\n\nMany are lost.\n\n" in text
     assert "| 17 | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
     assert "Clean images: cross-fitted on two seeded halves of the validation images." in text
 
 
-def test_without_a_corrupted_set(make_results: MakeResults) -> None:
-    assert "Corrupted set: not evaluated" in to_markdown([make_results(members=1)])
+def test_without_a_corrupted_set(make_evaluated: MakeEvaluated) -> None:
+    assert "Corrupted set: not evaluated" in to_markdown([make_evaluated(members=1)])

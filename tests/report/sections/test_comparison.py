@@ -1,31 +1,47 @@
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    CleanDifferences,
+    Compared,
+    Comparison,
+    CorruptedDifferences,
+    Difference,
+    MeanDifferences,
+)
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.sections.comparison import comparisons
+from counterpoint.report.sections.comparison import Comparison as Shown
+from counterpoint.report.sections.comparison import comparisons, differences_table
+from tests.report.made import MakeEvaluated
 
-MakeResults = Callable[..., dict[str, Any]]
-
-
-def difference(value: float, low: float, high: float) -> dict[str, float]:
-    return {"difference": value, "low": low, "high": high}
+MEANS = MeanDifferences(*3 * [Difference(0.1, 0.05, 0.15)])
 
 
-def a_run(make_results: MakeResults, **parts: Any) -> ReportedRun:
-    other = {"experiment": "b", "seed": 3, "run": "b-3", "clean": None, "corrupted": None, **parts}
-    return ReportedRun("a", {**make_results(members=1), "against": [other]})
+def comparison(make_evaluated: MakeEvaluated, **parts: Any) -> Comparison:
+    made_from = make_evaluated(members=1).results.made_from
+    return Comparison("b", 3, "b-3", made_from, **{"clean": None, "corrupted": None, **parts})
 
 
-def test_differences_by_hand(make_results: MakeResults) -> None:
-    clean = {
-        "error": difference(-0.0123, -0.02, -0.004),
-        "nll": difference(0.05, 0.01, 0.09),
-        "brier": difference(0.0, -0.01, 0.01),
-        "ece_rms_mass15_debiased": difference(0.001, 0.0, 0.002),
-    }
-    (one,) = comparisons([a_run(make_results, clean=clean)])
+def shown(make_evaluated: MakeEvaluated, other: Comparison, **run: Any) -> Shown:
+    evaluated = make_evaluated(members=1, **run)
+    compared = Compared("a", 0, evaluated.results.made_from, "counterpoint compare", "then", (other,))
+    content = comparisons([ReportedRun("a", replace(evaluated, compared=compared))])
+    assert content is not None
+    (one,) = content.pairs
+    return one
+
+
+def test_differences_by_hand(make_evaluated: MakeEvaluated) -> None:
+    clean = CleanDifferences(
+        error=Difference(-0.0123, -0.02, -0.004),
+        nll=Difference(0.05, 0.01, 0.09),
+        brier=Difference(0.0, -0.01, 0.01),
+        ece_rms_mass15_debiased=Difference(0.001, 0.0, 0.002),
+    )
+    one = shown(make_evaluated, comparison(make_evaluated, clean=clean))
     assert one.label == "a − b, seed 3"
     (chart,) = one.charts
     assert [(row.label, [entry.text for entry in row.entries]) for row in chart.table.rows] == [
@@ -42,13 +58,17 @@ def test_differences_by_hand(make_results: MakeResults) -> None:
     assert one.severities is None
 
 
-def test_corrupted_images_and_each_severity(make_results: MakeResults) -> None:
-    run = ReportedRun("a", make_results(members=2, shifted=True, more=True))
-    (one,) = comparisons([run])
-    corrupted = run.results["against"][0]["corrupted"]
+def test_corrupted_images_and_each_severity(make_evaluated: MakeEvaluated) -> None:
+    evaluated = make_evaluated(members=2, shifted=True, more=True)
+    content = comparisons([ReportedRun("a", evaluated)])
+    assert content is not None
+    (one,) = content.pairs
+    assert evaluated.compared is not None
+    corrupted = evaluated.compared.against[0].corrupted
+    assert corrupted is not None
     assert [chart.table.caption.split(": ")[1] for chart in one.charts] == [
         "clean images",
-        "corrupted images (each image’s mean over the 75 cells)",
+        "corrupted images (each image’s mean over all cells)",
         "corrupted images, by corruption (each image with all its cells)",
     ]
     assert [row.label for row in one.charts[2].table.rows] == [
@@ -56,34 +76,52 @@ def test_corrupted_images_and_each_severity(make_results: MakeResults) -> None:
         for binning in ("equal-width", "equal-mass")
         for metric in ("ECE", "ECE-rms")
     ]
-    ece = corrupted["by_corruption"]["ece_width15_debiased"]
+    ece = corrupted.by_corruption.ece_width15_debiased
+    assert ece is not None
     ends = one.charts[2].table.rows[0].entries[1].text.replace("−", "-").split(" to ")
-    assert [float(text) for text in ends] == pytest.approx([100 * ece["low"], 100 * ece["high"]], abs=0.0051)
-    shown = one.charts[1].table.rows[0].entries[0].text
-    assert float(shown.removesuffix(" points").replace("−", "-")) == pytest.approx(
-        100 * corrupted["mean"]["error"]["difference"], abs=0.0051
+    assert [float(text) for text in ends] == pytest.approx([100 * ece.low, 100 * ece.high], abs=0.0051)
+    error = one.charts[1].table.rows[0].entries[0].text
+    assert float(error.removesuffix(" points").replace("−", "-")) == pytest.approx(
+        100 * corrupted.mean.error.difference, abs=0.0051
     )
     assert one.severities is not None
     assert [row.label for row in one.severities.rows] == [
         f"Severity {severity}: {name}" for severity in range(1, 6) for name in ("Error", "NLL", "Brier")
     ]
     last = one.severities.rows[-3].entries[1].text.replace("−", "-").split(" to ")
-    error = corrupted["severities"][4]["error"]
-    assert [float(text) for text in last] == pytest.approx([100 * error["low"], 100 * error["high"]], abs=0.0051)
+    worst = corrupted.severities[4].error
+    assert [float(text) for text in last] == pytest.approx([100 * worst.low, 100 * worst.high], abs=0.0051)
 
 
-def test_only_the_images_that_both_have(make_results: MakeResults) -> None:
-    errors = {key: difference(0.1, 0.05, 0.15) for key in ("error", "nll", "brier")}
-    (one,) = comparisons([a_run(make_results, corrupted={"mean": errors, "severities": 5 * [errors]})])
+def test_only_the_images_that_both_have(make_evaluated: MakeEvaluated) -> None:
+    corrupted = CorruptedDifferences(MEANS, 5 * (MEANS,), CalibrationDifferences())
+    one = shown(make_evaluated, comparison(make_evaluated, corrupted=corrupted), shifted=True)
     assert len(one.charts) == len(one.words) == 1
     assert one.words[0].startswith("On corrupted images")
 
 
-def test_a_metric_of_a_later_version_is_left_alone(make_results: MakeResults) -> None:
-    clean = {key: difference(0.1, 0.05, 0.15) for key in ("error", "nll", "brier", "wisdom")}
-    (one,) = comparisons([a_run(make_results, clean=clean)])
-    assert [row.label for row in one.charts[0].table.rows] == ["Error", "NLL", "Brier"]
+def test_runs_that_were_not_compared(make_evaluated: MakeEvaluated) -> None:
+    assert comparisons([ReportedRun("a", make_evaluated(members=1))]) is None
 
 
-def test_runs_that_were_not_compared(make_results: MakeResults) -> None:
-    assert comparisons([ReportedRun("a", make_results(members=1))]) == ()
+def test_the_headlines_of_a_comparison(make_evaluated: MakeEvaluated) -> None:
+    clean = CleanDifferences(
+        error=Difference(-0.01, -0.02, 0.005), nll=Difference(0.05, 0.01, 0.09), brier=Difference(0.0, -0.01, 0.01)
+    )
+    by_corruption = CalibrationDifferences(ece_width15_debiased=Difference(0.02, 0.01, 0.03))
+    corrupted = CorruptedDifferences(MEANS, 5 * (MEANS,), by_corruption)
+    table = differences_table(comparison(make_evaluated, clean=clean, corrupted=corrupted))
+    assert table.caption.startswith("this run − b, seed 3 (b-3), with 95 % intervals over images")
+    assert [(column.label, column.unit) for column in table.columns[1:]] == [("Clean", ""), ("-C", "")]
+    assert [(row.label, *(entry.text for entry in row.entries)) for row in table.rows] == [
+        ("Error, points", "−1.00 (−2.00 to +0.50)", "+10.00 (+5.00 to +15.00)"),
+        ("NLL, nats", "+0.050 (+0.010 to +0.090)", "+0.100 (+0.050 to +0.150)"),
+        ("Brier", "0.000 (−0.010 to +0.010)", "+0.100 (+0.050 to +0.150)"),
+        ("ECE, points", "–", "+2.00 (+1.00 to +3.00)"),
+    ]
+
+
+def test_no_headlines_on_other_images(make_evaluated: MakeEvaluated) -> None:
+    table = differences_table(comparison(make_evaluated))
+    assert [column.unit for column in table.columns[1:]] == 2 * ["not the same images"]
+    assert {entry.text for row in table.rows for entry in row.entries} == {"–"}

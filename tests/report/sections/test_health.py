@@ -1,38 +1,39 @@
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
+from counterpoint.records.files import Evaluated
+from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.sections.health import healths
+from counterpoint.report.sections.health import RunHealth, health
+from tests.report.made import MakeEvaluated, changed
 
-MakeResults = Callable[..., dict[str, Any]]
-
-
-def epoch(number: int, below: int, dead: int, r: float | None, s: float | None) -> dict[str, Any]:
-    return {"epoch": number, "below_eps": below, "dead_scales": dead, "spread_r": r, "spread_s": s}
+RECORD = HealthRecord(
+    12_608,
+    (HealthAfter(1, 0, 10, 0.5, 0.4375), HealthAfter(200, 3152, 1525, 0.125, None)),
+    ("Many are lost.",),
+)
 
 
 @pytest.fixture
-def results(make_results: MakeResults) -> dict[str, Any]:
-    results = make_results(members=2)
-    results["health"] = {
-        "channels": 12_608,
-        "epochs": [epoch(1, 0, 10, 0.5, 0.4375), epoch(200, 3152, 1525, 0.125, None)],
-        "warnings": ["Many are lost."],
-    }
-    return results
+def evaluated(make_evaluated: MakeEvaluated) -> Evaluated:
+    return changed(make_evaluated(members=2), "results.health", RECORD)
 
 
-def shown(results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    (found,) = healths([ReportedRun("mine", results)])
-    rows = [[row.label, *(entry.text for entry in row.entries)] for row in found.table.rows]
-    assert all(len(row) == len(found.table.columns) for row in rows)
-    return [column.label for column in found.table.columns], rows
+def of_run(evaluated: Evaluated) -> RunHealth:
+    content = health([ReportedRun("mine", evaluated)])
+    assert content is not None
+    (found,) = content.runs
+    return found
 
 
-def test_the_table_by_hand(results: dict[str, Any]) -> None:
-    columns, rows = shown(results)
+def shown(evaluated: Evaluated) -> tuple[list[str], list[list[str]]]:
+    table = of_run(evaluated).table
+    rows = [[row.label, *(entry.text for entry in row.entries)] for row in table.rows]
+    assert all(len(row) == len(table.columns) for row in rows)
+    return [column.label for column in table.columns], rows
+
+
+def test_the_table_by_hand(evaluated: Evaluated) -> None:
+    columns, rows = shown(evaluated)
     assert columns == ["After epoch", "Dead scales", "Share", "Below eps", "Share", "Spread of r", "Spread of s"]
     assert rows == [
         ["1", "10", "0.08", "0", "0.00", "0.500", "0.438"],
@@ -40,28 +41,25 @@ def test_the_table_by_hand(results: dict[str, Any]) -> None:
     ]
 
 
-def test_the_sentence_is_of_the_last_epoch(results: dict[str, Any]) -> None:
-    (found,) = healths([ReportedRun("mine", results)])
+def test_the_sentence_is_of_the_last_epoch(evaluated: Evaluated) -> None:
+    found = of_run(evaluated)
     assert " ".join(found.sentence.split()) == (
         "After epoch 200, of 12,608 channels 1,525 (12.10 %) are dead and 3,152 (25.00 %) have a variance below eps."
     )
     assert found.warnings == ("Many are lost.",)
 
 
-def test_a_plain_network_has_no_spread(results: dict[str, Any]) -> None:
-    results["health"]["epochs"] = [epoch(1, 0, 1261, None, None)]
-    columns, rows = shown(results)
+def test_a_plain_network_has_no_spread(evaluated: Evaluated) -> None:
+    columns, rows = shown(changed(evaluated, "results.health.epochs", (HealthAfter(1, 0, 1261),)))
     assert columns == ["After epoch", "Dead scales", "Share", "Below eps", "Share"]
     assert rows == [["1", "1,261", "10.00", "0", "0.00"]]
 
 
-def test_a_network_without_batchnorm_still_has_its_spread(results: dict[str, Any]) -> None:
-    results["health"] = {"channels": 0, "epochs": [epoch(1, 0, 0, 0.5, 0.25)], "warnings": []}
-    (found,) = healths([ReportedRun("mine", results)])
-    assert found.sentence.startswith("The network has no BatchNorm")
-    assert shown(results)[1] == [["1", "0", "–", "0", "–", "0.500", "0.250"]]
+def test_a_network_without_batchnorm_still_has_its_spread(evaluated: Evaluated) -> None:
+    bare = changed(evaluated, "results.health", HealthRecord(0, (HealthAfter(1, 0, 0, 0.5, 0.25),), ()))
+    assert of_run(bare).sentence.startswith("The network has no BatchNorm")
+    assert shown(bare)[1] == [["1", "0", "–", "0", "–", "0.500", "0.250"]]
 
 
-@pytest.mark.parametrize("older", [{}, {"health": None}])
-def test_older_results_have_no_health(make_results: MakeResults, older: dict[str, Any]) -> None:
-    assert healths([ReportedRun("old", make_results(members=2) | older)]) == ()
+def test_older_results_have_no_health(make_evaluated: MakeEvaluated) -> None:
+    assert health([ReportedRun("old", make_evaluated(members=2))]) is None

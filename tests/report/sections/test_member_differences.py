@@ -1,34 +1,39 @@
-from collections.abc import Callable
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from counterpoint.records.files import Evaluated
+from counterpoint.records.results import Between, Collapse, Factors
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.sections.member_differences import member_differences
+from counterpoint.report.sections.member_differences import RunDifferences, member_differences
+from tests.report.made import MakeEvaluated, changed
 
-MakeResults = Callable[..., dict[str, Any]]
 
-
-def between(disagreement: float, independent: float, kl: float = 0.25) -> dict[str, float]:
-    return {"disagreement": disagreement, "pairwise_kl": kl, "independent_disagreement": independent}
+def between(disagreement: float, independent: float) -> Between:
+    return Between(disagreement, 0.25, independent)
 
 
 @pytest.fixture
-def results(make_results: MakeResults) -> dict[str, Any]:
-    results = make_results(members=4, shifted=True)
-    results["collapse"] = {
-        "r": {"plain": 0.25, "closest": -0.125, "independent": -0.5},
-        "s": {"plain": -0.5, "closest": 1.0, "independent": -0.5},
-        "clean": between(0.02, 0.08),
-        "severities": [between(0.1 * i, 0.2 * i) for i in range(1, 6)],
-        "verdict": "The members differ clearly.",
-    }
-    return results
+def evaluated(make_evaluated: MakeEvaluated) -> Evaluated:
+    collapse = Collapse(
+        r=Factors(plain=0.25, closest=-0.125, independent=-0.5),
+        s=Factors(plain=-0.5, closest=1.0, independent=-0.5),
+        clean=between(0.02, 0.08),
+        severities=tuple(between(0.1 * i, 0.2 * i) for i in range(1, 6)),
+        verdict="The members differ clearly.",
+    )
+    return changed(make_evaluated(members=4, shifted=True), "results.collapse", collapse)
 
 
-def test_the_table_by_hand(results: dict[str, Any]) -> None:
-    (found,) = member_differences([ReportedRun("mine", results)])
+def of_run(evaluated: Evaluated) -> RunDifferences:
+    content = member_differences([ReportedRun("mine", evaluated)])
+    assert content is not None
+    (found,) = content.runs
+    return found
+
+
+def test_the_table_by_hand(evaluated: Evaluated) -> None:
+    found = of_run(evaluated)
     assert found.verdict == "The members differ clearly."
     rows = [(row.label, [entry.text for entry in row.entries]) for row in found.chart.table.rows]
     assert rows[0] == ("Clean", ["2.00", "8.00", "25", "0.250"])
@@ -44,27 +49,25 @@ def test_the_table_by_hand(results: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("images", "points"), [(40, 6), (120, 5)])
 def test_clean_is_joined_to_the_severities_only_on_the_same_images(
-    results: dict[str, Any], images: int, points: int
+    evaluated: Evaluated, images: int, points: int
 ) -> None:
-    results["evaluated_on"]["images"] = images
-    (found,) = member_differences([ReportedRun("mine", results)])
+    found = of_run(changed(evaluated, "results.evaluated_on.images", images))
     circles = ElementTree.fromstring(found.chart.svg).iter("circle")
     assert sum(circle.get("class") == "members-point" for circle in circles) == points
     assert "Clean: 2.00" in found.chart.caption
 
 
-def test_members_that_never_err_have_no_share(results: dict[str, Any]) -> None:
-    results["collapse"]["clean"] = between(0.0, 0.0)
-    (found,) = member_differences([ReportedRun("mine", results)])
+def test_members_that_never_err_have_no_share(evaluated: Evaluated) -> None:
+    found = of_run(changed(evaluated, "results.collapse.clean", between(0.0, 0.0)))
     assert found.chart.table.rows[0].entries[2].text == "–"
 
 
-def test_without_severities_and_factors(results: dict[str, Any]) -> None:
-    results["collapse"] = {"clean": between(0.02, 0.08), "verdict": "x"}
-    (found,) = member_differences([ReportedRun("mine", results)])
+def test_without_severities_and_factors(evaluated: Evaluated) -> None:
+    found = of_run(changed(evaluated, "results.collapse", Collapse(clean=between(0.02, 0.08), verdict="x")))
     assert found.factors is None
     assert [row.label for row in found.chart.table.rows] == ["Clean"]
 
 
-def test_one_network_has_nothing_to_compare(make_results: MakeResults) -> None:
-    assert member_differences([ReportedRun("single", make_results(members=1, shifted=True, more=True))]) == ()
+def test_one_network_has_nothing_to_compare(make_evaluated: MakeEvaluated) -> None:
+    run = ReportedRun("single", make_evaluated(members=1, shifted=True, more=True))
+    assert member_differences([run]) is None

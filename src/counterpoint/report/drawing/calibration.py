@@ -5,12 +5,14 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from counterpoint.report.bins import Bin, wilson_interval
+from counterpoint.records.figures import Bin
+from counterpoint.report.bins import wilson_interval
 from counterpoint.report.drawing.strokes import (
     Panel,
     box,
     circle,
     drawing,
+    evenly_placed,
     group,
     line,
     markup,
@@ -33,12 +35,12 @@ def equal_width_chart(bins: Sequence[Bin], alternative: str) -> Markup:
     panel, counts = Panel(top=12, height=236), Panel(top=268, height=44)
     y_axis(svg, panel, range(0, 101, 20), "accuracy")
     x_axis(svg, counts, _FIFTHS, "confidence, %")
-    most = max(row["count"] for row in bins)
+    most = max(row.count for row in bins)
     for row, element in zip(bins, _bars(svg, panel, counts, bins), strict=True):
-        middle = panel.x((row["low"] + row["high"]) / 2)
-        low, high = wilson_interval(row["accuracy"], row["count"])
+        middle = panel.x((row.low + row.high) / 2)
+        low, high = wilson_interval(row.accuracy, row.count)
         line(element, "interval", middle, panel.y(low), middle, panel.y(high))
-        text(element, middle, counts.y(row["count"] / most) - 3, short_count(row["count"]), "count")
+        text(element, middle, counts.y(row.count / most) - 3, short_count(row.count), "count")
     text(svg, panel.left - 6, counts.y(0), "images", "end")
     return markup(svg)
 
@@ -56,14 +58,14 @@ def small_equal_width_chart(bins: Sequence[Bin], alternative: str) -> Markup:
 
 def _bars(svg: Element, panel: Panel, counts: Panel, bins: Sequence[Bin]) -> list[Element]:
     """A group for each bin, and the diagonal."""
-    most = max(row["count"] for row in bins)
+    most = max(row.count for row in bins)
     groups = [group(svg, _bin_in_words(row)) for row in bins]
     for row, element in zip(bins, groups, strict=True):
-        left, width = panel.x(row["low"]) + 0.75, panel.width * (row["high"] - row["low"]) - 1.5
-        box(element, "accuracy-bar", left, panel.y(row["accuracy"]), width, panel.y(0))
-        _gap(element, panel, Rates(row["accuracy"], row["confidence"]), left, width)
-        line(element, "confidence-mark", left, panel.y(row["confidence"]), left + width, panel.y(row["confidence"]))
-        box(element, "count-bar", left, counts.y(row["count"] / most), width, counts.y(0))
+        left, width = panel.x(row.low) + 0.75, panel.width * (row.high - row.low) - 1.5
+        box(element, "accuracy-bar", left, panel.y(row.accuracy), width, panel.y(0))
+        _gap(element, panel, Rates(row.accuracy, row.confidence), left, width)
+        line(element, "confidence-mark", left, panel.y(row.confidence), left + width, panel.y(row.confidence))
+        box(element, "count-bar", left, counts.y(row.count / most), width, counts.y(0))
     line(svg, "perfect", panel.x(0), panel.y(0), panel.x(1), panel.y(1))
     return groups
 
@@ -74,16 +76,16 @@ def equal_mass_chart(bins: Sequence[Bin], ticks: Sequence[int], alternative: str
     panel = Panel(top=12, height=300, bottom=ticks[0] / 100)
     y_axis(svg, panel, ticks, "confidence and accuracy")
     x_axis(svg, panel, _FIFTHS, "share of images, least confident first, %")
-    total = sum(row["count"] for row in bins)
+    total = sum(row.count for row in bins)
     before = 0
     confidence: list[tuple[float, float]] = []
     accuracy: list[tuple[float, float]] = []
     for row in bins:
-        left, right = panel.x(before / total), panel.x((before + row["count"]) / total)
-        before += row["count"]
-        _gap(group(svg, _bin_in_words(row)), panel, Rates(row["accuracy"], row["confidence"]), left, right - left)
-        confidence += [(x, panel.y(row["confidence"])) for x in (left, right)]
-        accuracy += [(x, panel.y(row["accuracy"])) for x in (left, right)]
+        left, right = panel.x(before / total), panel.x((before + row.count) / total)
+        before += row.count
+        _gap(group(svg, _bin_in_words(row)), panel, Rates(row.accuracy, row.confidence), left, right - left)
+        confidence += [(x, panel.y(row.confidence)) for x in (left, right)]
+        accuracy += [(x, panel.y(row.accuracy)) for x in (left, right)]
     path(svg, "accuracy-line", accuracy)
     path(svg, "confidence-line", confidence)
     return markup(svg)
@@ -93,7 +95,7 @@ def severity_chart(points: Sequence[Severity], ticks: Sequence[int], alternative
     """Accuracy and mean confidence as the corruption grows; thin lines are the members."""
     svg = drawing("severity", alternative, _WIDTH, _HEIGHT)
     panel = Panel(top=12, height=300, bottom=ticks[0] / 100)
-    places = [0.05 + 0.9 * i / (len(points) - 1) for i in range(len(points))]
+    places = evenly_placed(len(points))
     y_axis(svg, panel, ticks, "accuracy and confidence")
     names = (str(point.number) if point.number else "clean" for point in points)
     x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
@@ -130,8 +132,8 @@ def _gap(parent: Element, panel: Panel, rates: Rates, left: float, width: float)
 
 def _bin_in_words(row: Bin) -> str:
     return (
-        f"confidence {percent(row['low'])} to {with_sign(row['high'])}, images: {row['count']:,}, "
-        f"{_rates_in_words(Rates(row['accuracy'], row['confidence']))}"
+        f"confidence {percent(row.low)} to {with_sign(row.high)}, images: {row.count:,}, "
+        f"{_rates_in_words(Rates(row.accuracy, row.confidence))}"
     )
 
 

@@ -1,11 +1,23 @@
 """Curves over a share of images or over severity, from 0 % upwards."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.strokes import Panel, circle, drawing, group, markup, path, text, x_axis, y_axis
+from counterpoint.records.figures import Curve
+from counterpoint.records.results import Between
+from counterpoint.report.drawing.strokes import (
+    Panel,
+    circle,
+    drawing,
+    evenly_placed,
+    group,
+    markup,
+    path,
+    text,
+    x_axis,
+    y_axis,
+)
 from counterpoint.report.tables import with_sign
 
 _WIDTH, _HEIGHT = 360, 300
@@ -13,34 +25,45 @@ _FIFTHS = {tick / 100: str(tick) for tick in range(0, 101, 20)}
 _LABEL_HEIGHT = 11
 
 
-def risk_coverage_chart(curves: Mapping[str, Mapping[str, Any]], ticks: Sequence[float], alternative: str) -> Markup:
+def risk_coverage_chart(
+    clean: Curve, by_severity: Mapping[str, Curve], ticks: Sequence[float], alternative: str
+) -> Markup:
     """Error against the share kept; the names stand where the curves end, at all images."""
     svg = drawing("risk-coverage", alternative, _WIDTH, _HEIGHT)
     panel = Panel(top=12, height=250, ceiling=ticks[-1] / 100, width=266)
     y_axis(svg, panel, ticks, "wrong among those kept")
     x_axis(svg, panel, _FIFTHS, "share of images kept, surest first, %")
-    heights = _apart({name: panel.y(curve["risk"][-1]) for name, curve in curves.items()}, panel.top)
-    for shade, (name, curve) in enumerate(curves.items()):
-        element = group(svg, f"{name}: {with_sign(curve['risk'][-1])} wrong of all images")
-        points = zip(curve["coverage"], curve["risk"], strict=True)
-        path(element, f"shade-{shade}", [(panel.x(share), panel.y(risk)) for share, risk in points])
+    curves = {"Clean": clean, **by_severity}
+    heights = _apart({name: panel.y(curve.risk[-1]) for name, curve in curves.items()}, panel.top)
+    shades = [f"--shade:{100 * i // max(1, len(by_severity) - 1)}%" for i in range(len(by_severity))]
+    for style, (name, curve) in zip(["", *shades], curves.items(), strict=True):
+        element = group(svg, f"{name}: {with_sign(curve.risk[-1])} wrong of all images")
+        points = [(panel.x(share), panel.y(risk)) for share, risk in zip(curve.coverage, curve.risk, strict=True)]
+        if style:
+            path(element, "severity-curve", points, style=style)
+        else:
+            path(element, "clean-curve", points)
         text(element, panel.x(1) + 5, heights[name] + 3.5, name.removeprefix("Severity ").lower(), "start")
     return markup(svg)
 
 
-def disagreement_chart(points: Mapping[str, Mapping[str, float]], ticks: Sequence[float], alternative: str) -> Markup:
+def disagreement_chart(points: Mapping[str, Between], ticks: Sequence[float], alternative: str) -> Markup:
     """How often two members disagree, and how often independent ones would, on clean images and at each severity."""
     svg = drawing("disagreement", alternative, _WIDTH, _HEIGHT)
     panel = Panel(top=12, height=250, ceiling=ticks[-1] / 100)
-    places = [0.05 + 0.9 * i / max(1, len(points) - 1) for i in range(len(points))]
+    places = evenly_placed(len(points))
     names = [name.removeprefix("Severity ").lower() for name in points]
     y_axis(svg, panel, ticks, "two members disagree")
     x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
-    for key, kind in (("independent_disagreement", "independent"), ("disagreement", "members")):
-        dots = [(panel.x(place), panel.y(between[key])) for place, between in zip(places, points.values(), strict=True)]
+    lines = {
+        "independent": [between.independent_disagreement for between in points.values()],
+        "members": [between.disagreement for between in points.values()],
+    }
+    for kind, values in lines.items():
+        dots = [(panel.x(place), panel.y(value)) for place, value in zip(places, values, strict=True)]
         path(svg, f"{kind}-line", dots)
-        for (x, y), (name, between) in zip(dots, points.items(), strict=True):
-            circle(group(svg, f"{name}, {kind}: {with_sign(between[key])}"), f"{kind}-point", x, y, 3.5)
+        for (x, y), name, value in zip(dots, points, values, strict=True):
+            circle(group(svg, f"{name}, {kind}: {with_sign(value)}"), f"{kind}-point", x, y, 3.5)
     return markup(svg)
 
 

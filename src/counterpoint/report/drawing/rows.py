@@ -33,8 +33,13 @@ class Difference:
     value: float
     low: float
     high: float
-    shown: str
+    number: str
+    unit: str
     interval: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.number} {self.unit}".rstrip()
 
     @property
     def verdict(self) -> str:

@@ -58,6 +58,11 @@ def x_axis(svg: Element, panel: Panel, ticks: dict[float, str], title: str) -> N
         text(svg, panel.x(0.5), bottom + 32, title, "axis")
 
 
+def evenly_placed(count: int) -> list[float]:
+    """Places in [0, 1] at equal distances, with some room at both ends."""
+    return [0.05 + 0.9 * i / max(1, count - 1) for i in range(count)]
+
+
 def percent_ticks(lowest: float) -> list[int]:
     """At most six round percentages that end at 100 and start at or below `lowest` (a fraction)."""
     span = 100 * (1 - lowest)
@@ -85,10 +90,10 @@ def circle(parent: Element, kind: str, x: float, y: float, radius: float) -> Non
     _shape(parent, "circle", kind, cx=x, cy=y, r=radius)
 
 
-def path(parent: Element, kind: str, points: Sequence[tuple[float, float]]) -> None:
+def path(parent: Element, kind: str, points: Sequence[tuple[float, float]], **more: str) -> None:
     """A line through the points."""
     steps = " ".join(f"{x:.2f} {y:.2f}" for x, y in points)
-    SubElement(parent, "path", {"class": kind, "d": f"M{steps}"})
+    SubElement(parent, "path", {"class": kind, "d": f"M{steps}", **more})
 
 
 def text(parent: Element, x: float, y: float, words: str, kind: str, **more: str) -> None:

@@ -5,20 +5,24 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from counterpoint import __version__
 from counterpoint.experiments.paper import PAPER
-from counterpoint.report.formats.records import Record, names, records
+from counterpoint.records.codec import encode
+from counterpoint.records.files import Evaluated
+from counterpoint.report.formats.records import names, records
 from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.provenance import facts
 from counterpoint.report.severities import severities
+from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
 from counterpoint.reproduction.beside_paper import stands_for_row
 
+Json = dict[str, object]
 
-def to_csv(results: Sequence[dict[str, Any]]) -> str:
+
+def to_csv(evaluated: Sequence[Evaluated]) -> str:
     """A line for each record of each run."""
-    lines = [names(run) | record for run in label_runs(results) for record in records(run)]
+    lines = [names(run) | record for run in label_runs(evaluated) for record in records(run)]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
     writer.writeheader()
@@ -26,34 +30,57 @@ def to_csv(results: Sequence[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def to_json(results: Sequence[dict[str, Any]]) -> str:
+def to_json(evaluated: Sequence[Evaluated]) -> str:
     """The lines of the CSV by run, what does not fit into lines, the paper's row, and what was run."""
-    runs = [
-        {
-            **names(run),
-            "facts": dict(facts(run)),
-            "commands": run.commands,
-            "figures": list(records(run)),
-            "reliability": _reliability(run),
-            "risk_coverage": _risk_coverage(run),
-            **{key: run.results.get(key) for key in ("ood", "collapse", "health", "recalibrated", "against")},
-            "paper": _paper_row(run),
-        }
-        for run in label_runs(results)
-    ]
+    runs = [_run(run) for run in label_runs(evaluated)]
     return json.dumps({"counterpoint": __version__, "runs": runs}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _reliability(run: ReportedRun) -> Record:
-    by_severity = {str(point.number): point.bins for point in severities(run)} if run.is_corrupted else {}
-    return {"clean": run.clean["reliability"], "severities": by_severity}
+def _run(run: ReportedRun) -> Json:
+    results, compared = run.results, run.evaluated.compared
+    return {
+        **names(run),
+        "facts": dict(facts(run)),
+        "commands": run.commands,
+        "figures": list(records(run)),
+        "reliability": _reliability(run),
+        "risk_coverage": _risk_coverage(run),
+        "ood": encode(results.ood),
+        "collapse": encode(results.collapse),
+        "health": encode(results.health),
+        "recalibrated": encode(run.evaluated.recalibrated),
+        "against": encode(compared.against) if compared else None,
+        "paper": _paper_row(run),
+    }
 
 
-def _risk_coverage(run: ReportedRun) -> Record:
-    by_severity = run.corrupted.get("risk_coverage") if run.is_corrupted else None
-    return {"clean": run.clean.get("risk_coverage"), "severities": by_severity}
+def _reliability(run: ReportedRun) -> Json:
+    """The bins on clean images and at each severity: `severities` on -C, and on other suites by their names."""
+    papers = papers_suite(run)
+    return {
+        "clean": encode(run.clean.reliability),
+        "severities": _bins(papers) if papers else {},
+        "shifts": {shifted.suite: _bins(shifted) for shifted in suites_of(run) if shifted != papers},
+    }
 
 
-def _paper_row(run: ReportedRun) -> Record | None:
-    row = PAPER.get(run.results["experiment"])
+def _bins(shifted: ShiftedRun) -> Json:
+    return {str(point.number): encode(point.bins) for point in severities(shifted)}
+
+
+def _risk_coverage(run: ReportedRun) -> Json:
+    papers = papers_suite(run)
+    return {
+        "clean": encode(run.clean.risk_coverage),
+        "severities": _curves(papers) if papers else None,
+        "shifts": {shifted.suite: _curves(shifted) for shifted in suites_of(run) if shifted != papers},
+    }
+
+
+def _curves(shifted: ShiftedRun) -> object:
+    return encode(shifted.figures.risk_coverage) or None
+
+
+def _paper_row(run: ReportedRun) -> Json | None:
+    row = PAPER.get(run.results.experiment)
     return None if row is None else {**asdict(row), "same_configuration": stands_for_row(run.results)}

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from counterpoint.errors import InputError, unknown
+from counterpoint.records.files import Evaluated
 from counterpoint.report.formats.export import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
-from counterpoint.report.results import load_runs
+from counterpoint.report.loading import load_runs
 from counterpoint.storage.files import write_atomically
 
-FORMATS: dict[str, Callable[[Sequence[dict[str, Any]]], str]] = {
+FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
     "html": render,
     "csv": to_csv,
     "md": to_markdown,
@@ -19,8 +19,11 @@ FORMATS: dict[str, Callable[[Sequence[dict[str, Any]]], str]] = {
 }
 
 
-def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
-    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all."""
+def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> list[str]:
+    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
+
+    Returns a note for whatever was left out.
+    """
     if format not in FORMATS:
         raise unknown("report format", format, FORMATS)
     if out.is_dir():
@@ -30,5 +33,6 @@ def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> None:
             f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
             f"choose the format {ending}"
         )
-    report = FORMATS[format](load_runs(runs))
-    write_atomically(out, report.encode())
+    evaluated = load_runs(runs)
+    write_atomically(out, FORMATS[format](evaluated).encode())
+    return [note for run in evaluated for note in run.notes]

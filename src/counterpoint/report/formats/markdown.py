@@ -1,83 +1,37 @@
-"""The report as Markdown: the page's tables, its sentences and what was run."""
+"""The report as Markdown: the blocks of its sections."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from counterpoint.report.drawing.heatmaps import heat_maps
-from counterpoint.report.run import ReportedRun, label_runs, page_title
-from counterpoint.report.sections.comparison import comparisons
-from counterpoint.report.sections.health import healths
-from counterpoint.report.sections.honesty import honest_panels
-from counterpoint.report.sections.member_differences import member_differences
-from counterpoint.report.sections.metrics import metrics_tables
-from counterpoint.report.sections.paper import beside_paper
-from counterpoint.report.sections.provenance import facts
-from counterpoint.report.sections.recalibration import recalibrations
-from counterpoint.report.sections.seeds import seeds_tables
-from counterpoint.report.sections.selective import selective
-from counterpoint.report.sections.shift import shift_tables
-from counterpoint.report.severities import severities, severity_table
+from counterpoint.records.files import Evaluated
+from counterpoint.report.run import label_runs, page_title
+from counterpoint.report.section import Block, Code, Facts, Part
+from counterpoint.report.sections import build_sections
 from counterpoint.report.tables import Table
 
 
-def to_markdown(results: Sequence[dict[str, Any]]) -> str:
-    """The page's tables of figures, and what was run."""
-    runs = label_runs(results)
-    kept = selective(runs)
-    parts = [
-        f"# {_plain(page_title(runs))}",
-        *_section("Beside the paper", tables=(table for part in beside_paper(runs) for table in part.tables)),
-        *(
-            part
-            for comparison in comparisons(runs)
-            for part in _section(comparison.label, comparison.words, comparison.tables)
-        ),
-        *_section("All metrics", tables=metrics_tables(runs)),
-        *_section("Spread over seeds, not over images", tables=seeds_tables(runs)),
-        *_section(
-            "Calibration errors and their noise floors",
-            tables=(table for panel in honest_panels(runs) for table in panel.tables),
-        ),
-        *_under_corruption([run for run in runs if run.is_corrupted]),
-        *_section("Keeping the surest", tables=kept.tables if kept else ()),
-        *(
-            part
-            for run in recalibrations(runs)
-            for part in _section(f"With a temperature: {run.label}", run.words, run.tables)
-        ),
-        *(
-            part
-            for run in member_differences(runs)
-            for part in _section(f"Do the members differ? {run.label}", (run.verdict,), run.tables)
-        ),
-        *(
-            part
-            for run in healths(runs)
-            for part in _section(f"Lost channels: {run.label}", (run.sentence, *run.warnings), (run.table,))
-        ),
-        "## What was run",
-        *map(_provenance, runs),
-    ]
+def to_markdown(evaluated: Sequence[Evaluated]) -> str:
+    """The page's tables and sentences, and what was run."""
+    runs = label_runs(evaluated)
+    blocks = [block for _, content in build_sections(runs) for block in content.blocks()]
+    parts = [f"# {_plain(page_title(runs))}", *(part for block in blocks for part in _block(block))]
     return "\n\n".join(parts) + "\n"
 
 
-def _under_corruption(runs: Sequence[ReportedRun]) -> list[str]:
-    if not runs:
-        return []
-    aggregates = [table for tables in shift_tables(runs).values() for table in tables]
-    curves = [severity_table(f"{run.label}: mean of the 15 corruptions", severities(run)) for run in runs]
-    grids = [table for heat_map in heat_maps(runs) for table in heat_map.tables]
-    return [
-        *_section("Under corruption", tables=aggregates + curves),
-        *_section("Corruption by corruption", tables=grids),
-    ]
+def _block(block: Block) -> list[str]:
+    return [f"## {_plain(block.title)}", *map(_part, block.parts)]
 
 
-def _section(title: str, words: Iterable[str] = (), tables: Iterable[Table] = ()) -> list[str]:
-    """Nothing where there is nothing to say."""
-    content = [*map(_plain, words), *map(_table, tables)]
-    return [f"## {_plain(title)}", *content] if content else []
+def _part(part: Part) -> str:
+    match part:
+        case Table():
+            return _table(part)
+        case Facts():
+            return "\n".join(f"- {_plain(name)}: {_plain(value)}" for name, value in part.lines)
+        case Code():
+            return "\n".join(f"    {line}" for line in part.text.splitlines())
+        case _:
+            return _plain(part)
 
 
 def _table(table: Table) -> str:
@@ -91,12 +45,6 @@ def _table(table: Table) -> str:
 
 def _strong(text: str, best: bool) -> str:
     return f"**{text}**" if best else text
-
-
-def _provenance(run: ReportedRun) -> str:
-    listed = "\n".join(f"- {name}: {_plain(value)}" for name, value in facts(run))
-    commands = "\n".join(f"    {line}" for command in run.commands for line in command.splitlines())
-    return f"### {_plain(run.label)}\n\n{listed}\n\nTo do it again:\n\n{commands}"
 
 
 def _plain(text: str) -> str:

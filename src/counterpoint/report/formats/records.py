@@ -2,9 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from counterpoint.report.run import AGGREGATES, CALIBRATION, CORRUPTIONS, SEVERITIES, ReportedRun, Summary, models
+from counterpoint.records.codec import encode
+from counterpoint.records.compared import CalibrationDifferences, MeanDifferences
+from counterpoint.records.figures import Summary
+from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
+from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
+from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
 from counterpoint.report.tables import METRICS
 
 _PLACE = ("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "temperature", "against")
@@ -15,15 +19,16 @@ _FIGURES = (
     "ood_auroc",
 )
 
-Record = dict[str, Any]
+Place = dict[str, str | int]
+Record = dict[str, str | int | float | None]
 
 
 def names(run: ReportedRun) -> Record:
-    return {"run": run.label, "experiment": run.results["experiment"], "seed": run.results["run"]["seed"]}
+    return {"run": run.label, "experiment": run.results.experiment, "seed": run.results.run.seed}
 
 
 def records(run: ReportedRun) -> Iterator[Record]:
-    """The clean set, the aggregates over -C, each cell, what temperatures make of them, other images, and differences.
+    """The clean set, of each suite its aggregates and cells, what temperatures make of them, other images, differences.
 
     Where `temperature` names a kind of temperature, the figures are of the recalibrated model. Where `against` names
     another run, they are differences from it. `_low` and `_high` are 95 % intervals over images.
@@ -35,51 +40,51 @@ def records(run: ReportedRun) -> Iterator[Record]:
     yield from _differences(run)
 
 
-def _record(place: Record, figures: Mapping[str, float | None]) -> Record:
+def _record(place: Place, figures: Mapping[str, float | None]) -> Record:
     return {key: place.get(key) for key in (*_PLACE, "model")} | {key: figures.get(key) for key in _FIGURES}
 
 
-def _clean_place(run: ReportedRun) -> Record:
-    return {key: run.results["evaluated_on"][key] for key in ("dataset", "part", "images")}
+def _clean_place(run: ReportedRun) -> Place:
+    on = run.results.evaluated_on
+    return {"dataset": on.dataset, "part": on.part, "images": on.images}
 
 
-def _shifted_place(run: ReportedRun) -> Record:
+def _shifted_place(shifted: ShiftedRun) -> Place:
     return {
-        "dataset": f"{run.results['evaluated_on']['dataset']}-C",
-        "part": "test",
-        "images": run.corrupted["images"],
-        "source": json.dumps(run.corrupted["source"]),
+        "dataset": shifted.dataset,
+        "part": shifted.figures.part,
+        "images": shifted.figures.images,
+        "source": json.dumps(encode(shifted.figures.source)),
     }
 
 
-def _plain_sets(run: ReportedRun) -> Iterator[tuple[Record, Summary]]:
+def _plain_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
     yield _clean_place(run), run.clean
-    if not run.is_corrupted:
-        return
-    place = _shifted_place(run)
-    for aggregate in AGGREGATES:
-        yield {**place, "aggregate": aggregate}, run.aggregate(aggregate)
-    for name in CORRUPTIONS:
-        for severity, cell in zip(SEVERITIES, run.corrupted["cells"][name], strict=True):
-            yield {**place, "corruption": name, "severity": severity}, cell
+    for shifted in suites_of(run):
+        place = _shifted_place(shifted)
+        for aggregate in AGGREGATES:
+            yield {**place, "aggregate": aggregate}, shifted.aggregate(aggregate)
+        for name, row in shifted.figures.cells.items():
+            for severity, cell in zip(shifted.figures.severities, row, strict=True):
+                yield {**place, "corruption": name, "severity": severity}, cell
 
 
-def _recalibrated_sets(run: ReportedRun) -> Iterator[tuple[Record, Summary]]:
-    for kind, scaled in (run.results.get("recalibrated") or {"ways": {}})["ways"].items():
-        yield {**_clean_place(run), "temperature": kind}, scaled["clean"]
-        shifted = scaled.get("corrupted")
-        for aggregate in AGGREGATES if shifted and run.is_corrupted else ():
-            members = [member[aggregate] for member in shifted["members"]]
-            summary = {"ensemble": shifted["ensemble"][aggregate], "members": members}
-            yield {**_shifted_place(run), "aggregate": aggregate, "temperature": kind}, summary
+def _recalibrated_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
+    found, papers = run.evaluated.recalibrated, papers_suite(run)
+    for kind, scaled in found.ways.items() if found else ():
+        yield {**_clean_place(run), "temperature": kind}, clean_summary(scaled)
+        if scaled.corrupted and papers:
+            for aggregate in AGGREGATES:
+                place: Place = {**_shifted_place(papers), "aggregate": aggregate, "temperature": kind}
+                yield place, aggregate_summary(scaled.corrupted, aggregate)
 
 
 def _outside(run: ReportedRun) -> Iterator[Record]:
-    ood = run.results.get("ood")
-    if not ood:
+    ood = run.results.ood
+    if ood is None:
         return
-    place = {"dataset": ood["dataset"], "part": "test", "images": ood["images"]}
-    aurocs = (ood["auroc"]["ensemble"], *ood["auroc"]["members"])
+    place: Place = {"dataset": ood.dataset, "part": "test", "images": ood.images}
+    aurocs = (ood.auroc.ensemble, *ood.auroc.members)
     for (model, _), auroc in zip(models(run.clean), aurocs, strict=False):
         yield _record({**place, "model": model}, {"ood_auroc": auroc})
 
@@ -87,24 +92,22 @@ def _outside(run: ReportedRun) -> Iterator[Record]:
 def _differences(run: ReportedRun) -> Iterator[Record]:
     """Over cells an image counts once: with its mean over them, or for calibration errors with all of them."""
     model, _ = next(models(run.clean))
-    for other in run.results.get("against") or []:
-        sets = [(_clean_place(run), other.get("clean"))]
-        if (corrupted := other.get("corrupted")) and run.is_corrupted:
-            place = {**_shifted_place(run), "aggregate": "by-cell"}
-            by_severity = zip(SEVERITIES, corrupted["severities"], strict=True)
-            sets += [(place, corrupted["mean"]), *(({**place, "severity": i}, one) for i, one in by_severity)]
-            sets.append(({**place, "aggregate": "by-corruption"}, corrupted.get("by_corruption")))
-        against = f"{other['experiment']}, seed {other['seed']}"
-        for place, found in sets:
-            if found:
-                yield _record({**place, "model": model, "against": against}, _flat(found))
+    papers = papers_suite(run)
+    for other in run.evaluated.compared.against if run.evaluated.compared else ():
+        sets: list[tuple[Place, MeanDifferences | CalibrationDifferences | None]] = [(_clean_place(run), other.clean)]
+        if other.corrupted and papers:
+            place: Place = {**_shifted_place(papers), "aggregate": "by-cell"}
+            by_severity = zip(papers.figures.severities, other.corrupted.severities, strict=True)
+            sets += [(place, other.corrupted.mean), *(({**place, "severity": i}, one) for i, one in by_severity)]
+            sets.append(({**place, "aggregate": "by-corruption"}, other.corrupted.by_corruption))
+        for where, found in sets:
+            if figures := _flat(found):
+                yield _record({**where, "model": model, "against": f"{other.experiment}, seed {other.seed}"}, figures)
 
 
-def _flat(differences: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    values = {key: found["difference"] for key, found in differences.items()}
-    ends = {
-        f"{key.removesuffix('_debiased')}_{end}": found[end]
-        for key, found in differences.items()
-        for end in ("low", "high")
-    }
-    return values | ends
+def _flat(differences: MeanDifferences | CalibrationDifferences | None) -> Scores:
+    found = {} if differences is None else {key: one for key, one in vars(differences).items() if one is not None}
+    flat: Scores = {key: one.difference for key, one in found.items()}
+    for key, one in found.items():
+        flat |= {f"{key.removesuffix('_debiased')}_low": one.low, f"{key.removesuffix('_debiased')}_high": one.high}
+    return flat

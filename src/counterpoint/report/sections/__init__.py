@@ -1,1 +1,46 @@
-"""The sections of the page: a module for what each says, and beside it the template that lays it out."""
+"""The sections of the page, in its order: a module for what each says, and beside it the template that lays it out."""
+
+from collections.abc import Sequence
+
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Content, Section
+from counterpoint.report.sections import (
+    comparison,
+    headlines,
+    health,
+    heat_maps,
+    honesty,
+    member_differences,
+    metrics,
+    paper,
+    provenance,
+    recalibration,
+    reliability,
+    seeds,
+    selective,
+    severities,
+    shift,
+)
+
+SECTIONS: tuple[Section, ...] = (
+    headlines.SECTION,
+    paper.SECTION,
+    comparison.SECTION,
+    metrics.SECTION,
+    seeds.SECTION,
+    reliability.SECTION,
+    honesty.SECTION,
+    shift.SECTION,
+    severities.SECTION,
+    heat_maps.SECTION,
+    selective.SECTION,
+    recalibration.SECTION,
+    member_differences.SECTION,
+    health.SECTION,
+    provenance.SECTION,
+)
+
+
+def build_sections(runs: Sequence[ReportedRun]) -> list[tuple[Section, Content]]:
+    """The sections that have something to show, with what each shows."""
+    return [(section, content) for section in SECTIONS if (content := section.build(runs))]

@@ -1,15 +1,19 @@
-"""This run less another on the same images, as `counterpoint evaluate RUN --against OTHER` computed it."""
+"""This run less another on the same images, as `counterpoint compare` computed it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from counterpoint.records import compared
+from counterpoint.records.compared import CalibrationDifferences, MeanDifferences
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Difference, differences_chart
-from counterpoint.report.run import SEVERITIES, ReportedRun
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.suites import named_severities, papers_suite
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal, signed, signed_decimal
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"), Column("This run is"))
+_HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
 _SENTENCES = {
@@ -18,10 +22,13 @@ _SENTENCES = {
     "unclear": "not told from the other in {} (0 is inside the interval)",
 }
 
+Found = Mapping[str, compared.Difference]
+"""The differences that there are, by the name of their figure."""
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """One run against another, ready for the template."""
+    """One run against another."""
 
     label: str
     words: tuple[str, ...]
@@ -33,42 +40,98 @@ class Comparison:
         return (*(chart.table for chart in self.charts), *([self.severities] if self.severities else []))
 
 
-def comparisons(runs: Sequence[ReportedRun]) -> tuple[Comparison, ...]:
-    return tuple(_comparison(run, other) for run in runs for other in run.results.get("against") or [])
+@dataclass(frozen=True)
+class Comparisons(Content):
+    pairs: tuple[Comparison, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(pair.label, (*pair.words, *pair.tables)) for pair in self.pairs)
 
 
-def _comparison(run: ReportedRun, other: Mapping[str, Any]) -> Comparison:
-    label = f"{run.label} − {other['experiment']}, seed {other['seed']}"
-    corrupted = other.get("corrupted")
-    sets = {"clean images": other.get("clean")}
-    if corrupted:
-        sets["corrupted images (each image’s mean over the 75 cells)"] = corrupted["mean"]
-        sets["corrupted images, by corruption (each image with all its cells)"] = corrupted.get("by_corruption")
-    found = {images: _differences(values) for images, values in sets.items() if values}
-    return Comparison(
-        label=label,
-        words=tuple(f"On {images} this run is {_in_words(rows)}." for images, rows in found.items()),
-        charts=tuple(_chart(label, images, rows) for images, rows in found.items()),
-        severities=_severities(label, corrupted["severities"]) if corrupted else None,
+def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
+    """None where no run was compared."""
+    pairs = [
+        _comparison(run, other)
+        for run in runs
+        if (found := run.evaluated.compared) is not None
+        for other in found.against
+    ]
+    return Comparisons(tuple(pairs)) if pairs else None
+
+
+def differences_table(other: compared.Comparison) -> Table:
+    """The headline figures of a comparison. A calibration error under corruption is by-corruption."""
+    sets: dict[str, Found] = {
+        "Clean": _found(other.clean),
+        "-C": _found(other.corrupted.mean) | _found(other.corrupted.by_corruption) if other.corrupted else {},
+    }
+    columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
+    return Table(
+        f"this run − {other.experiment}, seed {other.seed} ({other.run}), with 95 % intervals over images; "
+        "ECE debiased, 15 equal-width bins",
+        (Column("Difference"), *columns),
+        tuple(
+            Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
+            for key, label in _HEADLINES.items()
+        ),
     )
 
 
-def _differences(values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
-    return [_difference(key, found) for key, found in values.items() if key.removesuffix(_DEBIASED) in BY_KEY]
+def _headline(key: str, found: compared.Difference | None) -> Entry:
+    if found is None:
+        return Entry("–")
+    row = _difference(key, found)
+    return Entry(f"{row.number} ({row.interval})")
 
 
-def _difference(key: str, found: Mapping[str, float]) -> Difference:
+def _with_unit(label: str, unit: str) -> str:
+    return f"{label}, {unit}" if unit else label
+
+
+def _found(differences: MeanDifferences | CalibrationDifferences | None) -> dict[str, compared.Difference]:
+    values = {} if differences is None else vars(differences)
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
+    label = f"{run.label} − {other.experiment}, seed {other.seed}"
+    corrupted = other.corrupted
+    sets = {"clean images": _found(other.clean)}
+    if corrupted:
+        sets["corrupted images (each image’s mean over all cells)"] = _found(corrupted.mean)
+        sets["corrupted images, by corruption (each image with all its cells)"] = _found(corrupted.by_corruption)
+    rows_of = {images: _differences(found) for images, found in sets.items() if found}
+    return Comparison(
+        label=label,
+        words=tuple(f"On {images} this run is {_in_words(rows)}." for images, rows in rows_of.items()),
+        charts=tuple(_chart(label, images, rows) for images, rows in rows_of.items()),
+        severities=_severities(label, run, corrupted.severities) if corrupted else None,
+    )
+
+
+def _differences(found: Found) -> list[Difference]:
+    return [_difference(key, one) for key, one in found.items()]
+
+
+def _difference(key: str, found: compared.Difference) -> Difference:
     metric = BY_KEY[key.removesuffix(_DEBIASED)]
-    show, unit = (signed_decimal, " nats" if key == "nll" else "") if metric.show is decimal else (signed, " points")
+    show = signed_decimal if metric.show is decimal else signed
     binning = metric.column.unit.removesuffix(", %") if metric.key.startswith("ece") else ""
     return Difference(
         label=f"{metric.column.label} ({binning}, debiased)" if binning else metric.column.label,
-        value=found["difference"],
-        low=found["low"],
-        high=found["high"],
-        shown=f"{show(found['difference'])}{unit}",
-        interval=f"{show(found['low'])} to {show(found['high'])}",
+        value=found.difference,
+        low=found.low,
+        high=found.high,
+        number=show(found.difference),
+        unit=_unit(key),
+        interval=f"{show(found.low)} to {show(found.high)}",
     )
+
+
+def _unit(key: str) -> str:
+    if BY_KEY[key.removesuffix(_DEBIASED)].show is decimal:
+        return "nats" if key == "nll" else ""
+    return "points"
 
 
 def _in_words(rows: Sequence[Difference]) -> str:
@@ -86,10 +149,16 @@ def _entries(row: Difference) -> tuple[Entry, ...]:
     return Entry(row.shown), Entry(row.interval), Entry(_VERDICTS[row.verdict])
 
 
-def _severities(label: str, by_severity: Sequence[Mapping[str, Mapping[str, float]]]) -> Table:
+def _severities(label: str, run: ReportedRun, by_severity: Sequence[MeanDifferences]) -> Table | None:
+    shifted = papers_suite(run)
+    if shifted is None:
+        return None
     rows = [
-        Row(f"Severity {number}: {row.label}", _entries(row))
-        for number, values in zip(SEVERITIES, by_severity, strict=True)
-        for row in _differences(values)
+        Row(f"{severity}: {row.label}", _entries(row))
+        for severity, values in zip(named_severities(shifted), by_severity, strict=True)
+        for row in _differences(_found(values))
     ]
-    return Table(f"{label}: at each severity (each image’s mean over the 15 corruptions)", _COLUMNS, tuple(rows))
+    return Table(f"{label}: at each severity (each image’s mean over all corruptions)", _COLUMNS, tuple(rows))
+
+
+SECTION = Section("comparison", "One run against another", comparisons, "sections/comparison.html")

@@ -1,21 +1,21 @@
 """Is the whole network at work? The channels that training lost, and how far the members' factors lie apart."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, percent, with_sign
 
+_TITLE = "Lost channels"
 _LOST = (Column("Dead scales"), Column("Share", "%"), Column("Below eps"), Column("Share", "%"))
 _SPREADS = (Column("Spread of r"), Column("Spread of s"))
-
-Figures = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class RunHealth:
-    """One run's health over its epochs, ready for the template."""
+    """One run's health over its epochs."""
 
     label: str
     sentence: str
@@ -23,43 +23,52 @@ class RunHealth:
     table: Table
 
 
-def healths(runs: Sequence[ReportedRun]) -> tuple[RunHealth, ...]:
-    return tuple(_health(run, run.results["health"]) for run in runs if run.results.get("health"))
+@dataclass(frozen=True)
+class Health(Content):
+    runs: tuple[RunHealth, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(f"{_TITLE}: {run.label}", (run.sentence, *run.warnings, run.table)) for run in self.runs)
 
 
-def _health(run: ReportedRun, found: Figures) -> RunHealth:
-    channels, epochs = found["channels"], found["epochs"]
-    spreads = any(_spreads(epoch) for epoch in epochs)
+def health(runs: Sequence[ReportedRun]) -> Health | None:
+    """None where no run's health was recorded."""
+    found = tuple(_health(run.label, record) for run in runs if (record := run.results.health) is not None)
+    return Health(found) if found else None
+
+
+def _health(label: str, record: HealthRecord) -> RunHealth:
+    channels, epochs = record.channels, record.epochs
+    spreads = any(_has_spread(epoch) for epoch in epochs)
     return RunHealth(
-        label=run.label,
+        label=label,
         sentence=_sentence(channels, epochs[-1]),
-        warnings=tuple(found["warnings"]),
+        warnings=record.warnings,
         table=Table(
-            f"{run.label}: lost channels by epoch",
+            f"{label}: lost channels by epoch",
             (Column("After epoch"), *_LOST, *(_SPREADS if spreads else ())),
-            tuple(Row(str(epoch["epoch"]), _entries(channels, epoch, spreads)) for epoch in epochs),
+            tuple(Row(str(epoch.epoch), _entries(channels, epoch, spreads)) for epoch in epochs),
         ),
     )
 
 
-def _sentence(channels: int, last: Figures) -> str:
+def _sentence(channels: int, last: HealthAfter) -> str:
     if not channels:
         return "The network has no BatchNorm, and so no channel that could be lost in these ways."
-    dead, below = (f"{last[key]:,} ({with_sign(last[key] / channels)})" for key in ("dead_scales", "below_eps"))
-    return (
-        f"After epoch {last['epoch']}, of {channels:,} channels {dead} are dead and {below} have a variance below eps."
-    )
+    dead, below = (f"{count:,} ({with_sign(count / channels)})" for count in (last.dead_scales, last.below_eps))
+    return f"After epoch {last.epoch}, of {channels:,} channels {dead} are dead and {below} have a variance below eps."
 
 
-def _entries(channels: int, epoch: Figures, spreads: bool) -> tuple[Entry, ...]:
+def _entries(channels: int, epoch: HealthAfter, spreads: bool) -> tuple[Entry, ...]:
     lost = []
-    for key in ("dead_scales", "below_eps"):
-        lost += [Entry(f"{epoch[key]:,}"), Entry(percent(epoch[key] / channels) if channels else "–")]
-    shown = [
-        Entry("–" if value is None else decimal(value)) for value in (epoch.get("spread_r"), epoch.get("spread_s"))
-    ]
+    for count in (epoch.dead_scales, epoch.below_eps):
+        lost += [Entry(f"{count:,}"), Entry(percent(count / channels) if channels else "–")]
+    shown = [Entry(or_dash(decimal, value)) for value in (epoch.spread_r, epoch.spread_s)]
     return (*lost, *(shown if spreads else ()))
 
 
-def _spreads(epoch: Figures) -> bool:
-    return epoch.get("spread_r") is not None or epoch.get("spread_s") is not None
+def _has_spread(epoch: HealthAfter) -> bool:
+    return epoch.spread_r is not None or epoch.spread_s is not None
+
+
+SECTION = Section("health", _TITLE, health, "sections/health.html")

@@ -1,20 +1,23 @@
 """How much of a calibration error is noise: its floor, the excess over it, and the debiased value with its interval."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from counterpoint.records.figures import Aggregate, CalibrationError
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Estimate, estimates_chart
-from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
+from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
+from counterpoint.report.section import Block, Content, Panel, Section
+from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
 from counterpoint.report.tables import (
     BY_KEY,
     Column,
     Entry,
     Row,
     Table,
-    by_corrupted_images,
     by_images,
     lines,
+    or_dash,
     percent,
     signed,
     with_sign,
@@ -25,11 +28,9 @@ _ESTIMATE_COLUMNS = (*_COLUMNS, Column("Debiased", "%"), Column("Interval", "95 
 
 
 @dataclass(frozen=True)
-class HonestPanel:
+class HonestPanel(Panel):
     """One calibration error of all runs that have a noise floor for it."""
 
-    key: str
-    label: str
     clean: tuple[Chart, ...]  # one for each set of images
     corrupted: tuple[Table, ...]
 
@@ -38,35 +39,52 @@ class HonestPanel:
         return (*(chart.table for chart in self.clean), *self.corrupted)
 
 
-def honest_panels(runs: Sequence[ReportedRun]) -> tuple[HonestPanel, ...]:
-    """Empty where no run has estimates on clean images."""
-    honest = [run for run in runs if run.clean.get("honest")]
-    shifted = [
-        run for run in runs if run.is_corrupted and f"{CALIBRATION[0]}_floor" in run.aggregate("pooled")["ensemble"]
-    ]
-    return tuple(_panel(key, honest, shifted) for key in CALIBRATION) if honest else ()
+@dataclass(frozen=True)
+class Honesty(Content):
+    errors: tuple[HonestPanel, ...]
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        return self.errors
+
+    def blocks(self) -> Iterator[Block]:
+        tables = tuple(table for panel in self.errors for table in panel.tables)
+        yield Block("Calibration errors and their noise floors", tables)
 
 
-def _panel(key: str, honest: Sequence[ReportedRun], shifted: Sequence[ReportedRun]) -> HonestPanel:
+def honesty(runs: Sequence[ReportedRun]) -> Honesty | None:
+    """None where no run has estimates on clean images."""
+    honest = [run for run in runs if run.clean.honest]
+    shifted = [one for one in papers_suites(runs) if _has_floors(one)]
+    return Honesty(tuple(_panel(key, honest, shifted) for key in CALIBRATION)) if honest else None
+
+
+def _has_floors(shifted: ShiftedRun) -> bool:
+    return shifted.figures.aggregates.ensemble[HEADLINE].ece_width15_floor is not None
+
+
+def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> HonestPanel:
     column = BY_KEY[key].column
     label = f"{column.label}, {column.unit.removesuffix(', %')}"
     return HonestPanel(
         key=f"honest-{key.replace('_', '-')}",
         label=label,
         clean=tuple(_clean(key, label, images, group) for images, group in by_images(honest).items()),
-        corrupted=tuple(
-            _corrupted(key, f"{label}, on {images}", group) for images, group in by_corrupted_images(shifted).items()
-        ),
+        corrupted=tuple(_corrupted(key, f"{label}, on {images}", group) for images, group in by_cells(shifted)),
     )
 
 
 def _clean(key: str, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
-    models_of_runs = [line for run in runs for line in lines(run.label, run.clean)]
+    every_line = [line for run in runs for line in lines(run.label, run.clean)]
+    models_of_runs = [line for line in every_line if f"{key}_debiased" in line[2]]
     estimates = [_estimate(key, name, scores) for name, _, scores in models_of_runs]
     table = Table(
         f"{label}, on {images}",
         _ESTIMATE_COLUMNS,
-        tuple(Row(name, _entries(key, scores) + _debiased(key, scores), kind) for name, kind, scores in models_of_runs),
+        tuple(
+            Row(name, _entries(key, scores) + _debiased(estimate), kind)
+            for estimate, (name, kind, scores) in zip(estimates, models_of_runs, strict=True)
+        ),
     )
     of_runs = [estimate for estimate, (_, kind, _) in zip(estimates, models_of_runs, strict=True) if kind == "run"]
     words = "; ".join(f"{estimate.label}: {estimate.words}" for estimate in of_runs)
@@ -77,26 +95,26 @@ def _clean(key: str, label: str, images: str, runs: Sequence[ReportedRun]) -> Ch
     return Chart(estimates_chart(estimates, f"{label}, with its noise floor. {words}."), f"{caption}.", table)
 
 
-def _corrupted(key: str, caption: str, runs: Sequence[ReportedRun]) -> Table:
-    return Table(
-        caption, _COLUMNS, tuple(_aggregate_row(key, run, aggregate) for run in runs for aggregate in AGGREGATES)
-    )
+def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
+    rows = tuple(_aggregate_row(key, shifted, aggregate) for shifted in group for aggregate in AGGREGATES)
+    return Table(caption, _COLUMNS, rows)
 
 
-def _aggregate_row(key: str, run: ReportedRun, aggregate: str) -> Row:
-    _, scores = next(models(run.aggregate(aggregate)))
-    label, kind = (f"{run.label}: {aggregate}", "run") if aggregate == AGGREGATES[0] else (aggregate, "member")
-    return Row(label, _entries(key, scores), kind)
+def _aggregate_row(key: str, shifted: ShiftedRun, aggregate: Aggregate) -> Row:
+    label, kind = (f"{shifted.label}: {aggregate}", "run") if aggregate == HEADLINE else (aggregate, "member")
+    return Row(label, _entries(key, whole_scores(shifted.aggregate(aggregate))), kind)
 
 
 def _entries(key: str, scores: Scores) -> tuple[Entry, ...]:
-    value, floor, excess = (_known(scores, key, part) for part in ("", "_floor", "_excess"))
-    return Entry(percent(value)), Entry(percent(floor)), Entry(signed(excess))
+    return (
+        Entry(or_dash(percent, scores[key])),
+        Entry(or_dash(percent, scores.get(f"{key}_floor"))),
+        Entry(or_dash(signed, scores.get(f"{key}_excess"))),
+    )
 
 
-def _debiased(key: str, scores: Scores) -> tuple[Entry, ...]:
-    debiased, low, high = (_known(scores, key, part) for part in ("_debiased", "_low", "_high"))
-    return Entry(percent(debiased)), Entry(f"{percent(low)} to {percent(high)}")
+def _debiased(estimate: Estimate) -> tuple[Entry, ...]:
+    return Entry(percent(estimate.debiased)), Entry(f"{percent(estimate.low)} to {percent(estimate.high)}")
 
 
 def _estimate(key: str, label: str, scores: Scores) -> Estimate:
@@ -114,3 +132,6 @@ def _known(scores: Scores, key: str, part: str) -> float:
     value = scores[f"{key}{part}"]
     assert value is not None
     return value
+
+
+SECTION = Section("honesty", "Noise", honesty, "sections/honesty.html")

@@ -1,15 +1,18 @@
 """Do the members differ? Their predictions and factors against independent members and identical ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from counterpoint.records.results import Between, Collapse, Factors
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.curves import disagreement_chart
 from counterpoint.report.drawing.strokes import ticks_from_zero
-from counterpoint.report.run import SEVERITIES, ReportedRun
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.suites import named_severities, papers_suite
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
 
+_TITLE = "Do the members differ?"
 _COLUMNS = (
     Column("Images"),
     Column("Disagree", "%"),
@@ -18,12 +21,10 @@ _COLUMNS = (
     Column("KL", "nats"),
 )
 
-Between = Mapping[str, float]
-
 
 @dataclass(frozen=True)
-class MemberDifferences:
-    """How much one run's members differ, ready for the template."""
+class RunDifferences:
+    """How much one run's members differ."""
 
     label: str
     verdict: str
@@ -35,28 +36,39 @@ class MemberDifferences:
         return (self.chart.table, *([self.factors] if self.factors else []))
 
 
-def member_differences(runs: Sequence[ReportedRun]) -> tuple[MemberDifferences, ...]:
-    return tuple(_member_differences(run, run.results["collapse"]) for run in runs if run.results.get("collapse"))
+@dataclass(frozen=True)
+class MemberDifferences(Content):
+    runs: tuple[RunDifferences, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(f"{_TITLE} {run.label}", (run.verdict, *run.tables)) for run in self.runs)
 
 
-def _member_differences(run: ReportedRun, found: Mapping[str, Any]) -> MemberDifferences:
-    factors = {name: found[name] for name in ("r", "s") if found.get(name)}
-    return MemberDifferences(
+def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:
+    """None where no run's members were compared."""
+    found = tuple(_of_run(run, collapse) for run in runs if (collapse := run.results.collapse) is not None)
+    return MemberDifferences(found) if found else None
+
+
+def _of_run(run: ReportedRun, found: Collapse) -> RunDifferences:
+    factors = {name: one for name, one in (("r", found.r), ("s", found.s)) if one is not None}
+    return RunDifferences(
         label=run.label,
-        verdict=found["verdict"],
-        chart=_chart(run, found["clean"], found.get("severities") or []),
+        verdict=found.verdict,
+        chart=_chart(run, found),
         factors=_factors_table(run.label, factors) if factors else None,
     )
 
 
-def _chart(run: ReportedRun, clean: Between, by_severity: Sequence[Between]) -> Chart:
-    severities = {f"Severity {number}": between for number, between in zip(SEVERITIES, by_severity, strict=False)}
-    points = {"Clean": clean, **severities}
-    joined = points if not severities or run.clean_is_severity_0 else severities
-    highest = max(max(between["disagreement"], between["independent_disagreement"]) for between in joined.values())
+def _chart(run: ReportedRun, found: Collapse) -> Chart:
+    shifted = papers_suite(run)
+    severities = dict(zip(named_severities(shifted), found.severities, strict=False)) if shifted else {}
+    points = {"Clean": found.clean, **severities}
+    joined = severities if severities and shifted and not shifted.clean_is_severity_0 else points
+    highest = max(max(between.disagreement, between.independent_disagreement) for between in joined.values())
     words = [
-        f"{name.lower()}: {with_sign(between['disagreement'])}, "
-        f"if independent {with_sign(between['independent_disagreement'])}"
+        f"{name.lower()}: {with_sign(between.disagreement)}, "
+        f"if independent {with_sign(between.independent_disagreement)}"
         for name, between in points.items()
     ]
     ends = "; ".join(dict.fromkeys((words[0], words[-1])))
@@ -74,21 +86,21 @@ def _chart(run: ReportedRun, clean: Between, by_severity: Sequence[Between]) -> 
 
 
 def _entries(between: Between) -> tuple[Entry, ...]:
-    independent = between["independent_disagreement"]
-    share = f"{100 * between['disagreement'] / independent:.0f}" if independent > 0 else "–"
+    independent = between.independent_disagreement
+    share = f"{100 * between.disagreement / independent:.0f}" if independent > 0 else "–"
     return (
-        Entry(percent(between["disagreement"])),
+        Entry(percent(between.disagreement)),
         Entry(percent(independent)),
         Entry(share),
-        Entry(decimal(between["pairwise_kl"])),
+        Entry(decimal(between.pairwise_kl)),
     )
 
 
-def _factors_table(label: str, factors: Mapping[str, Between]) -> Table:
+def _factors_table(label: str, factors: Mapping[str, Factors]) -> Table:
     rows = []
     for name, correlation in factors.items():
-        rows.append(Row(f"{name}, all pairs", _factor_entries(correlation["plain"], 0.0)))
-        rows.append(Row(f"{name}, closest pair", _factor_entries(correlation["closest"], correlation["independent"])))
+        rows.append(Row(f"{name}, all pairs", _factor_entries(correlation.plain, 0.0)))
+        rows.append(Row(f"{name}, closest pair", _factor_entries(correlation.closest, correlation.independent)))
     columns = (Column("Factors"), Column("Here"), Column("Independent", "about"), Column("Identical"))
     return Table(f"{label}: correlation of the members’ factors", columns, tuple(rows))
 
@@ -99,3 +111,6 @@ def _factor_entries(here: float, independent: float) -> tuple[Entry, ...]:
 
 def _correlation(value: float) -> str:
     return f"{value:.3f}".replace("-", "−")
+
+
+SECTION = Section("collapse", _TITLE, member_differences, "sections/member_differences.html")

@@ -1,14 +1,31 @@
 """All metrics on clean images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.tables import Table, by_images, metrics_table
 
+_TITLE = "All metrics"
 
-def metrics_tables(runs: Sequence[ReportedRun]) -> list[Table]:
+
+@dataclass(frozen=True)
+class Metrics(Content):
+    tables: tuple[Table, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        yield Block(_TITLE, self.tables)
+
+
+def metrics(runs: Sequence[ReportedRun]) -> Metrics:
     """One table for each set of clean images: figures of different images are not compared."""
-    return [
-        metrics_table(f"All metrics on {images}", [(run, run.clean) for run in group])
-        for images, group in by_images(runs).items()
-    ]
+    return Metrics(
+        tuple(
+            metrics_table(f"All metrics on {images}", [(run.label, run.clean) for run in group])
+            for images, group in by_images(runs).items()
+        )
+    )
+
+
+SECTION = Section("metrics", _TITLE, metrics, "sections/metrics.html")

@@ -1,6 +1,6 @@
 """The paper's rows beside ours: a difference only where a run has the row's configuration and all of its images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
@@ -8,8 +8,10 @@ from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.experiments.paper import PAPER
-from counterpoint.report.run import ReportedRun
-from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed
+from counterpoint.report.run import ReportedRun, grouped
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.suites import papers_suites
+from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, signed
 from counterpoint.reproduction.beside_paper import (
     Figures,
     PairedFigure,
@@ -21,6 +23,7 @@ from counterpoint.reproduction.beside_paper import (
     stands_for_row,
 )
 
+_TITLE = "Beside the paper"
 _COLUMNS = (
     Column("Row"),
     *(Column(label, f"{images}, %") for images in ("clean", "-C") for label in ("Error", "ECE", "ECE-rms")),
@@ -30,7 +33,7 @@ _ALL_IMAGES = {"validation": 5_000, "test": 10_000}
 
 
 @dataclass(frozen=True)
-class BesidePaper:
+class TableBeside:
     """One table of the paper for one data set: the rows that some run belongs to, and the others."""
 
     title: str
@@ -42,18 +45,27 @@ class BesidePaper:
         return (self.table, self.not_run) if self.not_run else (self.table,)
 
 
-def beside_paper(runs: Sequence[ReportedRun]) -> tuple[BesidePaper, ...]:
-    """Every table of the paper that a run has a row in."""
-    by_row: dict[str, list[ReportedRun]] = {}
-    for run in runs:
-        by_row.setdefault(run.results["experiment"], []).append(run)
-    return tuple(_beside(table, by_row) for table in paper_tables(PAPER) if by_row.keys() & table.rows)
+@dataclass(frozen=True)
+class BesidePaper(Content):
+    printed: tuple[TableBeside, ...]
+    is_regenerated: bool  # whether our -C is not the paper's
+
+    def blocks(self) -> Iterator[Block]:
+        yield Block(_TITLE, tuple(table for printed in self.printed for table in printed.tables))
 
 
-def _beside(printed: PaperTable, by_row: dict[str, list[ReportedRun]]) -> BesidePaper:
+def beside_paper(runs: Sequence[ReportedRun]) -> BesidePaper | None:
+    """Every table of the paper that a run has a row in; None where there is no such run."""
+    by_row = grouped(runs, lambda run: run.results.experiment)
+    found = tuple(_beside(table, by_row) for table in paper_tables(PAPER) if by_row.keys() & table.rows)
+    is_regenerated = any(shifted.figures.source.kind == "regenerated" for shifted in papers_suites(runs))
+    return BesidePaper(found, is_regenerated) if found else None
+
+
+def _beside(printed: PaperTable, by_row: dict[str, list[ReportedRun]]) -> TableBeside:
     ran = [line for row in printed.rows if row in by_row for line in _lines(row, by_row[row])]
     not_run = [_paper_line(row, "not run") for row in printed.rows if row not in by_row]
-    return BesidePaper(
+    return TableBeside(
         printed.title,
         Table(f"{printed.title}: the paper’s figures and ours", _COLUMNS, tuple(ran)),
         Table(f"{printed.title}: the paper’s other rows", _COLUMNS, tuple(not_run)) if not_run else None,
@@ -80,41 +92,46 @@ def _whole_figures(run: ReportedRun) -> Figures:
 
 
 def _is_whole_clean(run: ReportedRun) -> bool:
-    on = run.results["evaluated_on"]
-    return on["images"] == _ALL_IMAGES.get(on["part"])
+    on = run.results.evaluated_on
+    return on.images == _ALL_IMAGES[on.part]
 
 
 def _is_whole_corrupted(run: ReportedRun) -> bool:
-    return run.is_corrupted and run.corrupted["images"] == _ALL_IMAGES["test"]
+    corrupted = run.results.corrupted
+    return corrupted is not None and corrupted.images == _ALL_IMAGES["test"]
 
 
 def _our_label(run: ReportedRun) -> str:
     """Which run it is, in what it is not the row's, and why figures of it are not shown."""
-    notes = [f"ours, seed {run.results['run']['seed']}"]
+    notes = [f"ours, seed {run.results.run.seed}"]
     if not stands_for_row(run.results):
         notes.append(f"another configuration{_changes(run)}")
     if not _is_whole_clean(run):
-        notes.append(f"clean on {run.results['evaluated_on']['images']:,} images only")
+        notes.append(f"clean on {run.results.evaluated_on.images:,} images only")
     if not _is_whole_corrupted(run):
-        notes.append(f"-C on {run.corrupted['images']:,} images per cell only" if run.is_corrupted else "-C not run")
+        corrupted = run.results.corrupted
+        notes.append(f"-C on {corrupted.images:,} images per cell only" if corrupted else "-C not run")
     return ", ".join(notes)
 
 
 def _changes(run: ReportedRun) -> str:
     """The first few settings that differ from the row's; empty for settings of another version of counterpoint."""
     try:
-        ours = config.from_dict(run.results["config"])
+        ours = config.from_dict(run.results.config)
     except InputError:
         return ""
-    changes = config.differences(config.to_dict(EXPERIMENTS[run.results["experiment"]]), config.to_dict(ours))
+    changes = config.differences(config.to_dict(EXPERIMENTS[run.results.experiment]), config.to_dict(ours))
     more = f" and {len(changes) - _CHANGES} more" if len(changes) > _CHANGES else ""
     return f" ({', '.join(changes[:_CHANGES])}{more})"
 
 
 def _entries(figures: Figures) -> tuple[Entry, ...]:
-    return tuple(Entry("–" if figure is None else percent(figure)) for figure in figures)
+    return tuple(Entry(or_dash(percent, figure)) for figure in figures)
 
 
 def _difference(pair: PairedFigure) -> Entry:
     """The mean of our runs less the paper's figure."""
     return Entry(signed(mean(pair.ours) - pair.paper) if pair.ours else "–")
+
+
+SECTION = Section("paper", _TITLE, beside_paper, "sections/paper.html")

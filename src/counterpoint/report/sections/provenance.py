@@ -1,47 +1,70 @@
 """What was run, when, on what and with which versions, and how to do it again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Code, Content, Facts, Section
+from counterpoint.report.suites import papers_suite, suites_of
+
+_TITLE = "What was run"
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """Where one run comes from, ready for the template."""
+class RunProvenance:
+    """Where one run comes from."""
 
     label: str
     facts: tuple[tuple[str, str], ...]
-    commands: tuple[str, ...]
+    commands: str
     config: str
 
 
-def provenances(runs: Sequence[ReportedRun]) -> tuple[Provenance, ...]:
-    return tuple(Provenance(run.label, facts(run), run.commands, _config(run)) for run in runs)
+@dataclass(frozen=True)
+class Provenance(Content):
+    runs: tuple[RunProvenance, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        for run in self.runs:
+            yield Block(f"{_TITLE}: {run.label}", (Facts(run.facts), "To do it again:", Code(run.commands)))
+
+
+def provenance(runs: Sequence[ReportedRun]) -> Provenance:
+    return Provenance(
+        tuple(RunProvenance(run.label, facts(run), "\n".join(run.commands), _config(run)) for run in runs)
+    )
 
 
 def _config(run: ReportedRun) -> str:
-    return json.dumps(run.results["config"], indent=2, ensure_ascii=False)
+    return json.dumps(run.results.config, indent=2, ensure_ascii=False)
 
 
 def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
     """What was run, when, on what and with which versions."""
-    results, trained, evaluation = run.results, run.results["run"], run.results["evaluation"]
-    versions = {"counterpoint": results["counterpoint"], **trained["versions"]}
-    named = {
-        "Experiment": results["experiment"],
-        "Seed": str(trained["seed"]),
-        "Trained": f"{_moment(trained['finished'])}, in {_duration(trained['train_seconds'])}, on {trained['device']}",
-        "Evaluated": (
-            f"{_moment(evaluation['finished'])}, in {_duration(evaluation['seconds'])}, with {evaluation['precision']}"
+    results, trained, evaluation = run.results, run.results.run, run.results.evaluation
+    versions = {"counterpoint": results.counterpoint, **trained.versions}
+    return (
+        ("Experiment", results.experiment),
+        ("Seed", str(trained.seed)),
+        ("Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"),
+        (
+            "Evaluated",
+            f"{_moment(evaluation.finished)}, in {_duration(evaluation.seconds)}, with {evaluation.precision}",
         ),
-        "Clean set": run.images,
-        "Corrupted set": run.corrupted_images if run.is_corrupted else "not evaluated",
-        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "Commit": trained["commit"] or "not known",
-    }
-    return tuple(named.items())
+        ("Clean set", run.images),
+        *_corrupted_sets(run),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("Commit", trained.commit or "not known"),
+    )
+
+
+def _corrupted_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    papers = papers_suite(run)
+    yield "Corrupted set", papers.images if papers else "not evaluated"
+    for shifted in suites_of(run):
+        if shifted != papers:
+            yield f"Corrupted set, {shifted.called}", shifted.images
 
 
 def _moment(iso: str) -> str:
@@ -53,3 +76,6 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+SECTION = Section("provenance", _TITLE, provenance, "sections/provenance.html")

@@ -1,24 +1,42 @@
 """What temperatures do: fitted on validation images, applied before or after averaging, or one for each member."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from counterpoint.records.figures import Aggregate, Summary
+from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted, TemperatureKind
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Pair, pairs_chart
-from counterpoint.report.run import AGGREGATES, TEMPERATURES, ReportedRun, Summary, models
-from counterpoint.report.tables import Table, lines, scores_table, with_sign
+from counterpoint.report.run import AGGREGATES, HEADLINE, TEMPERATURES, ReportedRun, whole_scores
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.suites import ShiftedRun, papers_suite
+from counterpoint.report.tables import (
+    Column,
+    Entry,
+    Row,
+    Table,
+    decimal,
+    lines,
+    percent,
+    scores_table,
+    with_sign,
+)
 
+_TITLE = "With a temperature"
 _WITHOUT = "no temperature"
-_NAMES = {"before": "before averaging", "after": "after averaging", "per-member": "one per member"}
+_NAMES: dict[TemperatureKind, str] = {
+    "before": "before averaging",
+    "after": "after averaging",
+    "per-member": "one per member",
+}
 
 Summaries = dict[str, Summary]
-"""The figures without a temperature and with each of the three."""
+"""The figures without a temperature and with each kind of it."""
 
 
 @dataclass(frozen=True)
-class Recalibration:
-    """One run with and without temperatures, ready for the template."""
+class RunRecalibration:
+    """One run with and without temperatures."""
 
     label: str
     words: tuple[str, ...]
@@ -31,68 +49,117 @@ class Recalibration:
         return (self.chart.table, *self.corrupted, *self.members)
 
 
-def recalibrations(runs: Sequence[ReportedRun]) -> tuple[Recalibration, ...]:
-    return tuple(_recalibration(run, run.results["recalibrated"]) for run in runs if run.results.get("recalibrated"))
+@dataclass(frozen=True)
+class Recalibration(Content):
+    runs: tuple[RunRecalibration, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(f"{_TITLE}: {run.label}", (*run.words, *run.tables)) for run in self.runs)
 
 
-def _recalibration(run: ReportedRun, found: Mapping[str, Any]) -> Recalibration:
-    # Of one network there is nothing to average: the three are the same.
-    kinds = TEMPERATURES if run.is_ensemble else TEMPERATURES[:1]
-    scaled = {_label(kind, found["ways"][kind]["temperature"], run): found["ways"][kind] for kind in kinds}
-    is_shifted = run.is_corrupted and all(summary.get("corrupted") for summary in scaled.values())
-    sets = {run.images: _clean(run, scaled)}
+def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
+    """None where no run was recalibrated."""
+    found = tuple(_of_run(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None)
+    return Recalibration(found) if found else None
+
+
+def temperatures_table(recalibrated: Recalibrated) -> Table:
+    """The ensemble's NLL and ECE with each kind of temperature."""
+    ways = {kind: recalibrated.ways[kind] for kind in _kinds(recalibrated)}
+    is_shifted = _is_shifted(recalibrated)
+    shifted = f"; -C {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
+    columns = [Column("Temperature"), Column("T"), Column("NLL", "nats"), Column("ECE", "%")]
     if is_shifted:
-        sets |= {f"{run.corrupted_images}, {name}": _shifted(run, scaled, name) for name in AGGREGATES}
-    clean, *shifted = (_table(f"{run.label}: {images}", summaries) for images, summaries in sets.items())
+        columns += [Column("NLL on -C", "nats"), Column("ECE on -C", "%")]
+    return Table(
+        f"with temperatures; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
+        tuple(columns),
+        tuple(Row(_NAMES[kind] if len(ways) > 1 else "network", _headline(scaled)) for kind, scaled in ways.items()),
+    )
+
+
+def _headline(scaled: Scaled) -> tuple[Entry, ...]:
+    figures = [scaled.clean.ensemble, *([scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted else [])]
+    shown = [text for one in figures for text in (decimal(one.nll), percent(one.ece_width15))]
+    return tuple(map(Entry, (_temperatures(scaled), *shown)))
+
+
+def _kinds(recalibrated: Recalibrated) -> tuple[TemperatureKind, ...]:
+    """Of one network there is nothing to average: the three are the same."""
+    several = len(recalibrated.ways[TEMPERATURES[0]].clean.members) > 1
+    return TEMPERATURES if several else TEMPERATURES[:1]
+
+
+def _is_shifted(recalibrated: Recalibrated) -> bool:
+    return all(recalibrated.ways[kind].corrupted for kind in _kinds(recalibrated))
+
+
+def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
+    scaled = {_label(kind, found.ways[kind], run): found.ways[kind] for kind in _kinds(found)}
+    shifted = papers_suite(run) if _is_shifted(found) else None
+    sets = {run.images: _clean(run, scaled)}
+    if shifted:
+        sets |= {f"{shifted.images}, {name}": _shifted(shifted, scaled, name) for name in AGGREGATES}
+    clean, *others = (_table(f"{run.label}: {images}", summaries) for images, summaries in sets.items())
     headlines = list(sets.items())[:2]
-    return Recalibration(
+    return RunRecalibration(
         label=run.label,
-        words=_words(found, is_shifted),
+        words=_words(found, shifted is not None),
         chart=_chart(run, [summaries for _, summaries in headlines], clean),
-        corrupted=tuple(shifted),
+        corrupted=tuple(others),
         members=tuple(_members_table(f"{run.label}: {images}", summaries) for images, summaries in headlines)
-        if run.is_ensemble
+        if run.results.is_ensemble
         else (),
     )
 
 
-def _label(kind: str, temperature: float | Sequence[float], run: ReportedRun) -> str:
-    values = temperature if isinstance(temperature, Sequence) else [temperature]
-    shown = f"T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{', '.join(f'{value:.2f}' for value in values)}"
-    return f"{_NAMES[kind]}, {shown}" if run.is_ensemble else shown
+def _label(kind: TemperatureKind, scaled: Scaled, run: ReportedRun) -> str:
+    shown = f"T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{_temperatures(scaled)}"
+    return f"{_NAMES[kind]}, {shown}" if run.results.is_ensemble else shown
+
+
+def _temperatures(scaled: Scaled) -> str:
+    return ", ".join(f"{value:.2f}" for value in scaled.temperatures)
+
+
+def clean_summary(scaled: Scaled) -> Summary:
+    return Summary(ensemble=scaled.clean.ensemble, members=scaled.clean.members, disagreement=None)
+
+
+def aggregate_summary(corrupted: ScaledCorrupted, aggregate: Aggregate) -> Summary:
+    members = tuple(member[aggregate] for member in corrupted.members)
+    return Summary(ensemble=corrupted.ensemble[aggregate], members=members, disagreement=None)
 
 
 def _only_scores(summary: Summary) -> Summary:
-    return {key: summary[key] for key in ("ensemble", "members")}
+    """As much as there is with a temperature."""
+    return Summary(ensemble=summary.ensemble, members=summary.members, disagreement=None)
 
 
-def _clean(run: ReportedRun, scaled: Mapping[str, Any]) -> Summaries:
-    return {_WITHOUT: _only_scores(run.clean), **{name: summary["clean"] for name, summary in scaled.items()}}
+def _clean(run: ReportedRun, scaled: Mapping[str, Scaled]) -> Summaries:
+    return {_WITHOUT: _only_scores(run.clean)} | {name: clean_summary(one) for name, one in scaled.items()}
 
 
-def _shifted(run: ReportedRun, scaled: Mapping[str, Any], aggregate: str) -> Summaries:
-    aggregated = {
-        name: {
-            "ensemble": summary["corrupted"]["ensemble"][aggregate],
-            "members": [member[aggregate] for member in summary["corrupted"]["members"]],
-        }
-        for name, summary in scaled.items()
+def _shifted(shifted: ShiftedRun, scaled: Mapping[str, Scaled], aggregate: Aggregate) -> Summaries:
+    with_temperatures = {
+        name: aggregate_summary(one.corrupted, aggregate) for name, one in scaled.items() if one.corrupted
     }
-    return {_WITHOUT: _only_scores(run.aggregate(aggregate)), **aggregated}
+    return {_WITHOUT: _only_scores(shifted.aggregate(aggregate)), **with_temperatures}
 
 
-def _words(found: Mapping[str, Any], is_shifted: bool) -> tuple[str, ...]:
-    on = found["fitted_on"]
+def _words(found: Recalibrated, is_shifted: bool) -> tuple[str, ...]:
+    on = found.fitted_on
     fitted = (
-        f"Fitted by NLL on {on['images']:,} {on['part']} images of {on['dataset']} ({on['run']}), never on test images."
+        f"Fitted by NLL on {on.images.images:,} {on.images.part} images of {on.images.dataset} ({on.run}), "
+        "never on test images."
     )
-    shifted = [f"Corrupted images: {found['corrupted_how']}."] if is_shifted and found.get("corrupted_how") else []
-    return fitted, f"Clean images: {found['clean_how']}.", *shifted
+    shifted = [f"Corrupted images: {found.corrupted_how}."] if is_shifted else []
+    return fitted, f"Clean images: {found.clean_how}.", *shifted
 
 
 def _table(caption: str, summaries: Summaries) -> Table:
     return scores_table(
-        caption, "Temperature", [(name, "", next(models(summary))[1]) for name, summary in summaries.items()]
+        caption, "Temperature", [(name, "", whole_scores(summary)) for name, summary in summaries.items()]
     )
 
 
@@ -107,13 +174,16 @@ def _chart(run: ReportedRun, sets: Sequence[Summaries], table: Table) -> Chart:
     words = "; ".join(f"{row.label}: {row.words}" for row in rows)
     return Chart(
         pairs_chart(rows, f"ECE of {run.label} with and without temperatures. {words}."),
-        "ECE in 15 equal-width bins" + (f", corrupted images {AGGREGATES[0]}." if len(sets) > 1 else "."),
+        "ECE in 15 equal-width bins" + (f", corrupted images {HEADLINE}." if len(sets) > 1 else "."),
         table,
     )
 
 
 def _pair(name: str, clean: Summary, shifted: Summary | None = None) -> Pair:
-    on_clean: float = clean["ensemble"]["ece_width15"]
-    on_shifted: float | None = shifted["ensemble"]["ece_width15"] if shifted else None
+    on_clean = clean.ensemble.ece_width15
+    on_shifted = shifted.ensemble.ece_width15 if shifted else None
     words = f"clean {with_sign(on_clean)}" + ("" if on_shifted is None else f", corrupted {with_sign(on_shifted)}")
     return Pair(name, on_clean, on_shifted, words)
+
+
+SECTION = Section("recalibration", _TITLE, recalibration, "sections/recalibration.html")

@@ -1,120 +1,80 @@
-"""Runs under shift: all metrics, accuracy and confidence at each severity, and heat maps."""
+"""Runs under corruption: all metrics over the cells of each suite, as three aggregates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
-from counterpoint.report.drawing.calibration import severity_chart, small_equal_width_chart
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.heatmaps import HeatMap, heat_maps
-from counterpoint.report.drawing.strokes import percent_ticks
-from counterpoint.report.run import AGGREGATES, ReportedRun
-from counterpoint.report.severities import Severity, severities, severity_table
-from counterpoint.report.tables import Table, by_corrupted_images, metrics_table, with_sign
+from counterpoint.records.figures import Aggregate
+from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite
+from counterpoint.report.tables import Table, metrics_table
+
+_TITLE = "Under corruption"
 
 
 @dataclass(frozen=True)
-class RunUnderShift:
-    """One run at each severity."""
+class SuiteTables:
+    """All runs on one suite."""
 
-    label: str
-    severity: Chart
-    note: str
-    reliability: tuple[Chart, ...]
-
-
-@dataclass(frozen=True)
-class UnderShift:
-    """All runs under shift, ready for the template."""
-
+    called: str
+    words: tuple[str, ...]  # what it is made of
     sources: tuple[str, ...]
-    is_regenerated: bool
-    headline: str
     headline_tables: tuple[Table, ...]
     other_tables: tuple[Table, ...]
-    runs: tuple[RunUnderShift, ...]
-    heat_maps: tuple[HeatMap, ...]
+
+
+@dataclass(frozen=True)
+class UnderShift(Content):
+    suites: tuple[SuiteTables, ...]
+    is_regenerated: bool  # whether some images are not the official ones
+    headline: Aggregate = HEADLINE
+
+    def blocks(self) -> Iterator[Block]:
+        for suite in self.suites:
+            tables = (*suite.headline_tables, *suite.other_tables)
+            yield Block(f"{_TITLE}: {suite.called}", (*suite.words, *tables))
 
 
 def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
     """None where no run was evaluated under shift."""
-    shifted = [run for run in runs if run.is_corrupted]
-    if not shifted:
+    suites = by_suite(runs).values()
+    if not suites:
         return None
-    points = {run.label: severities(run) for run in shifted}
-    ticks = percent_ticks(min(_lowest(point) for of_run in points.values() for point in of_run))
-    tables = shift_tables(shifted)
-    return UnderShift(
-        sources=_sources(runs),
-        is_regenerated=any(run.corrupted["source"]["kind"] == "regenerated" for run in shifted),
-        headline=AGGREGATES[0],
-        headline_tables=tuple(tables[AGGREGATES[0]]),
-        other_tables=tuple(table for aggregate in AGGREGATES[1:] for table in tables[aggregate]),
-        runs=tuple(_run_under_shift(run, points[run.label], ticks) for run in shifted),
-        heat_maps=tuple(heat_maps(shifted)),
+    is_regenerated = any(one.figures.source.kind == "regenerated" for shifted in suites for one in shifted)
+    return UnderShift(tuple(_suite_tables(runs, shifted) for shifted in suites), is_regenerated)
+
+
+def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> SuiteTables:
+    return SuiteTables(
+        called=shifted[0].called,
+        words=tuple(dict.fromkeys(map(_made_of, shifted))),
+        sources=_sources(runs, shifted),
+        headline_tables=tuple(_tables(shifted, HEADLINE)),
+        other_tables=tuple(
+            table for aggregate in AGGREGATES if aggregate != HEADLINE for table in _tables(shifted, aggregate)
+        ),
     )
 
 
-def shift_tables(runs: Sequence[ReportedRun]) -> dict[str, list[Table]]:
-    """For each aggregate over the cells, one table for each corrupted set."""
-    return {
-        aggregate: [
-            metrics_table(f"All metrics on {images}: {aggregate}", [(run, run.aggregate(aggregate)) for run in group])
-            for images, group in by_corrupted_images(runs).items()
-        ]
-        for aggregate in AGGREGATES
-    }
+def _made_of(shifted: ShiftedRun) -> str:
+    return f"The {shifted.figures.part} images with {shifted.made_of} in all."
 
 
-def _sources(runs: Sequence[ReportedRun]) -> tuple[str, ...]:
+def _sources(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> tuple[str, ...]:
     """Where each corrupted set comes from, and which runs were evaluated on it."""
-    labels: dict[str, list[str]] = {}
-    for run in runs:
-        labels.setdefault(run.corrupted_images if run.is_corrupted else "not evaluated", []).append(run.label)
-    return tuple(f"{' and '.join(of_images)}: {images}" for images, of_images in labels.items())
+    images = {one.run.label: one.images for one in shifted}
+    by_images = grouped([run.label for run in runs], lambda label: images.get(label, "not evaluated"))
+    return tuple(f"{' and '.join(labels)}: {of_images}" for of_images, labels in by_images.items())
 
 
-def _lowest(point: Severity) -> float:
-    return min(min(rates.accuracy, rates.confidence) for rates in (point.ensemble, *point.members))
+def _tables(shifted: Sequence[ShiftedRun], aggregate: Aggregate) -> list[Table]:
+    """One for each corrupted set: figures of different images are not compared."""
+    return [
+        metrics_table(
+            f"All metrics on {images}: {aggregate}", [(one.run.label, one.aggregate(aggregate)) for one in group]
+        )
+        for images, group in by_cells(shifted)
+    ]
 
 
-def _run_under_shift(run: ReportedRun, points: Sequence[Severity], ticks: Sequence[int]) -> RunUnderShift:
-    return RunUnderShift(
-        label=run.label,
-        severity=_severity(run, points, ticks),
-        note=_note(run),
-        reliability=tuple(_reliability(run, point) for point in points),
-    )
-
-
-def _note(run: ReportedRun) -> str:
-    on, images = run.results["evaluated_on"], run.corrupted["images"]
-    if run.clean_is_severity_0:
-        return f"Clean is the same {images:,} images without corruption."
-    return (
-        f"There is no clean point: the clean figures are of {on['images']:,} {on['part']} images, and the corrupted "
-        f"ones of {images:,} test images."
-    )
-
-
-def _severity(run: ReportedRun, points: Sequence[Severity], ticks: Sequence[int]) -> Chart:
-    first, last = points[0], points[-1]
-    words = (
-        f"from {first.name.lower()} to {last.name.lower()} accuracy goes from {with_sign(first.ensemble.accuracy)} to "
-        f"{with_sign(last.ensemble.accuracy)} and mean confidence from {with_sign(first.ensemble.confidence)} to "
-        f"{with_sign(last.ensemble.confidence)}."
-    )
-    return Chart(
-        severity_chart(points, ticks, f"Accuracy and mean confidence of {run.label} against severity: {words}"),
-        f"Mean of the 15 corruptions: {words}",
-        severity_table(f"{run.label}: accuracy and confidence at each severity", points),
-    )
-
-
-def _reliability(run: ReportedRun, point: Severity) -> Chart:
-    alternative = f"Reliability diagram of {run.label}, {point.name.lower()}, with equal-width bins. "
-    return Chart(
-        small_equal_width_chart(point.bins, alternative + bins_in_words(point.bins)),
-        f"{point.name}: ECE {with_sign(binned_ece(point.bins))}",
-        bins_table(f"{run.label}, {point.name.lower()}: the 15 equal-width bins", point.bins, intervals=False),
-    )
+SECTION = Section("shift", _TITLE, under_shift, "sections/shift.html")

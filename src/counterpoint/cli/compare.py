@@ -1,0 +1,31 @@
+"""`counterpoint compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.options import RunArgument
+from counterpoint.cli.progress import console, print_parts
+
+
+def compare(
+    run: RunArgument,
+    others: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="OTHER...", help="Folders of other runs, evaluated on the same images.", show_default=False
+        ),
+    ],
+) -> None:
+    """Show how an evaluated run differs from others on the same images, with 95 % intervals over images.
+
+    Needs results.json and scores.npz of each run, and no network. The differences go to compared.json in RUN's folder,
+    in place of earlier ones.
+    """
+    from counterpoint.cli.tables import comparison_table
+    from counterpoint.evaluation.comparison import compare_run
+
+    compared = compare_run(run, others)
+    print_parts([comparison_table(comparison) for comparison in compared.against])
+    console.print(f"written: {run / 'compared.json'}; now `counterpoint report {run}`", soft_wrap=True)

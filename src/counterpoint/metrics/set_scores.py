@@ -1,0 +1,32 @@
+"""The scores of an ensemble and its members on one set of images, from which all of the set's figures are computed."""
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from counterpoint.metrics.checks import class_labels, probabilities
+from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
+from counterpoint.metrics.scores import ImageScores, image_scores
+
+
+@dataclass(frozen=True, eq=False)
+class SetScores:
+    """An ensemble on one set of images: its scores, each member's, and how far the members lie apart."""
+
+    ensemble: ImageScores  # of the mean probability over the members
+    members: tuple[ImageScores, ...]
+    disagreement: float | None  # None for one network
+    pairwise_kl: float | None
+
+
+def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
+    """Everything that a set's figures are computed from, computed once."""
+    members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
+    labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
+    several = len(members_MNK) > 1
+    return SetScores(
+        image_scores(members_MNK.mean(axis=0), labels),
+        tuple(image_scores(member_NK, labels) for member_NK in members_MNK),
+        disagreement(members_MNK) if several else None,
+        mean_pairwise_kl(members_MNK) if several else None,
+    )

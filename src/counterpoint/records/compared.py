@@ -1,0 +1,74 @@
+"""compared.json: the differences that `counterpoint compare` found between a run and others."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from counterpoint.records.codec import Range
+from counterpoint.records.figures import Count
+from counterpoint.records.results import MadeFrom
+
+Real = Annotated[float, Range(-1e6, 1e6)]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """This run's figure less the other's, with the 95 % interval over images."""
+
+    difference: Real
+    low: Real
+    high: Real
+
+
+@dataclass(frozen=True)
+class MeanDifferences:
+    error: Difference
+    nll: Difference
+    brier: Difference
+
+
+@dataclass(frozen=True)
+class CalibrationDifferences:
+    """Of debiased calibration errors. One is missing where its interval would not hold what it promises."""
+
+    ece_width15_debiased: Difference | None = None
+    ece_rms_width15_debiased: Difference | None = None
+    ece_mass15_debiased: Difference | None = None
+    ece_rms_mass15_debiased: Difference | None = None
+
+
+@dataclass(frozen=True)
+class CleanDifferences(CalibrationDifferences, MeanDifferences):
+    """Of all figures on one set of images."""
+
+
+@dataclass(frozen=True)
+class CorruptedDifferences:
+    """Of each image's mean over the cells, in all and at each severity, and of the calibration errors by corruption."""
+
+    mean: MeanDifferences
+    severities: tuple[MeanDifferences, ...]
+    by_corruption: CalibrationDifferences
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The differences from one other run. Either part is None where the two have no such images in common."""
+
+    experiment: str
+    seed: Count
+    run: str  # the other's folder
+    made_from: MadeFrom
+    clean: CleanDifferences | None
+    corrupted: CorruptedDifferences | None
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A run against others."""
+
+    experiment: str
+    seed: Count
+    made_from: MadeFrom
+    command: str
+    finished: str
+    against: tuple[Comparison, ...]

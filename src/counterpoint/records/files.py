@@ -1,0 +1,145 @@
+"""The files beside a run that hold records: results.json, recalibrated.json and compared.json.
+
+All are checked here, and carry one schema number. What was computed from other logits than results.json is left out,
+with a note.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from counterpoint.errors import InputError
+from counterpoint.records.codec import FieldError, decode, encode
+from counterpoint.records.compared import Compared
+from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.records.results import Results
+from counterpoint.storage.files import write_json
+
+SCHEMA = 2
+RESULTS, RECALIBRATED, COMPARED = "results.json", "recalibrated.json", "compared.json"
+
+Record = TypeVar("Record")
+
+_KINDS: dict[str, type[Recalibrated] | type[Compared]] = {RECALIBRATED: Recalibrated, COMPARED: Compared}
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """All that is known of a run: its results, and what recalibration and comparison added."""
+
+    results: Results
+    recalibrated: Recalibrated | None = None
+    compared: Compared | None = None
+    notes: tuple[str, ...] = ()
+    """What was left out, and how to get it again."""
+
+
+def read_evaluated(path: Path) -> Evaluated:
+    """The records of the run in a folder, or beside a results.json."""
+    file = results_file(path)
+    results = read_results(file)
+    if file.name != RESULTS:
+        return Evaluated(results)
+    recalibrated = _read_beside(file.parent, RECALIBRATED, Recalibrated)
+    compared = _read_beside(file.parent, COMPARED, Compared)
+    notes = [
+        _stale(file.parent / name, record, results)
+        for name, record in ((RECALIBRATED, recalibrated), (COMPARED, compared))
+    ]
+    return Evaluated(
+        results,
+        None if notes[0] else recalibrated,
+        None if notes[1] else compared,
+        tuple(f"left out: {note}" for note in notes if note),
+    )
+
+
+def read_results(file: Path) -> Results:
+    """The results in `file`, as `evaluate` wrote them."""
+    return read_record(file, Results, _remedy(file))
+
+
+def stale_notes(folder: Path, results: Results) -> list[str]:
+    """A line for each other record beside `results` that is damaged, or was made from other logits."""
+    notes = []
+    for name, kind in _KINDS.items():
+        try:
+            notes.append(_stale(folder / name, _read_beside(folder, name, kind), results))
+        except InputError as damage:
+            notes.append(str(damage))
+    return [note for note in notes if note]
+
+
+def write_record(file: Path, record: Any) -> None:
+    """Write a record with the schema number first."""
+    write_json(file, {"schema": SCHEMA, **encode(record)})
+
+
+def read_record(file: Path, kind: type[Record], remedy: str) -> Record:
+    """The record in `file`. `remedy` says what to do if it is damaged or of another version."""
+    values = _read_json(file, remedy)
+    schema = values.get("schema") if isinstance(values, dict) else None
+    if not isinstance(schema, int) or isinstance(schema, bool):
+        raise InputError(f"{file} is not a file of counterpoint's (it names no schema); {remedy}")
+    if schema > SCHEMA:
+        raise InputError(f"{file} has schema {schema}, and this counterpoint reads {SCHEMA}; upgrade counterpoint")
+    if schema < SCHEMA:
+        raise InputError(
+            f"{file} has schema {schema}, of an earlier counterpoint, and this one reads {SCHEMA}; {remedy}"
+        )
+    try:
+        return decode(kind, values)
+    except FieldError as wrong:
+        raise InputError(f"{file} is not whole: {wrong}; {remedy}") from None
+
+
+def results_file(path: Path) -> Path:
+    """The results.json that a user means by `path`."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; give a run folder or its results.json")
+    file = path / RESULTS if path.is_dir() else path
+    if not file.exists():
+        raise InputError(_why_no_results(path))
+    return file
+
+
+def _stale(file: Path, record: Recalibrated | Compared | None, results: Results) -> str:
+    """Why a record beside the results does not count any more; empty if it does."""
+    if record is None or record.made_from == results.made_from:
+        return ""
+    return f"{file} was made from other logits than results.json; {_made_by(file)} again"
+
+
+def _read_beside(folder: Path, name: str, kind: type[Record]) -> Record | None:
+    file = folder / name
+    return read_record(file, kind, f"{_made_by(file)} again") if file.exists() else None
+
+
+def _made_by(file: Path) -> str:
+    command = {RECALIBRATED: f"recalibrate {file.parent}", COMPARED: f"compare {file.parent} OTHER"}[file.name]
+    return f"`counterpoint {command}` makes it"
+
+
+def _why_no_results(folder: Path) -> str:
+    if (folder / "run.json").exists():
+        return f"{folder} has no results.json; `counterpoint evaluate {folder}` makes it"
+    if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
+        return f"{folder} is not a run folder; give the runs in it: {' '.join(runs)}"
+    return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
+
+
+def _remedy(file: Path) -> str:
+    """What to do about a file that is no results file: not everything that a user names was made by `evaluate`."""
+    if file.name == RESULTS and (file.parent / "run.json").exists():
+        return f"`counterpoint evaluate {file.parent}` makes it again"
+    return "give a run folder or its results.json"
+
+
+def _read_json(file: Path, remedy: str) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))  # a NaN is taken here, and then named by its field
+    except OSError as problem:
+        raise InputError(f"{file} cannot be read: {problem.strerror}") from problem
+    except (ValueError, RecursionError) as problem:
+        raise InputError(f"{file} is not whole JSON ({problem}); {remedy}") from problem

@@ -1,0 +1,266 @@
+"""results.json: everything that `counterpoint evaluate` found out about a run."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from counterpoint.records.codec import Range, Sized
+from counterpoint.records.figures import (
+    Aggregate,
+    AggregateFigures,
+    Count,
+    Curve,
+    Fraction,
+    Nats,
+    Summary,
+)
+
+Seconds = Annotated[float, Range(0, 1e12)]
+Correlation = Annotated[float, Range(-1, 1)]
+Part = Literal["test", "validation"]
+
+
+@dataclass(frozen=True)
+class Images:
+    """A set of images: some of one part of a data set."""
+
+    dataset: str
+    part: Part
+    images: Count
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where corrupted images come from: the official files, or our generator with a seed."""
+
+    kind: Literal["official", "regenerated"]
+    seed: Count | None = None
+    version: str | None = None
+    frost: str | None = None
+
+    def problem(self) -> str:
+        if self.kind == "regenerated":
+            for name in ("seed", "version", "frost"):
+                if getattr(self, name) is None:
+                    return f"{name} is missing"
+        return ""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities."""
+
+    source: Source
+    images: Count
+    part: Part
+    corruptions: tuple[str, ...]
+    severities: tuple[Count, ...]
+
+
+@dataclass(frozen=True)
+class MadeFrom:
+    """Which logits something was computed from: of which weights, how precise, and of which images."""
+
+    weights: str | None  # a hash; None in results from before it was kept
+    precision: str
+    clean: Images
+    corrupted: Shift | None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One uninterrupted part of a training."""
+
+    step: Count
+    engine: str | None
+    device: str
+    commit: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """How and where the run was trained."""
+
+    seed: Count
+    segments: tuple[Segment, ...] = ()  # the first results had none
+    command: str
+    started: str
+    finished: str
+    train_seconds: Seconds
+    device: str
+    commit: str | None
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How and where the run was evaluated."""
+
+    command: str
+    finished: str
+    seconds: Seconds
+    precision: str
+    weights: str | None = None
+    device: str
+    commit: str | None
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """The figures over all cells, and the means over cells of how far the members differ."""
+
+    ensemble: Mapping[Aggregate, AggregateFigures]
+    members: Annotated[tuple[Mapping[Aggregate, AggregateFigures], ...], Sized("members")]
+    disagreement: Fraction | None
+    pairwise_kl: Nats | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted:
+    """The figures under shift. `cells` has each corruption's summaries, one for each of the severities."""
+
+    source: Source
+    images: Count
+    part: Part
+    corruptions: tuple[str, ...]
+    severities: tuple[Count, ...]
+    aggregates: Aggregates
+    cells: Mapping[str, tuple[Summary, ...]]
+    risk_coverage: tuple[Curve, ...] = ()
+
+    @property
+    def shift(self) -> Shift:
+        return Shift(self.source, self.images, self.part, self.corruptions, self.severities)
+
+    def problem(self) -> str:
+        expected = len(self.severities)
+        if not expected:
+            return "severities is an empty list, and must have at least one severity"
+        if not self.corruptions:
+            return "corruptions is an empty list, and must have at least one corruption"
+        if surplus := self.cells.keys() - set(self.corruptions):
+            return f"cells.{min(surplus)} is not one of the corruptions"
+        for name in self.corruptions:
+            if name not in self.cells:
+                return f"cells.{name} is missing"
+            if len(self.cells[name]) != expected:
+                return f"cells.{name} has {len(self.cells[name])} values, and there are {expected} severities"
+        if len(self.risk_coverage) not in (0, expected):
+            return f"risk_coverage has {len(self.risk_coverage)} values, and there are {expected} severities"
+        return ""
+
+    def all_cells(self) -> Iterator[Summary]:
+        for severities in self.cells.values():
+            yield from severities
+
+
+@dataclass(frozen=True)
+class Auroc:
+    ensemble: Fraction
+    members: Annotated[tuple[Fraction, ...], Sized("members")]
+
+
+@dataclass(frozen=True)
+class Outside:
+    """How well confidence tells the clean images from those of another data set."""
+
+    dataset: str
+    images: Count
+    auroc: Auroc
+
+
+@dataclass(frozen=True)
+class Factors:
+    """How alike the members' factors are (`metrics.FactorCorrelation`)."""
+
+    plain: Correlation
+    closest: Correlation
+    independent: Correlation
+
+
+@dataclass(frozen=True)
+class Between:
+    """How much two members differ, and how much independent ones would."""
+
+    disagreement: Fraction
+    pairwise_kl: Nats
+    independent_disagreement: Fraction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collapse:
+    """Whether the members differ, on clean images and at each severity."""
+
+    r: Factors | None = None
+    s: Factors | None = None
+    clean: Between
+    severities: tuple[Between, ...] = ()
+    verdict: str
+
+
+@dataclass(frozen=True)
+class HealthAfter:
+    """The channels that were lost after an epoch, and the spread of the members' factors."""
+
+    epoch: Count
+    below_eps: Count
+    dead_scales: Count
+    spread_r: Annotated[float, Range(0, 1e6)] | None = None
+    spread_s: Annotated[float, Range(0, 1e6)] | None = None
+
+
+@dataclass(frozen=True)
+class HealthRecord:
+    """A network's health in some epochs, and the warnings at the end of training."""
+
+    channels: Count
+    epochs: tuple[HealthAfter, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """A run's figures, with all that is needed to read and repeat them."""
+
+    counterpoint: str
+    experiment: str
+    config: Mapping[str, Any]
+    run: Trained
+    evaluation: Evaluation
+    evaluated_on: Images
+    clean: Summary
+    corrupted: Shifted | None = None
+    """The paper's suite on the test images: 15 corruptions at 5 severities."""
+    shifts: Mapping[str, Shifted] = field(default_factory=dict)
+    """Other suites by name."""
+    ood: Outside | None = None
+    collapse: Collapse | None = None
+    health: HealthRecord | None = None
+
+    def problem(self) -> str:
+        if not self.clean.members:
+            return "clean.members is missing"
+        if self.collapse and self.collapse.severities and self.corrupted:
+            found, expected = len(self.collapse.severities), len(self.corrupted.severities)
+            if found != expected:
+                return f"collapse.severities has {found} values, and there are {expected} severities"
+        if self.health and not self.health.epochs:
+            return "health.epochs is an empty list, and must have at least one epoch"
+        return ""
+
+    @property
+    def is_ensemble(self) -> bool:
+        return len(self.clean.members) > 1
+
+    @property
+    def suites(self) -> dict[str, Shifted]:
+        """All figures under shift, by the name of the suite."""
+        first = {} if self.corrupted is None else {"corrupted": self.corrupted}
+        return first | dict(self.shifts)
+
+    @property
+    def made_from(self) -> MadeFrom:
+        """The logits that these figures were computed from."""
+        shift = None if self.corrupted is None else self.corrupted.shift
+        return MadeFrom(self.evaluation.weights, self.evaluation.precision, self.evaluated_on, shift)

@@ -1,0 +1,57 @@
+"""The runs of a report, read from their files."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from counterpoint.errors import InputError
+from counterpoint.records.compared import Compared
+from counterpoint.records.files import COMPARED, RECALIBRATED, Evaluated, read_evaluated, results_file
+from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.records.results import Results
+
+
+def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
+    """What is known of several runs, each of which must be given once."""
+    files = [results_file(path).resolve() for path in paths]
+    for number, file in enumerate(files):
+        if file in files[:number]:
+            raise InputError(f"{paths[number]} is given twice; name each run once")
+    return [_load_run(path) for path in paths]
+
+
+def _load_run(path: Path) -> Evaluated:
+    evaluated, file = read_evaluated(path), results_file(path)
+    if not _has_bins(evaluated.results):
+        raise InputError(
+            f"{file} is a result as `counterpoint reproduce` keeps it, without the bins that a report shows; "
+            "give the run's folder, or see `counterpoint reproduce all`"
+        )
+    found = {
+        RECALIBRATED: evaluated.recalibrated and _misfit_of_members(evaluated.recalibrated, evaluated.results),
+        COMPARED: evaluated.compared and _misfit_of_severities(evaluated.compared, evaluated.results),
+    }
+    for name, misfit in found.items():
+        if misfit:
+            raise InputError(f"{file.with_name(name)} does not fit results.json: {misfit}; remove it, or make it again")
+    return evaluated
+
+
+def _has_bins(results: Results) -> bool:
+    cells = [cell for suite in results.suites.values() for cell in suite.all_cells()]
+    return results.clean.reliability is not None and all(cell.reliability and cell.members for cell in cells)
+
+
+def _misfit_of_members(recalibrated: Recalibrated, results: Results) -> str:
+    expected = len(results.clean.members)
+    for kind, scaled in recalibrated.ways.items():
+        if (count := len(scaled.clean.members)) != expected:
+            return f"ways.{kind}.clean.members has {count} values, and the run has {expected}"
+    return ""
+
+
+def _misfit_of_severities(compared: Compared, results: Results) -> str:
+    expected = len(results.corrupted.severities) if results.corrupted else 0
+    for number, other in enumerate(compared.against):
+        if other.corrupted and (count := len(other.corrupted.severities)) != expected:
+            return f"against[{number}].corrupted.severities has {count} values, and the run has {expected}"
+    return ""

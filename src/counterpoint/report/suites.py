@@ -1,0 +1,113 @@
+"""Runs under suites of corruptions: what the report calls a suite, what it is made of, and its figures."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from counterpoint.records.figures import Aggregate, Summary
+from counterpoint.records.results import Shifted
+from counterpoint.report.run import ReportedRun, grouped
+
+_PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C
+_SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
+
+
+@dataclass(frozen=True)
+class ShiftedRun:
+    """One run under one suite."""
+
+    run: ReportedRun
+    suite: str
+    figures: Shifted
+
+    @property
+    def called(self) -> str:
+        return "-C" if self.suite == _PAPERS else self.suite
+
+    @property
+    def label(self) -> str:
+        """The run's, with the suite where it is not the paper's."""
+        return self.run.label if self.suite == _PAPERS else f"{self.run.label} on {self.suite}"
+
+    @property
+    def dataset(self) -> str:
+        return f"{self.run.results.evaluated_on.dataset}-{self.called.removeprefix('-')}"
+
+    @property
+    def images(self) -> str:
+        part = "" if self.figures.part == "test" else f"{self.figures.part} "
+        return f"{self.dataset}, {self.source}, {self.figures.images:,} {part}images per cell"
+
+    @property
+    def source(self) -> str:
+        """Where the corrupted images come from."""
+        source = self.figures.source
+        if source.kind == "official":
+            return "the official files"
+        frost = "photographs" if source.frost == "photographs" else "a made texture"
+        return f"regenerated with seed {source.seed} (generator {source.version})" + (
+            f", frost from {frost}" if "frost" in self.figures.cells else ""
+        )
+
+    @property
+    def made_of(self) -> str:
+        kinds, severities = len(self.figures.cells), len(self.figures.severities)
+        return (
+            f"{counted(kinds, 'kind')} of corruption, each at {counted(severities, 'severity', 'severities')}: "
+            f"{counted(kinds * severities, 'cell')}"
+        )
+
+    @property
+    def clean_is_severity_0(self) -> bool:
+        """Whether the clean figures are of the very images that were corrupted."""
+        on = self.run.results.evaluated_on
+        return (on.part, on.images) == (self.figures.part, self.figures.images)
+
+    def aggregate(self, name: Aggregate) -> Summary:
+        """A summary over all cells. Cells hold equally many images, so every kind has the same disagreement."""
+        found = self.figures.aggregates
+        return Summary(
+            ensemble=found.ensemble[name],
+            members=tuple(member[name] for member in found.members),
+            disagreement=found.disagreement,
+            pairwise_kl=found.pairwise_kl,
+        )
+
+
+def suites_of(run: ReportedRun) -> list[ShiftedRun]:
+    """The run under each suite that it was evaluated on, the paper's first."""
+    return [ShiftedRun(run, name, figures) for name, figures in run.results.suites.items()]
+
+
+def papers_suite(run: ReportedRun) -> ShiftedRun | None:
+    corrupted = run.results.corrupted
+    return None if corrupted is None else ShiftedRun(run, _PAPERS, corrupted)
+
+
+def papers_suites(runs: Iterable[ReportedRun]) -> list[ShiftedRun]:
+    """The runs that were evaluated on the paper's suite."""
+    return [shifted for run in runs if (shifted := papers_suite(run))]
+
+
+def by_suite(runs: Iterable[ReportedRun]) -> dict[str, list[ShiftedRun]]:
+    """All runs under each suite, the paper's first."""
+    groups = grouped([shifted for run in runs for shifted in suites_of(run)], lambda shifted: shifted.suite)
+    return dict(sorted(groups.items(), key=lambda group: group[0] != _PAPERS))
+
+
+def by_cells(shifted: Iterable[ShiftedRun]) -> list[tuple[str, list[ShiftedRun]]]:
+    """The runs that may be compared: under the same corruptions of the same images. With each group, its images."""
+    groups = grouped(shifted, lambda one: (one.images, tuple(one.figures.cells), one.figures.severities))
+    return [(images, group) for (images, *_), group in groups.items()]
+
+
+def corruption_label(name: str) -> str:
+    words = name.replace("_", " ")
+    return _SHORTER.get(name, words[:1].upper() + words[1:])
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
+def named_severities(shifted: ShiftedRun) -> Sequence[str]:
+    return [f"Severity {number}" for number in shifted.figures.severities]

@@ -1,0 +1,65 @@
+"""`counterpoint compare` as a user meets it, on runs with made-up logits."""
+
+import pytest
+
+from counterpoint.records.files import read_evaluated
+from counterpoint.runs.folder import Run
+from tests.cli.conftest import Call
+from tests.made_runs import MakeRun, evaluated, files_of
+
+
+@pytest.fixture(scope="module")
+def runs(make_run: MakeRun) -> list[Run]:
+    made = [make_run(f"run{seed}", seed=seed) for seed in (1, 2, 3)]
+    for run in made:
+        (run.folder / "logits" / "fog-1.npy").unlink()  # without cells it is quicker
+        evaluated(run)
+    return made
+
+
+def test_each_other_run_gets_a_table(runs: list[Run], call: Call) -> None:
+    run, *others = (one.folder for one in runs)
+    before = files_of(run)
+    ended = call("compare", run, *others)
+    assert (ended.status, ended.err) == (0, "")
+    assert "digits/quickstart, seed 2 (run2)" in ended.out
+    assert "digits/quickstart, seed 3 (run3)" in ended.out
+    assert f"written: {run / 'compared.json'}; now `counterpoint report {run}`" in ended.out
+    after = files_of(run)
+    assert after.keys() - before.keys() == {"compared.json"}
+    assert after.items() >= before.items()
+    compared = read_evaluated(run).compared
+    assert compared is not None
+    assert compared.command == f"counterpoint compare {run} {others[0]} {others[1]}"
+    for comparison in compared.against:
+        assert comparison.clean is not None
+        assert f"{abs(100 * comparison.clean.error.difference):.2f}" in ended.out
+
+
+def test_a_run_is_not_compared_with_itself(runs: list[Run], call: Call) -> None:
+    folder = runs[1].folder
+    ended = call("compare", folder, folder)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"{folder} cannot be compared with itself; name another run" in ended.err
+    assert not (folder / "compared.json").exists()
+
+
+def test_what_is_missing_is_named(runs: list[Run], make_run: MakeRun, call: Call) -> None:
+    folder = runs[1].folder
+    ended = call("compare", folder)
+    assert ended.status == 2
+    assert "Missing argument 'OTHER...'" in ended.err
+    ended = call("compare", folder, "nowhere")
+    assert ended.status == 2
+    assert "nowhere does not exist" in ended.err
+    not_evaluated = make_run().folder
+    ended = call("compare", not_evaluated, folder)
+    assert ended.status == 2
+    assert f"{not_evaluated} has no results.json; `counterpoint evaluate {not_evaluated}` makes it" in ended.err
+
+
+def test_help_says_what_it_does(call: Call) -> None:
+    ended = call("compare", "--help")
+    assert ended.status == 0
+    for word in ("differs from others on the same images", "OTHER...", "compared.json"):
+        assert word in ended.out

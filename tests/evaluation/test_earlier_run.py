@@ -1,0 +1,41 @@
+"""A run that was begun before the redesign into rooms (commit 98b0d55) can be brought to its end and to a report."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from counterpoint.evaluation.comparison import compare_run
+from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.evaluation.temperatures import recalibrate_run
+from counterpoint.records.files import Evaluated, read_evaluated
+from counterpoint.report import write_report
+from counterpoint.runs.folder import load_run
+from counterpoint.training.loop import Options, train
+from tests.small import few_digits
+
+EARLIER = Path(__file__).parents[1] / "fixtures" / "run-of-98b0d55" / "run"
+
+
+def test_it_is_evaluated_recalibrated_compared_and_reported(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, folder, other = few_digits(40), tmp_path / "run", tmp_path / "other"
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: data)
+    shutil.copytree(EARLIER, folder)
+    experiment, results = load_run(folder).experiment, []
+    for place, seed in ((folder, 5), (other, 6)):
+        assert train(experiment, place, data, seed=seed, options=Options(device="cpu"))
+        results.append(evaluate_run(load_run(place), root, device="cpu", cell_images=5))
+    recalibrated = recalibrate_run(load_run(folder))
+    compared = compare_run(folder, [other])
+
+    assert read_evaluated(folder) == Evaluated(results[0], recalibrated, compared)
+    segments = results[0].run.segments
+    assert [(segment.step, segment.engine) for segment in segments] == [(0, "eager"), (17, "eager")]
+    assert results[0].run.seed == 5
+    assert recalibrated.fitted_on.images.images == 449
+    assert compared.against[0].made_from == results[1].made_from
+    assert compared.against[0].corrupted is not None
+    write_report([folder, other], tmp_path / "report.html")
+    assert "digits/unfinished" in (tmp_path / "report.html").read_text()

@@ -1,0 +1,49 @@
+"""scores.npz: what is written comes back, and says which logits it was made from."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counterpoint.evaluation.scores import RunScores, read_scores, write_scores
+from counterpoint.metrics import ImageScores, image_scores
+from counterpoint.records.results import Images, MadeFrom, Shift, Source
+
+
+def some_scores(seed: int, images: int = 6) -> ImageScores:
+    rng = np.random.default_rng(seed)
+    return image_scores(rng.dirichlet(np.ones(4), size=images), rng.integers(4, size=images))
+
+
+def assert_same(found: ImageScores, expected: ImageScores) -> None:
+    for field in fields(ImageScores):
+        values, wanted = getattr(found, field.name), getattr(expected, field.name)
+        assert values.dtype == wanted.dtype
+        assert values == pytest.approx(wanted, rel=1e-6), "float32 on disk"
+
+
+def test_scores_come_back(tmp_path: Path) -> None:
+    shift = Shift(Source("regenerated", 0, "1", "texture"), 6, "test", ("fog", "snow"), (2, 4))
+    made_from = MadeFrom("0123", "fp32", Images("digits", "test", 9), shift)
+    cells = {name: [some_scores(10 * i + j) for j in range(2)] for i, name in enumerate(("fog", "snow"))}
+    clean = some_scores(99, 9)
+    write_scores(tmp_path, RunScores(made_from, clean, cells))
+    found = read_scores(tmp_path)
+    assert found.made_from == made_from
+    assert_same(found.clean, clean)
+    assert list(found.cells) == ["fog", "snow"]
+    for name, of_corruption in cells.items():
+        for read, written in zip(found.cells[name], of_corruption, strict=True):
+            assert_same(read, written)
+    with np.load(tmp_path / "scores.npz") as arrays:
+        assert "fog-4/nll" in arrays, "a cell is named by its severity"
+        assert arrays["fog-4/nll"].dtype == np.float32
+
+
+def test_a_run_without_cells_has_clean_scores(tmp_path: Path) -> None:
+    made_from = MadeFrom("0123", "fp32", Images("digits", "validation", 9), None)
+    write_scores(tmp_path, RunScores(made_from, some_scores(1, 9), {}))
+    found = read_scores(tmp_path)
+    assert (found.made_from, found.cells) == (made_from, {})
+    assert_same(found.clean, some_scores(1, 9))

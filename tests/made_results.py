@@ -1,0 +1,166 @@
+"""Small records with every field filled, as values: what reads and writes them can be tested without an evaluation."""
+
+from dataclasses import replace
+from typing import Any
+
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    CleanDifferences,
+    Compared,
+    Comparison,
+    CorruptedDifferences,
+    Difference,
+    MeanDifferences,
+)
+from counterpoint.records.figures import (
+    AggregateFigures,
+    Bin,
+    Curve,
+    Estimate,
+    Estimates,
+    Figures,
+    Honest,
+    Reliability,
+    Summary,
+)
+from counterpoint.records.recalibrated import FittedOn, Recalibrated, Scaled, ScaledClean, ScaledCorrupted
+from counterpoint.records.results import (
+    Aggregates,
+    Auroc,
+    Between,
+    Collapse,
+    Evaluation,
+    Factors,
+    HealthAfter,
+    HealthRecord,
+    Images,
+    Outside,
+    Results,
+    Segment,
+    Shifted,
+    Source,
+    Trained,
+)
+
+_NUMBERS: dict[str, Any] = {
+    "error": 0.25,
+    "nll": 0.7,
+    "brier": 0.4,
+    "ece_width15": 0.05,
+    "ece_rms_width15": 0.06,
+    "ece_mass15": 0.055,
+    "ece_rms_mass15": 0.065,
+    "mean_confidence": 0.8,
+    "overconfidence": 0.05,
+    "aurc": 0.1,
+}
+_FLOORS = {f"{name}_floor": 0.01 for name in _NUMBERS if name.startswith("ece")}
+_FIGURES = Figures(**_NUMBERS)
+_AGGREGATE = AggregateFigures(**_NUMBERS, **_FLOORS)
+_ESTIMATE = Estimate(0.01, 0.04, 0.045, 0.02, 0.07)
+_ESTIMATES: Estimates = {
+    "ece_width15": _ESTIMATE,
+    "ece_rms_width15": _ESTIMATE,
+    "ece_mass15": _ESTIMATE,
+    "ece_rms_mass15": _ESTIMATE,
+}
+_BINS = (Bin(0.4, 0.466, 3, 0.45, 0.5), Bin(0.933, 1.0, 7, 0.97, 0.9))
+_CURVE = Curve((0.5, 1.0), (0.1, 0.25))
+_DIFFERENCE = Difference(-0.02, -0.05, 0.01)
+_MEANS = MeanDifferences(_DIFFERENCE, _DIFFERENCE, _DIFFERENCE)
+_CALIBRATION = CalibrationDifferences(_DIFFERENCE, _DIFFERENCE, _DIFFERENCE, _DIFFERENCE)
+
+
+def make_results() -> Results:
+    """Two members, the paper's suite cut to two corruptions at two severities, and another suite."""
+    between = Between(0.1, 0.2, 0.3)
+    machine: dict[str, Any] = {"device": "a machine", "commit": "0123456", "versions": {"torch": "2"}}
+    return Results(
+        counterpoint="0.1.0",
+        experiment="digits/quickstart",
+        config={"epochs": 2},
+        run=Trained(
+            seed=3,
+            segments=(Segment(0, "eager", "a machine", None),),
+            command="counterpoint train",
+            started="2026-01-01T00:00:00Z",
+            finished="2026-01-01T00:01:00Z",
+            train_seconds=60.0,
+            **machine,
+        ),
+        evaluation=Evaluation(
+            command="counterpoint evaluate",
+            finished="2026-01-01T00:02:00Z",
+            seconds=9.0,
+            precision="fp32",
+            weights="0123456789abcdef",
+            **machine,
+        ),
+        evaluated_on=Images("digits", "validation", 10),
+        clean=replace(_summary(honest_members=True), risk_coverage=_CURVE),
+        corrupted=_shifted("fog", "snow"),
+        shifts={"validation-extra": replace(_shifted("spatter"), part="validation")},
+        ood=Outside("letters", 5, Auroc(0.9, (0.8, 0.85))),
+        collapse=Collapse(
+            r=Factors(0.1, 0.2, -1.0),
+            s=Factors(0.1, 0.2, -1.0),
+            clean=between,
+            severities=(between, between),
+            verdict="The members differ clearly.",
+        ),
+        health=HealthRecord(40, (HealthAfter(1, 0, 2, 0.5, 0.4),), ("many are lost",)),
+    )
+
+
+def make_recalibrated() -> Recalibrated:
+    aggregates = {"by-corruption": _AGGREGATE, "by-cell": _AGGREGATE, "pooled": _AGGREGATE}
+    both = (_FIGURES, _FIGURES)
+    scaled = Scaled((1.5,), ScaledClean(_FIGURES, both), ScaledCorrupted(aggregates, (aggregates, aggregates)))  # type: ignore[arg-type]
+    return Recalibrated(
+        made_from=make_results().made_from,
+        command="counterpoint recalibrate",
+        finished="2026-01-01T00:03:00Z",
+        fitted_on=FittedOn(Images("digits", "validation", 10), "this run", "0123456789abcdef"),
+        clean_how="cross-fitted",
+        corrupted_how="temperature of all",
+        ways={"before": scaled, "after": scaled, "per-member": replace(scaled, temperatures=(1.4, 1.6))},
+    )
+
+
+def make_compared() -> Compared:
+    results = make_results()
+    comparison = Comparison(
+        experiment="digits/single",
+        seed=7,
+        run="single",
+        made_from=results.made_from,
+        clean=CleanDifferences(*(_DIFFERENCE for _ in range(7))),
+        corrupted=CorruptedDifferences(_MEANS, (_MEANS, _MEANS), _CALIBRATION),
+    )
+    return Compared("digits/quickstart", 3, results.made_from, "counterpoint compare", "now", (comparison,))
+
+
+def _summary(*, honest_members: bool) -> Summary:
+    return Summary(
+        ensemble=_FIGURES,
+        members=(_FIGURES, _FIGURES),
+        disagreement=0.1,
+        pairwise_kl=0.2,
+        honest=Honest(_ESTIMATES, (_ESTIMATES, _ESTIMATES) if honest_members else ()),
+        reliability=Reliability(_BINS, _BINS),
+    )
+
+
+def _shifted(*corruptions: str) -> Shifted:
+    aggregates = {"by-corruption": _AGGREGATE, "by-cell": _AGGREGATE, "pooled": _AGGREGATE}
+    cell = _summary(honest_members=False)
+    return Shifted(
+        source=Source("regenerated", 0, "1", "texture"),
+        images=4,
+        part="test",
+        corruptions=corruptions,
+        severities=(1, 2),
+        aggregates=Aggregates(aggregates, (aggregates, aggregates), 0.1, 0.2),  # type: ignore[arg-type]
+        cells=dict.fromkeys(corruptions, (cell, cell)),
+        risk_coverage=(_CURVE, _CURVE),
+    )

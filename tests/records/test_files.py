@@ -1,0 +1,240 @@
+"""results.json, recalibrated.json and compared.json: written and read back, damaged field by field, and out of date."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.records.codec import FieldError, decode, encode
+from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
+from counterpoint.records.results import Results
+from tests.made_results import make_compared, make_recalibrated, make_results
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "results.json": make_results,
+    "recalibrated.json": make_recalibrated,
+    "compared.json": make_compared,
+}
+HUGE = 10**400
+Place = tuple[str | int, ...]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run's folder with all three files."""
+    (tmp_path / "run.json").write_text("{}")
+    for name, make in MAKERS.items():
+        write_record(tmp_path / name, make())
+    return tmp_path
+
+
+def places(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Every field and object in `value`, and of each list the first item, because all of its items are of one kind.
+
+    Nothing in the configuration, which is not checked here.
+    """
+    if place and place[0] == "config":
+        return
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*place, key)
+            yield from places(inner, (*place, key))
+    elif isinstance(value, list) and value:
+        yield (*place, 0)
+        yield from places(value[0], (*place, 0))
+
+
+def name_of(place: Place) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
+
+
+def at(values: Any, place: Place) -> Any:
+    for part in place:
+        values = values[part]
+    return values
+
+
+def problem_of(folder: Path) -> str:
+    """What reading the files complains of; empty if nothing."""
+    try:
+        read_evaluated(folder)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def test_all_three_files_come_back(folder: Path) -> None:
+    assert read_evaluated(folder) == Evaluated(make_results(), make_recalibrated(), make_compared())
+    assert read_evaluated(folder / "results.json") == read_evaluated(folder)
+
+
+def test_the_schema_number_is_in_every_file(folder: Path) -> None:
+    assert [json.loads((folder / name).read_text())["schema"] for name in MAKERS] == [SCHEMA] * 3
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("damage", ["a word", float("nan"), 1e999, HUGE, {}, []], ids=lambda value: repr(value)[:12])
+def test_a_damaged_field_is_named(name: str, damage: Any) -> None:
+    record = MAKERS[name]()
+    values = encode(record)
+    tried = 0
+    for place in list(places(values)):
+        holder = at(values, place[:-1])
+        before = holder[place[-1]]
+        # A list, an object or a text of another content can be right, and a text can be where there is none.
+        if type(before) is type(damage) or before is None:
+            continue
+        holder[place[-1]] = damage
+        with pytest.raises(FieldError) as error:
+            decode(type(record), values)
+        assert str(error.value).startswith(f"{name_of(place)} is "), str(error.value)
+        holder[place[-1]] = before
+        tried += 1
+    assert tried > 40
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("damage", ["NaN", "1e999", "1" + 400 * "0", '"a word"', "{}"], ids=lambda value: value[:8])
+def test_the_error_is_one_line_with_the_file_and_what_to_do(folder: Path, name: str, damage: str) -> None:
+    text = (folder / name).read_text()
+    field = {"results.json": "nll", "recalibrated.json": "nll", "compared.json": "low"}[name]
+    (folder / name).write_text(re.sub(rf'"{field}": [^,]+', f'"{field}": {damage}', text, count=1))
+    message = problem_of(folder)
+    assert re.match(
+        rf"{re.escape(str(folder / name))} is not whole: [\w.\[\]-]+\.{field} is .*; `counterpoint ", message
+    )
+    assert "\n" not in message
+
+
+MAY_BE_MISSING = {
+    # What earlier results, single networks or other evaluations have not,
+    *("aurc", "pairwise_kl", "segments", "weights", "severities", "ood"),
+    *("collapse", "health", "corrupted", "shifts", "r", "s", "spread_r", "spread_s"),
+    # what a result that is kept small has not,
+    *("members", "honest", "reliability", "risk_coverage"),
+    # what an estimate can refuse to give,
+    *(f"ece_{kind}15_floor" for kind in ("width", "rms_width", "mass", "rms_mass")),
+    *(f"ece_{kind}15_debiased" for kind in ("width", "rms_width", "mass", "rms_mass")),
+    # and names that are not fields.
+    *("validation-extra", "torch"),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_a_missing_field_is_named_unless_it_may_be_missing(name: str) -> None:
+    record = MAKERS[name]()
+    values = encode(record)
+    named = 0
+    for place in [place for place in places(values) if isinstance(place[-1], str)]:
+        holder = at(values, place[:-1])
+        before = dict(holder)
+        del holder[place[-1]]
+        try:
+            decode(type(record), values)
+            problem = ""
+        except FieldError as error:
+            problem = str(error)
+        named += problem == f"{name_of(place)} is missing"
+        assert problem == f"{name_of(place)} is missing" or place[-1] in MAY_BE_MISSING, name_of(place)
+        holder.clear()
+        holder.update(before)
+    assert named > 30
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("clean", "ensemble", "error"), 7.0, "clean.ensemble.error is 7.0, and must be between 0 and 1"),
+        (("evaluated_on", "images"), -1, "evaluated_on.images is -1, and must be between 0 and"),
+        (("clean", "members"), [], "clean.members is [], and must be a list that is not empty"),
+        (("corrupted", "cells"), {}, "corrupted.cells.fog is missing"),
+        (("corrupted", "corruptions"), [], "corrupted.corruptions is an empty list, and must have at least one"),
+        (("corrupted", "corruptions"), ["fog"], "corrupted.cells.snow is not one of the corruptions"),
+        (("corrupted", "source"), {"kind": "regenerated", "seed": 1}, "corrupted.source.version is missing"),
+        (("corrupted", "severities"), [1], "corrupted.cells.fog has 2 values, and there are 1 severities"),
+        (("corrupted", "risk_coverage"), [], None),
+        (("corrupted", "source", "kind"), "stolen", "corrupted.source.kind is 'stolen', and must be one of 'official'"),
+        (("clean", "risk_coverage", "risk"), [0.1], "clean.risk_coverage.risk has 1 values, and coverage has 2"),
+        (("clean", "risk_coverage"), {"coverage": [], "risk": []}, "clean.risk_coverage.risk is an empty list"),
+        (("collapse", "severities"), [], None),
+        (("health", "epochs"), [], "health.epochs is an empty list"),
+        (("ood", "auroc", "members"), [0.5], "ood.auroc.members has 1 values, and the file has 2 members"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(folder: Path, place: Place, value: Any, message: str | None) -> None:
+    values = json.loads((folder / "results.json").read_text())
+    at(values, place[:-1])[place[-1]] = value
+    (folder / "results.json").write_text(json.dumps(values))
+    if message is None:
+        assert isinstance(read_results(folder / "results.json"), Results)
+        return
+    with pytest.raises(InputError) as error:
+        read_results(folder / "results.json")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", r"results\.json is not whole JSON .*; `counterpoint evaluate .*` makes it again"),
+        ("[" * 100_000, r"results\.json is not whole JSON"),
+        ("[]", r"names no schema"),
+        ('{"schema": true}', r"names no schema"),
+        ('{"schema": 1}', r"has schema 1, of an earlier .* reads 2; `counterpoint evaluate .*` makes it again"),
+        ('{"schema": 3}', r"has schema 3, and this counterpoint reads 2; upgrade counterpoint"),
+    ],
+    ids=["cut", "deep", "list", "no number", "earlier", "later"],
+)
+def test_a_file_that_cannot_be_read_says_why(folder: Path, content: str, message: str) -> None:
+    (folder / "results.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        read_evaluated(folder)
+
+
+def test_a_folder_without_results_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a run folder"):
+        read_evaluated(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "run.json").write_text("{}")
+    with pytest.raises(InputError, match=rf"give the runs in it: {tmp_path}/a$"):
+        read_evaluated(tmp_path)
+    with pytest.raises(InputError, match=r"has no results\.json; `counterpoint evaluate .*a` makes it"):
+        read_evaluated(tmp_path / "a")
+    with pytest.raises(InputError, match="does not exist"):
+        read_evaluated(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["recalibrated.json", "compared.json"])
+@pytest.mark.parametrize("field", ["weights", "precision"])
+def test_what_was_made_from_other_logits_is_left_out(folder: Path, name: str, field: str) -> None:
+    record = MAKERS[name]()
+    write_record(folder / name, replace(record, made_from=replace(record.made_from, **{field: "another"})))
+    evaluated = read_evaluated(folder)
+    left = {"recalibrated.json": evaluated.recalibrated, "compared.json": evaluated.compared}
+    assert [other for other, value in left.items() if value is None] == [name]
+    verb = "recalibrate" if name == "recalibrated.json" else "compare"
+    (note,) = evaluated.notes
+    assert note.startswith(f"left out: {folder / name} was made from other logits than results.json; ")
+    assert f"`counterpoint {verb} {folder}" in note
+
+
+def test_a_damaged_neighbour_is_a_note_for_whoever_writes_results(folder: Path) -> None:
+    (folder / "compared.json").write_text("{")
+    (note,) = stale_notes(folder, make_results())
+    assert "compared.json is not whole JSON" in note
+    with pytest.raises(InputError, match=r"compared\.json is not whole JSON"):
+        read_evaluated(folder)
+
+
+def test_a_results_file_of_another_name_stands_alone(folder: Path) -> None:
+    (folder / "results.json").rename(folder / "figures.json")
+    assert read_evaluated(folder / "figures.json") == Evaluated(make_results())
+
+
+def test_what_is_written_is_what_encode_gives(folder: Path) -> None:
+    assert json.loads((folder / "results.json").read_text()) == {"schema": SCHEMA, **encode(make_results())}

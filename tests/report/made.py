@@ -1,0 +1,346 @@
+"""Evaluated runs with made-up logits, and how a test changes one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+from scipy.special import softmax
+
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+from counterpoint.metrics import (
+    ImageScores,
+    Interval,
+    aggregate,
+    apply_temperature,
+    calibration_differences,
+    collapse_verdict,
+    cross_fitted_probabilities,
+    factor_correlation,
+    fit_temperature,
+    image_scores,
+    independent_disagreement,
+    mean_difference,
+    ood_auroc,
+    paired_differences,
+    score_set,
+    summarise,
+)
+from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.shift import aggregate_with_floors
+from counterpoint.metrics.summary import figures, risk_coverage_points
+from counterpoint.records import compared
+from counterpoint.records.compared import Comparison
+from counterpoint.records.figures import Summary
+from counterpoint.records.files import Evaluated
+from counterpoint.records.recalibrated import (
+    FittedOn,
+    Recalibrated,
+    Scaled,
+    ScaledClean,
+    ScaledCorrupted,
+    TemperatureKind,
+)
+from counterpoint.records.results import (
+    Aggregates,
+    Auroc,
+    Between,
+    Collapse,
+    Evaluation,
+    Factors,
+    HealthAfter,
+    HealthRecord,
+    Images,
+    Outside,
+    Part,
+    Results,
+    Shifted,
+    Source,
+    Trained,
+)
+
+Value = TypeVar("Value")
+MakeEvaluated = Callable[..., Evaluated]
+Grid = dict[str, list[np.ndarray]]
+"""For each corruption, the members' logits at each severity."""
+
+CLASSES, IMAGES, CELL_IMAGES = 5, 120, 40
+EXTRA = "validation-extra"
+OFFICIAL = Source("official")
+_REGENERATED = Source("regenerated", 0, "0.1.0", "texture")
+
+
+def changed(value: Value, path: str, new: Any) -> Value:
+    """The same with another value at `path`, such as results.clean.members.0.error."""
+    first, _, rest = path.partition(".")
+    old: Any = value
+    result: Any
+    if isinstance(old, Mapping):
+        result = {**old, first: changed(old[first], rest, new) if rest else new}
+    elif isinstance(old, tuple):
+        i = int(first)
+        result = (*old[:i], changed(old[i], rest, new) if rest else new, *old[i + 1 :])
+    else:
+        result = replace(old, **{first: changed(getattr(old, first), rest, new) if rest else new})
+    return result
+
+
+def changed_all(value: Value, changes: Mapping[str, Any]) -> Value:
+    for path, new in changes.items():
+        value = changed(value, path, new)
+    return value
+
+
+def evaluated(
+    name: str = "quickstart",
+    members: int = 4,
+    seed: int = 0,
+    shifted: bool = False,
+    more: bool = False,
+    extra: bool = False,
+) -> Evaluated:
+    """What is known of a run whose logits of 120 images and 5 classes are made up.
+
+    `shifted` adds the paper's suite, `extra` another one, and `more` the out-of-distribution, collapse, health,
+    recalibrated and paired figures; these take seconds to make, and are the same for every seed.
+    """
+    results = Results(
+        counterpoint="0.1.0",
+        experiment=name,
+        config={"dataset": "digits", "num_members": members if members > 1 else None, "epochs": 17},
+        run=Trained(
+            seed=seed,
+            command=f"counterpoint train {name} --out runs/{name}",
+            started="2026-11-15T09:00:00Z",
+            finished="2026-11-15T10:00:00Z",
+            train_seconds=3725.0,
+            device="cpu",
+            commit=None,
+            versions={"python": "3.11.2", "torch": "2.13.0+cpu"},
+        ),
+        evaluation=Evaluation(
+            command=f"counterpoint evaluate runs/{name}",
+            finished="2026-11-15T11:30:00Z",
+            seconds=1.234,
+            precision="float32",
+            device="cpu",
+            commit=None,
+            versions={},
+        ),
+        evaluated_on=Images("digits", "test", IMAGES),
+        clean=_clean(members, seed),
+        corrupted=_shifted(members, CORRUPTIONS, "test") if shifted else None,
+        shifts={EXTRA: _shifted(members, EXTRA_CORRUPTIONS, "validation")} if extra else {},
+    )
+    return _with_more(results, members) if more else Evaluated(results)
+
+
+def _with_more(results: Results, members: int) -> Evaluated:
+    has_cells = results.corrupted is not None
+    collapse = _collapse(members) if members > 1 else None
+    if collapse and not has_cells:
+        collapse = replace(collapse, severities=())
+    results = replace(results, ood=_outside(members), collapse=collapse, health=_health(members))
+    made_from = results.made_from
+    other = replace(_comparison(members), made_from=made_from)
+    others = (other if has_cells else replace(other, corrupted=None),)
+    return Evaluated(
+        results,
+        replace(_recalibrated(members, has_cells), made_from=made_from),
+        compared.Compared(results.experiment, results.run.seed, made_from, "counterpoint compare", "then", others),
+    )
+
+
+def _logits(labels: np.ndarray, members: int, signal: float, seed: list[int]) -> np.ndarray:
+    """Members that share most of what they see, and are twice as sure as they should be."""
+    rng = np.random.default_rng(seed)
+    shared, apart = rng.normal(size=(len(labels), CLASSES)), rng.normal(size=(members, len(labels), CLASSES))
+    return 2 * (0.8 * shared + 0.6 * apart + signal * np.eye(CLASSES)[labels])
+
+
+@cache
+def _clean_logits(members: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    labels = np.random.default_rng(seed).integers(CLASSES, size=IMAGES)
+    return _logits(labels, members, 2, [seed, members]), labels
+
+
+@cache
+def _grid(members: int, names: tuple[str, ...] = CORRUPTIONS) -> tuple[Grid, np.ndarray]:
+    """40 images in each cell, whose signal fades with the severity."""
+    labels = np.random.default_rng(0).integers(CLASSES, size=CELL_IMAGES)
+    grid = {
+        name: [_logits(labels, members, 2 - 0.3 * severity, [0, i, severity]) for severity in range(1, 6)]
+        for i, name in enumerate(names)
+    }
+    return grid, labels
+
+
+def _scores(grid: Grid, labels: np.ndarray, pick: Callable[[np.ndarray], np.ndarray]) -> dict[str, list[ImageScores]]:
+    return {name: [image_scores(pick(logits), labels) for logits in row] for name, row in grid.items()}
+
+
+def _mean_probs(logits_MNK: np.ndarray) -> np.ndarray:
+    return np.asarray(softmax(logits_MNK, axis=2).mean(axis=0))
+
+
+def _member_probs(i: int) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda logits_MNK: np.asarray(softmax(logits_MNK[i], axis=1))
+
+
+@cache
+def _clean(members: int, seed: int) -> Summary:
+    logits, labels = _clean_logits(members, seed)
+    scores = score_set(softmax(logits, axis=2), labels)
+    return replace(summarise(scores), risk_coverage=risk_coverage_points(scores.ensemble))
+
+
+@cache
+def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
+    grid, labels = _grid(members, names)
+    ensemble = _scores(grid, labels, _mean_probs)
+    cells = {
+        name: tuple(summarise(score_set(softmax(one, axis=2), labels), honest_members=False) for one in row)
+        for name, row in grid.items()
+    }
+    all_cells = [cell for row in cells.values() for cell in row]
+    return Shifted(
+        source=_REGENERATED,
+        images=len(labels),
+        part=part,
+        corruptions=tuple(cells),
+        severities=tuple(range(1, 1 + len(next(iter(cells.values()))))),
+        aggregates=Aggregates(
+            aggregate_with_floors(ensemble),
+            tuple(aggregate(_scores(grid, labels, _member_probs(i))) for i in range(members)),
+            _mean([cell.disagreement for cell in all_cells]),
+            _mean([cell.pairwise_kl for cell in all_cells]),
+        ),
+        cells=cells,
+        risk_coverage=tuple(risk_coverage_points(join_scores(row)) for row in zip(*ensemble.values(), strict=True)),
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+@cache
+def _outside(members: int) -> Outside:
+    outside = _logits(np.zeros(60, dtype=int), members, 0, [0, 99])
+    inside, _ = _clean_logits(members, 0)
+    of_predictors = [_mean_probs, *(_member_probs(i) for i in range(members))]
+    aurocs = [ood_auroc(probs(inside).max(axis=1), probs(outside).max(axis=1)) for probs in of_predictors]
+    return Outside("letters", 60, Auroc(aurocs[0], tuple(aurocs[1:])))
+
+
+@cache
+def _collapse(members: int) -> Collapse:
+    clean, cells = _clean(members, 0), _shifted(members, CORRUPTIONS, "test").cells
+    factors = np.random.default_rng(0).normal(1, 0.5, size=(2, members, 300))
+    assert clean.disagreement is not None
+    assert clean.pairwise_kl is not None
+    return Collapse(
+        r=Factors(**asdict(factor_correlation([factors[0]]))),
+        s=Factors(**asdict(factor_correlation([factors[1]]))),
+        clean=_between([clean]),
+        severities=tuple(_between(row) for row in zip(*cells.values(), strict=True)),
+        verdict=collapse_verdict(clean.disagreement, _mean_error(clean), clean.pairwise_kl, CLASSES),
+    )
+
+
+def _between(summaries: Sequence[Summary]) -> Between:
+    disagreement, kl = (_mean([getattr(one, key) for one in summaries]) for key in ("disagreement", "pairwise_kl"))
+    independent = _mean([independent_disagreement(_mean_error(one), CLASSES) for one in summaries])
+    assert disagreement is not None
+    assert kl is not None
+    assert independent is not None
+    return Between(disagreement, kl, independent)
+
+
+def _mean_error(summary: Summary) -> float:
+    return float(np.mean([member.error for member in summary.members]))
+
+
+def _health(members: int) -> HealthRecord:
+    """More and more dead scales, and a spread that shrinks."""
+    spreads = [(0.5 - 0.1 * i, 0.4 - 0.1 * i) if members > 1 else (None, None) for i in range(5)]
+    return HealthRecord(400, tuple(HealthAfter(4 * i + 1, 0, 4 * i, *spreads[i]) for i in range(5)), ())
+
+
+@cache
+def _recalibrated(members: int, has_cells: bool) -> Recalibrated:
+    logits, labels = _clean_logits(members, 0)
+    kinds: tuple[TemperatureKind, ...] = get_args(TemperatureKind)
+    return Recalibrated(
+        made_from=evaluated(members=members).results.made_from,
+        command="counterpoint recalibrate",
+        finished="then",
+        fitted_on=FittedOn(Images("digits", "validation", IMAGES), "this run", None),
+        clean_how="cross-fitted on two seeded halves of the validation images",
+        corrupted_how="the temperature of all 120 validation images",
+        ways={kind: _scaled(members, kind, fit_temperature(logits, labels, kind), has_cells) for kind in kinds},
+    )
+
+
+def _scaled(members: int, kind: TemperatureKind, temperatures: tuple[float, ...], has_cells: bool) -> Scaled:
+    logits, labels = _clean_logits(members, 0)
+    grid, cell_labels = _grid(members)
+    crossed = image_scores(cross_fitted_probabilities(logits, labels, kind), labels)
+
+    def scale(logits_MNK: np.ndarray) -> np.ndarray:
+        return apply_temperature(logits_MNK, temperatures, kind)
+
+    cells = ScaledCorrupted(
+        aggregate(_scores(grid, cell_labels, scale)),
+        _shifted(members, CORRUPTIONS, "test").aggregates.members,
+    )
+    return Scaled(temperatures, ScaledClean(figures(crossed), _clean(members, 0).members), cells if has_cells else None)
+
+
+@cache
+def _comparison(members: int) -> Comparison:
+    """The differences from a single network whose logits are the first member's with more noise."""
+    (logits, labels), (grid, cell_labels) = _clean_logits(members, 0), _grid(members)
+    rng = np.random.default_rng(0)
+
+    def worse(logits_MNK: np.ndarray) -> np.ndarray:
+        return np.asarray(softmax(logits_MNK[0] + 3 * rng.normal(size=logits_MNK[0].shape), axis=1))
+
+    ours, other = image_scores(_mean_probs(logits), labels), image_scores(worse(logits), labels)
+    cells = _scores(grid, cell_labels, _mean_probs), _scores(grid, cell_labels, worse)
+
+    def over_cells(severities: range) -> compared.MeanDifferences:
+        some = [[row[severity] for row in one.values() for severity in severities] for one in cells]
+        means = [
+            {
+                "error": np.mean([~cell.correct for cell in one], axis=0),
+                "nll": np.mean([cell.nll for cell in one], axis=0),
+                "brier": np.mean([cell.brier for cell in one], axis=0),
+            }
+            for one in some
+        ]
+        return compared.MeanDifferences(
+            **{key: _difference(mean_difference(means[0][key], means[1][key])) for key in means[0]}
+        )
+
+    of_cells = {key: _difference(one) for key, one in calibration_differences(*cells).items()}
+    return Comparison(
+        experiment="digits/single",
+        seed=7,
+        run="digits-single",
+        made_from=evaluated(members=members).results.made_from,
+        clean=compared.CleanDifferences(
+            **{key: _difference(one) for key, one in paired_differences(ours, other).items()}
+        ),
+        corrupted=compared.CorruptedDifferences(
+            mean=over_cells(range(5)),
+            severities=tuple(over_cells(range(severity, severity + 1)) for severity in range(5)),
+            by_corruption=compared.CalibrationDifferences(**of_cells),
+        ),
+    )
+
+
+def _difference(interval: Interval) -> compared.Difference:
+    return compared.Difference(interval.value, interval.low, interval.high)

@@ -1,0 +1,68 @@
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.sections.headlines import headline_table, headlines, suites_in_words
+from counterpoint.report.tables import Table
+from tests.report.made import EXTRA, MakeEvaluated, changed, changed_all
+
+
+def texts(table: Table) -> list[list[str]]:
+    return [[row.label, *(entry.text for entry in row.entries)] for row in table.rows]
+
+
+def test_figures_are_percents_of_the_headline_aggregate(make_evaluated: MakeEvaluated) -> None:
+    figures = {
+        "clean.ensemble": (0.04, 0.02, 0.01),
+        "clean.members.0": (0.08, 0.04, 0.02),
+        "corrupted.aggregates.ensemble.by-corruption": (0.2, 0.1, 0.05),
+        "corrupted.aggregates.members.0.by-corruption": (0.4, 0.2, 0.1),
+    }
+    changes = {
+        f"results.{path}.{key}": value
+        for path, values in figures.items()
+        for key, value in zip(("error", "ece_width15", "ece_rms_width15"), values, strict=True)
+    }
+    changes |= {
+        "results.clean.honest.ensemble.ece_width15.floor": 0.005,
+        "results.clean.honest.ensemble.ece_width15.excess": 0.015,
+        "results.clean.honest.members.0.ece_width15.floor": 0.06,
+        "results.clean.honest.members.0.ece_width15.excess": -0.02,
+        "results.corrupted.aggregates.ensemble.by-corruption.ece_width15_floor": 0.01,
+    }
+    run = ReportedRun("mine", changed_all(make_evaluated(members=2, shifted=True), changes))
+    table = headline_table(run)
+    assert table.caption == "mine on 120 digits test images, and on -C by-corruption; 15 equal-width bins"
+    assert texts(table)[:4] == [
+        ["ensemble", "clean", "4.00", "2.00", "0.50", "+1.50", "1.00"],
+        ["", "-C", "20.00", "10.00", "1.00", "+9.00", "5.00"],
+        ["member 1", "clean", "8.00", "4.00", "6.00", "−2.00", "2.00"],
+        ["", "-C", "40.00", "20.00", "–", "–", "10.00"],
+    ]
+    assert [row[0] for row in texts(table)[4:]] == ["member 2", ""]
+
+
+def test_results_from_before_the_floors_have_dashes(make_evaluated: MakeEvaluated) -> None:
+    old = changed(make_evaluated(members=1), "results.clean.honest", None)
+    ((model, images, _, _, floor, excess, _),) = texts(headline_table(ReportedRun("old", old)))
+    assert (model, images, floor, excess) == ("network", "clean", "–", "–")
+
+
+def test_every_suite_has_its_line(make_evaluated: MakeEvaluated) -> None:
+    run = ReportedRun("mine", make_evaluated(members=1, shifted=True, extra=True))
+    assert [row[:2] for row in texts(headline_table(run))] == [["network", "clean"], ["", "-C"], ["", EXTRA]]
+    assert headline_table(run).caption.startswith(f"mine on 120 digits test images, and on -C and {EXTRA} by-")
+    assert suites_in_words(run) == [
+        "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, "
+        "regenerated with seed 0 (generator 0.1.0), frost from a made texture.",
+        f"{EXTRA}: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, "
+        "regenerated with seed 0 (generator 0.1.0).",
+    ]
+
+
+def test_a_card_has_a_group_for_each_set_of_images(make_evaluated: MakeEvaluated) -> None:
+    content = headlines([ReportedRun("mine", make_evaluated(members=2, shifted=True, extra=True))])
+    (card,) = content.runs
+    assert [(group.label, group.aggregate) for group in card.groups] == [
+        ("Clean images", ""),
+        ("Corrupted images", "-C, by-corruption"),
+        ("Corrupted validation images", f"{EXTRA}, by-corruption"),
+    ]
+    assert [verdict.partition(":")[0] for verdict in card.verdicts] == [group.label for group in card.groups]
