@@ -23,7 +23,19 @@ from counterpoint.records.figures import (
     Reliability,
     Summary,
 )
-from counterpoint.records.recalibrated import FittedOn, Recalibrated, Scaled, ScaledClean, ScaledCorrupted
+from counterpoint.records.recalibrated import (
+    Candidate,
+    Choice,
+    FittedOn,
+    Moved,
+    Parameter,
+    Recalibrated,
+    Recalibration,
+    Scaled,
+    ScaledClean,
+    ScaledCorrupted,
+    Slope,
+)
 from counterpoint.records.results import (
     Aggregates,
     Auroc,
@@ -113,17 +125,50 @@ def make_results() -> Results:
 
 
 def make_recalibrated() -> Recalibrated:
+    """Two of the ways, of which one was chosen."""
+    results = make_results()
     aggregates = {"by-corruption": _AGGREGATE, "by-cell": _AGGREGATE, "pooled": _AGGREGATE}
     both = (_FIGURES, _FIGURES)
-    scaled = Scaled((1.5,), ScaledClean(_FIGURES, both), ScaledCorrupted(aggregates, (aggregates, aggregates)))  # type: ignore[arg-type]
+    corrupted = ScaledCorrupted(
+        ensemble=aggregates,  # type: ignore[arg-type]
+        members=(aggregates, aggregates),  # type: ignore[arg-type]
+        severities=both,
+        corruptions={"fog": _FIGURES, "snow": _FIGURES},
+        differences=CorruptedDifferences(_MEANS, (_MEANS, _MEANS), _CALIBRATION),
+        calibration_differences=(_CALIBRATION, _CALIBRATION),
+        changed_predictions=0.02,
+    )
+    clean = ScaledClean(_FIGURES, both, changed_predictions=0.01)
+    by_both = Recalibration(
+        "before",
+        "shifted",
+        (Parameter(-0.1, 0.03),),
+        (Slope("entropy", Parameter(0.7, 0.2)), Slope("disagreement", Parameter(2.5, 0.4))),
+    )
+    moves = (Moved("clean", 1.2, 0.2, 0.05), Moved("severity 1", 1.4, 0.3, 0.08), Moved("severity 2", 1.9, 0.4, 0.15))
+    candidates = (
+        Candidate("none", 0, 0.7, {"spatter": 1.2}, 0.95, Difference(0.1, 0.07, 0.13)),
+        Candidate("before", 1, 0.66, {"spatter": 1.15}, 0.905, Difference(0.055, 0.03, 0.08)),
+        Candidate("by both", 3, 0.65, {"spatter": 1.05}, 0.85, Difference(0.0, 0.0, 0.0)),
+    )
     return Recalibrated(
-        made_from=make_results().made_from,
+        made_from=results.made_from,
         command="counterpoint recalibrate",
         finished="2026-01-01T00:03:00Z",
-        fitted_on=FittedOn(Images("digits", "validation", 10), "this run", "0123456789abcdef"),
+        fitted_on=FittedOn(
+            Images("digits", "validation", 10),
+            results.shifts["validation-extra"].shift,
+            "this run",
+            "0123456789abcdef",
+        ),
+        care="both",
         clean_how="cross-fitted",
-        corrupted_how="temperature of all",
-        ways={"before": scaled, "after": scaled, "per-member": replace(scaled, temperatures=(1.4, 1.6))},
+        corrupted_how="parameters of all",
+        ways={
+            "per-member": Scaled(Recalibration("per-member", "clean", (Parameter(0.4, 0.02),) * 2), clean),
+            "by both": Scaled(by_both, clean, corrupted, moves),
+        },
+        choice=Choice("by both", "both", 10, candidates, {"by entropy": "these 10 images do not determine it"}),
     )
 
 

@@ -33,6 +33,8 @@ def test_the_demo_has_all_of_it(
     assert report.read_text().count("lost channels by epoch") == 2, "of the ensemble and of the single network"
     assert single.recalibrated is not None
     assert single.recalibrated.fitted_on.images.images == 449, "held out from the twin's training images"
+    assert single.recalibrated.fitted_on.run == "digits/single-split, seed 0"
+    assert "before" in single.recalibrated.ways
     assert single.results.evaluated_on.part == "test"
     assert ensemble.notes == single.notes == ()
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -45,7 +47,7 @@ def test_the_demo_has_all_of_it(
 def test_without_a_temperature_the_demo_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the private step alone: a whole demo whose twin gets every image right would have to train for long."""
 
-    def recalibrate_run(*_: Run) -> None:
+    def recalibrate_run(*_: Run, **__: object) -> None:
         raise InputError("every image is predicted right")
 
     monkeypatch.setattr("counterpoint.cli.demo_run.recalibrate_run", recalibrate_run)

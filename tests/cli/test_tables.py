@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,17 @@ from counterpoint.cli.tables import (
     comparison_table,
     data_table,
     experiments_table,
-    recalibrated_table,
+    recalibrated_parts,
     results_parts,
 )
 from counterpoint.data.fetch import Status
 from counterpoint.experiments import EXPERIMENTS, select_experiments
+from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
+from counterpoint.report.recalibrations.words import parameters_table
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.comparison import differences_table
 from counterpoint.report.sections.headlines import headline_table
-from counterpoint.report.sections.recalibration import temperatures_table
+from counterpoint.report.sections.recalibration import ways_table
 from counterpoint.report.tables import Table as ReportTable
 from tests.report.made import changed, evaluated
 
@@ -70,7 +73,17 @@ def test_a_plain_network_on_clean_images_has_one_line() -> None:
 def test_what_recalibrate_prints() -> None:
     recalibrated = evaluated(members=2, shifted=True, more=True).recalibrated
     assert recalibrated is not None
-    assert words(recalibrated_table(recalibrated))[-3:] == entries(temperatures_table(recalibrated))
+    assert recalibrated.choice is not None
+    parameters, ways, candidates, *sentences = recalibrated_parts(recalibrated)
+    assert words(parameters)[-9:] == [plain(entry) for entry in entries(parameters_table(recalibrated))]
+    assert words(ways)[-9:] == entries(ways_table(recalibrated))
+    assert words(candidates)[-10:] == entries(short_candidates_table(recalibrated.choice, True))
+    assert sentences == list(choice_in_words(recalibrated.choice, True))
+    assert len(recalibrated_parts(replace(recalibrated, choice=None))) == 2
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def test_what_compare_prints() -> None:
@@ -87,11 +100,14 @@ def test_what_compare_prints() -> None:
 def test_no_row_of_figures_is_broken_in_80_columns(width: int) -> None:
     run = evaluated("digits/quickstart", members=4, shifted=True, more=True, extra=True)
     assert run.recalibrated is not None
+    assert run.recalibrated.choice is not None
     assert run.compared is not None
     table = results_parts(run.results)[0]
+    _, ways, candidates, *_ = recalibrated_parts(run.recalibrated)
     tables = {
         table: headline_table(ReportedRun("x", run)),
-        recalibrated_table(run.recalibrated): temperatures_table(run.recalibrated),
+        ways: ways_table(run.recalibrated),
+        candidates: short_candidates_table(run.recalibrated.choice, True),
         comparison_table(run.compared.against[0]): differences_table(run.compared.against[0]),
     }
     for printed, of_report in tables.items():

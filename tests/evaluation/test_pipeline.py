@@ -22,12 +22,13 @@ from counterpoint.evaluation.members import load_model, member_logits
 from counterpoint.evaluation.ood import OUTSIDE
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
-from counterpoint.evaluation.temperatures import recalibrate_run
 from counterpoint.metrics import brier, disagreement, ece, ece_rms, error, nll
-from counterpoint.records.files import read_evaluated, read_results
+from counterpoint.records.files import read_evaluated, read_results, write_record
+from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Images, Results, Source
 from counterpoint.runs.folder import Run
 from tests.heard import Heard
+from tests.made_results import make_recalibrated
 from tests.made_runs import copied, files_of, retrain
 from tests.small import QUICK, few_digits
 
@@ -231,12 +232,19 @@ def test_an_unfinished_run_is_refused_before_anything_is_made(run: Run, tmp_path
     assert not (tmp_path / "nothing").exists()
 
 
+def recalibrated_beside(run: Run) -> Recalibrated:
+    """A record as `recalibrate` leaves it: a network of so few steps is too poor to fit a temperature to."""
+    record = replace(make_recalibrated(), made_from=read_results(run.folder / "results.json").made_from)
+    write_record(run.folder / "recalibrated.json", record)
+    return record
+
+
 @pytest.mark.parametrize("change", ["cell images", "precision", "weights"])
 def test_what_became_stale_is_told_and_left_out(split_run: Run, root: Path, tmp_path: Path, change: str) -> None:
     before: dict[str, Any] = {"cell_images": 5} if change == "cell images" else {"suites": ()}
     evaluate(split_run, root, **before)
     compare_run(split_run.folder, [copied(split_run, tmp_path / "other").folder])
-    recalibrate_run(split_run)
+    recalibrated_beside(split_run)
     whole = read_evaluated(split_run.folder)
     assert whole.notes == ()
     assert whole.recalibrated is not None
@@ -269,7 +277,7 @@ def test_what_became_stale_is_told_and_left_out(split_run: Run, root: Path, tmp_
 
 def test_another_suite_makes_nothing_stale(split_run: Run, root: Path) -> None:
     evaluate(split_run, root, suites=())
-    recalibrated = recalibrate_run(split_run)
+    recalibrated = recalibrated_beside(split_run)
     heard = Heard()
     evaluate(split_run, root, suites=[VALIDATION_EXTRA], cell_images=5, watcher=heard)
     assert heard.notes == []

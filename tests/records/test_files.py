@@ -115,13 +115,17 @@ MAY_BE_MISSING = {
     # What earlier results, single networks or other evaluations have not,
     *("aurc", "pairwise_kl", "segments", "weights", "severities", "ood"),
     *("collapse", "health", "corrupted", "shifts", "r", "s", "spread_r", "spread_s"),
+    # recalibrations without a choice, without a slope or of clean images alone,
+    *("choice", "refused", "slopes", "standard_error", "moves"),
+    *("differences", "calibration_differences", "changed_predictions"),
     # what a result that is kept small has not,
     *("members", "honest", "reliability", "risk_coverage"),
     # what an estimate can refuse to give,
     *(f"ece_{kind}15_floor" for kind in ("width", "rms_width", "mass", "rms_mass")),
     *(f"ece_{kind}15_debiased" for kind in ("width", "rms_width", "mass", "rms_mass")),
     # and names that are not fields.
-    *("validation-extra", "torch"),
+    *("validation-extra", "torch", "fog", "snow", "spatter"),
+    *("per-member", "by both", "by entropy"),
 }
 
 

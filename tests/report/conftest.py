@@ -42,9 +42,10 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     from counterpoint.data.digits import load_digits
     from counterpoint.evaluation.comparison import compare_run
     from counterpoint.evaluation.pipeline import evaluate_run
+    from counterpoint.evaluation.recalibration import recalibrate_run
     from counterpoint.evaluation.suites import SUITES
-    from counterpoint.evaluation.temperatures import recalibrate_run
     from counterpoint.experiments.quickstart import QUICKSTART
+    from counterpoint.policy import MemberPolicy
     from counterpoint.runs.folder import load_run
     from counterpoint.training.loop import Options, train
 
@@ -54,12 +55,14 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few)
         for experiment in reversed(QUICKSTART):
-            short = replace(experiment, train_on="split", epochs=1, batch_size=128, width=2)
+            # Members that begin alike learn enough in four epochs for every recalibration to be fitted.
+            plain = replace(experiment, policy=MemberPolicy(flip=False), init_std=0.1)
+            short = replace(plain, train_on="split", epochs=4, batch_size=16, width=4)
             target = folder / short.name.replace("/", "-")
             assert train(short, target, few, options=Options(device="cpu"))
             evaluate_run(load_run(target), folder, suites=[*SUITES.values()], device="cpu", cell_images=20)
             folders.append(target)
     single, ensemble = folders
-    recalibrate_run(load_run(ensemble))
+    recalibrate_run(load_run(ensemble), choosing=True)
     compare_run(ensemble, [single])
     return read_evaluated(ensemble)

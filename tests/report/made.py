@@ -3,22 +3,20 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import softmax
 
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.metrics import (
     ImageScores,
     Interval,
     aggregate,
-    apply_temperature,
     calibration_differences,
     collapse_verdict,
-    cross_fitted_probabilities,
     factor_correlation,
-    fit_temperature,
     image_scores,
     independent_disagreement,
     mean_difference,
@@ -30,17 +28,24 @@ from counterpoint.metrics import (
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import figures, risk_coverage_points
+from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.choose import HeldOut, choose, cross_fit, fit_held_out
+from counterpoint.recalibration.families import Family, families
+from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.signals import member_signals
 from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import Evaluated
 from counterpoint.records.recalibrated import (
+    Choice,
     FittedOn,
+    Moved,
     Recalibrated,
+    Recalibration,
     Scaled,
     ScaledClean,
     ScaledCorrupted,
-    TemperatureKind,
 )
 from counterpoint.records.results import (
     Aggregates,
@@ -55,6 +60,7 @@ from counterpoint.records.results import (
     Outside,
     Part,
     Results,
+    Shift,
     Shifted,
     Source,
     Trained,
@@ -68,6 +74,7 @@ Grid = dict[str, list[np.ndarray]]
 CLASSES, IMAGES, CELL_IMAGES = 5, 120, 40
 EXTRA = "validation-extra"
 OFFICIAL = Source("official")
+_FITTED_SEVERITIES = (2, 4)
 _REGENERATED = Source("regenerated", 0, "0.1.0", "texture")
 
 
@@ -270,33 +277,99 @@ def _health(members: int) -> HealthRecord:
 
 
 @cache
-def _recalibrated(members: int, has_cells: bool) -> Recalibrated:
+def _held_out(members: int) -> HeldOut:
+    """The images that are fitted on: the clean ones, and two severities of the other suite, where members are surer."""
     logits, labels = _clean_logits(members, 0)
-    kinds: tuple[TemperatureKind, ...] = get_args(TemperatureKind)
+    grid, cell_labels = _grid(members, EXTRA_CORRUPTIONS)
+    shifted = {
+        name: [Labelled(1.5 * row[i - 1], cell_labels) for i in _FITTED_SEVERITIES] for name, row in grid.items()
+    }
+    return HeldOut(Labelled(logits, labels), shifted)
+
+
+@cache
+def _fitted(members: int) -> dict[str, tuple[Family, Recalibration]]:
+    known = families(members, shifted=True)
+    return {family.name: (family, fit_held_out(family, _held_out(members), "both")) for family in known}
+
+
+@cache
+def _choice(members: int) -> Choice:
+    return choose(families(members, shifted=True), _held_out(members), "both")
+
+
+@cache
+def _recalibrated(members: int, has_cells: bool) -> Recalibrated:
+    choice = _choice(members)
     return Recalibrated(
         made_from=evaluated(members=members).results.made_from,
         command="counterpoint recalibrate",
         finished="then",
-        fitted_on=FittedOn(Images("digits", "validation", IMAGES), "this run", None),
+        fitted_on=FittedOn(
+            Images("digits", "validation", IMAGES),
+            Shift(_REGENERATED, CELL_IMAGES, "validation", EXTRA_CORRUPTIONS, _FITTED_SEVERITIES),
+            "this run",
+            None,
+        ),
+        care="both",
         clean_how="cross-fitted on two seeded halves of the validation images",
-        corrupted_how="the temperature of all 120 validation images",
-        ways={kind: _scaled(members, kind, fit_temperature(logits, labels, kind), has_cells) for kind in kinds},
+        corrupted_how="parameters of all validation images",
+        ways={name: _scaled(members, name, has_cells, {"before", choice.chosen}) for name in _fitted(members)},
+        choice=choice,
     )
 
 
-def _scaled(members: int, kind: TemperatureKind, temperatures: tuple[float, ...], has_cells: bool) -> Scaled:
-    logits, labels = _clean_logits(members, 0)
-    grid, cell_labels = _grid(members)
-    crossed = image_scores(cross_fitted_probabilities(logits, labels, kind), labels)
+def _scaled(members: int, name: str, has_cells: bool, differing: set[str]) -> Scaled:
+    family, recalibration = _fitted(members)[name]
+    held_out = _held_out(members)
+    halves = list(cross_fit(family, held_out, "both"))
+    scores = []
+    for images, one in halves:
+        half = held_out.clean.select(images)
+        scores.append(image_scores(apply(one, half.logits_MNK).ensemble_NK, half.labels_N))
+    crossed = join_scores(scores).select(np.argsort(np.concatenate([images for images, _ in halves])))
+    plain = image_scores(_mean_probs(held_out.clean.logits_MNK), held_out.clean.labels_N)
+    differences = clean_differences(crossed, plain) if name in differing else None
+    clean = ScaledClean(figures(crossed), _clean(members, 0).members, 0.01, differences)
+    if not has_cells:
+        return Scaled(recalibration, clean, moves=_moves(members, recalibration)[:1])
+    return Scaled(
+        recalibration, clean, _scaled_cells(members, recalibration, name in differing), _moves(members, recalibration)
+    )
 
-    def scale(logits_MNK: np.ndarray) -> np.ndarray:
-        return apply_temperature(logits_MNK, temperatures, kind)
 
-    cells = ScaledCorrupted(
-        aggregate(_scores(grid, cell_labels, scale)),
+def _scaled_cells(members: int, recalibration: Recalibration, with_differences: bool) -> ScaledCorrupted:
+    grid, labels = _grid(members)
+    plain = _scores(grid, labels, _mean_probs)
+    scaled = _scores(grid, labels, lambda logits_MNK: apply(recalibration, logits_MNK).ensemble_NK)
+    return ScaledCorrupted(
+        aggregate(scaled),
         _shifted(members, CORRUPTIONS, "test").aggregates.members,
+        tuple(figures(join_scores(cells)) for cells in zip(*scaled.values(), strict=True)),
+        {name: figures(join_scores(cells)) for name, cells in scaled.items()},
+        0.02,
+        corrupted_differences(scaled, plain) if with_differences else None,
+        tuple(severity_differences(scaled, plain)) if with_differences else (),
     )
-    return Scaled(temperatures, ScaledClean(figures(crossed), _clean(members, 0).members), cells if has_cells else None)
+
+
+def _moves(members: int, recalibration: Recalibration) -> tuple[Moved, ...]:
+    if not recalibration.slopes:
+        return ()
+    grid, _ = _grid(members)
+    by_severity = zip(*grid.values(), strict=True)
+    sets = {"clean": [_clean_logits(members, 0)[0]]} | {f"severity {i}": [*one] for i, one in enumerate(by_severity, 1)}
+    return tuple(_moved(name, recalibration, np.concatenate(cells, axis=1)) for name, cells in sets.items())
+
+
+def _moved(name: str, recalibration: Recalibration, logits_MNK: np.ndarray) -> Moved:
+    signals = member_signals(logits_MNK)
+    return Moved(
+        name,
+        float(image_temperatures(recalibration, logits_MNK).mean()),
+        float(signals["entropy"].mean()),
+        float(signals["disagreement"].mean()),
+    )
 
 
 @cache

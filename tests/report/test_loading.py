@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,48 @@ def test_members_that_do_not_fit_are_named(make_evaluated: MakeEvaluated, save: 
         load_runs([save(mixed)])
 
 
+@pytest.mark.parametrize(
+    ("path", "cut", "misfit"),
+    [
+        ("severities", 4, "severities has 4 values, and the run has 5"),
+        ("differences.severities", 3, "differences.severities has 3 values, and the run has 5"),
+        ("calibration_differences", 1, "calibration_differences has 1 values, and the run has 5"),
+    ],
+)
+def test_recalibrated_severities_that_do_not_fit_are_named(
+    make_evaluated: MakeEvaluated, save: Save, path: str, cut: int, misfit: str
+) -> None:
+    run = make_evaluated(members=1, shifted=True, more=True)
+    value: Any = run.recalibrated and run.recalibrated.ways["before"].corrupted
+    for name in path.split("."):
+        value = getattr(value, name)
+    run = changed(run, f"recalibrated.ways.before.corrupted.{path}", value[:cut])
+    with pytest.raises(
+        InputError, match=f"recalibrated.json does not fit results.json: ways.before.corrupted.{misfit};"
+    ):
+        load_runs([save(run)])
+
+
+def test_recalibrated_corruptions_that_do_not_fit_are_named(make_evaluated: MakeEvaluated, save: Save) -> None:
+    run = make_evaluated(members=1, shifted=True, more=True)
+    assert run.recalibrated is not None
+    corrupted = run.recalibrated.ways["by entropy"].corrupted
+    assert corrupted is not None
+    path, fog = "recalibrated.ways.by entropy.corrupted.corruptions", corrupted.corruptions["fog"]
+    fewer = {name: figures for name, figures in corrupted.corruptions.items() if name != "fog"}
+    for number, (names, misfit) in enumerate(((fewer, "has no fog"), ({**fewer, "fog": fog, "hail": fog}, "has hail"))):
+        with pytest.raises(InputError, match=f"ways.by entropy.corrupted.corruptions {misfit}, unlike the run;"):
+            load_runs([save(changed(run, path, names), f"run {number}")])
+
+
+def test_recalibrated_cells_of_a_run_without_any_are_named(make_evaluated: MakeEvaluated, save: Save) -> None:
+    run, other = (make_evaluated(members=1, shifted=shifted, more=True) for shifted in (False, True))
+    assert other.recalibrated is not None
+    mixed = changed(run, "recalibrated.ways", other.recalibrated.ways)
+    with pytest.raises(InputError, match=r"ways.before.corrupted.severities has 5 values, and the run has 0;"):
+        load_runs([save(mixed)])
+
+
 @pytest.mark.parametrize(("has_cells", "expected"), [(True, 5), (False, 0)])
 def test_severities_that_do_not_fit_are_named(
     make_evaluated: MakeEvaluated, save: Save, has_cells: bool, expected: int
@@ -69,16 +112,23 @@ def test_severities_that_do_not_fit_are_named(
 
 
 def keys(value: Any) -> Any:
-    """Which fields a record has. Of a list, those of its first value."""
+    """Which fields a record has, less those that are left out where they say nothing. Of a list, those of its first."""
     if isinstance(value, dict):
-        return {key: keys(inner) for key, inner in value.items()}
+        optional = ("changed_predictions", "standard_error")
+        return {key: keys(inner) for key, inner in value.items() if key not in optional}
     return keys(value[0]) if isinstance(value, list) and value else None
 
 
 def test_made_up_runs_have_the_fields_of_real_ones(real_run: Evaluated, make_evaluated: MakeEvaluated) -> None:
     made = make_evaluated(members=4, shifted=True, more=True, extra=True)
+    assert made.recalibrated is not None
+    assert real_run.recalibrated is not None
+    ways, real_ways = made.recalibrated.ways, real_run.recalibrated.ways
+    assert list(ways) == list(real_ways)
     pairs: list[tuple[Any, Any]] = [
-        (made.recalibrated, real_run.recalibrated),
+        (replace(made.recalibrated, ways={}), replace(real_run.recalibrated, ways={})),
+        (ways["before"], real_ways["before"]),  # only that and the chosen one have differences
+        (ways["by both"].moves, real_ways["by both"].moves),
         (made.compared, real_run.compared),
         (made.results.clean, real_run.results.clean),
         (made.results.corrupted, real_run.results.corrupted),

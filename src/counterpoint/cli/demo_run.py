@@ -12,7 +12,8 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.pipeline import evaluate_run
-from counterpoint.evaluation.temperatures import recalibrate_run
+from counterpoint.evaluation.recalibration import recalibrate_run
+from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.report import write_report
 from counterpoint.runs.folder import Run, load_run
@@ -31,12 +32,12 @@ def run_demo(out: Path, device: str = "auto") -> Path:
     with TerminalWatcher() as watcher:
         corrupted_set(load("digits"), data_root(), watcher=watcher)  # raises before training if it cannot be used
         ensemble, single = (_train(experiment, out, device, watcher) for experiment in QUICKSTART)
-        # Temperatures need held-out images. Another single network takes seconds, another ensemble over a minute.
+        # Recalibration needs held-out images. Another single network takes seconds, another ensemble over a minute.
         held_out = replace(single.experiment, name=f"{single.experiment.name}-split", train_on="split")
         twin = _train(held_out, out, device, watcher)
-        _, of_single, of_ensemble = (
-            evaluate_run(run, device=device, cell_images=_CELL_IMAGES, watcher=watcher)
-            for run in (twin, single, ensemble)
+        evaluate_run(twin, suites=[VALIDATION_EXTRA], device=device, watcher=watcher)
+        of_single, of_ensemble = (
+            evaluate_run(run, device=device, cell_images=_CELL_IMAGES, watcher=watcher) for run in (single, ensemble)
         )
         _recalibrate(single, twin, watcher)
         compare_run(ensemble.folder, [single.folder])
@@ -48,9 +49,9 @@ def run_demo(out: Path, device: str = "auto") -> Path:
 
 
 def _recalibrate(run: Run, twin: Run, watcher: Watcher) -> None:
-    """With temperatures, unless the twin's few validation images do not determine any."""
+    """With corrected confidence, unless the twin's few validation images do not determine any."""
     try:
-        recalibrate_run(run, twin)
+        recalibrate_run(run, twin, choosing=True, watcher=watcher)
     except InputError as problem:
         watcher.noted(f"not recalibrated: {problem}")
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.options import RunArgument
-from counterpoint.cli.progress import console, print_parts
+from counterpoint.cli.progress import TerminalWatcher, console, print_parts
+from counterpoint.errors import unknown
 
 
 def recalibrate(
@@ -16,21 +17,43 @@ def recalibrate(
         typer.Option(
             metavar="TWIN",
             help="For a run trained on all images: the evaluated run of the same experiment on the split, whose "
-            "held-out images give the temperatures.",
+            "held-out images are fitted on.",
             show_default=False,
         ),
     ] = None,
+    choose: Annotated[
+        bool,
+        typer.Option(
+            "--choose",
+            help="Choose one on held-out images: fitted without one of the extra corruptions and judged on it, the "
+            "simplest within the noise is taken. Needs `evaluate --sets validation-extra`.",
+        ),
+    ] = False,
+    care: Annotated[
+        str, typer.Option(help="What counts in fitting under shift and in choosing: clean, both or shift.")
+    ] = "both",
 ) -> None:
-    """Fit temperatures on an evaluated run's validation images, and compute its figures with them.
+    """Correct an evaluated run's confidence: fit recalibrations on its validation images, and compute its figures.
 
-    Three kinds are fitted: one temperature before or after averaging the members, and one per member.
+    Temperatures are fitted on clean validation images: one before or after averaging the members, and one per member.
+    Where the run has logits of validation images under the four extra corruptions, also on these, and with a
+    temperature that depends on how unsure the members are of an image and how far they lie apart. Never on test images.
 
-    Needs the saved logits and no network. Temperatures and figures go to recalibrated.json; results.json stays.
+    Needs the saved logits and no network. Parameters and figures go to recalibrated.json; results.json stays.
     """
-    from counterpoint.cli.tables import recalibrated_table
-    from counterpoint.evaluation.temperatures import recalibrate_run
+    from typing import get_args
+
+    from counterpoint.cli.tables import recalibrated_parts
+    from counterpoint.evaluation.recalibration import recalibrate_run
+    from counterpoint.records.recalibrated import Care
     from counterpoint.runs.folder import load_run
 
-    recalibrated = recalibrate_run(load_run(run), load_run(twin) if twin else None)
-    print_parts([recalibrated_table(recalibrated)])
+    cares: dict[str, Care] = {known: known for known in get_args(Care)}
+    if care not in cares:
+        raise unknown("--care", care, cares)
+    with TerminalWatcher() as watcher:
+        recalibrated = recalibrate_run(
+            load_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
+        )
+    print_parts(recalibrated_parts(recalibrated))
     console.print(f"written: {run / 'recalibrated.json'}; now `counterpoint report {run}`", soft_wrap=True)

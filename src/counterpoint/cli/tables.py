@@ -60,12 +60,18 @@ def results_parts(results: "Results") -> list[Table | str]:
     return parts
 
 
-def recalibrated_table(recalibrated: "Recalibrated") -> Table:
-    """The ensemble's NLL and ECE with each kind of temperature."""
+def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
+    """What `recalibrate` prints: the parameters, the ensemble's NLL and ECE with each recalibration, and the choice."""
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.sections.recalibration import temperatures_table
+    from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
+    from counterpoint.report.recalibrations.words import is_ensemble, parameters_table
+    from counterpoint.report.sections.recalibration import ways_table
 
-    return to_rich(temperatures_table(recalibrated))
+    parts: list[Table | str] = [to_rich(parameters_table(recalibrated)), to_rich(ways_table(recalibrated))]
+    if choice := recalibrated.choice:
+        several = is_ensemble(recalibrated)
+        parts += [to_rich(short_candidates_table(choice, several)), *choice_in_words(choice, several)]
+    return parts
 
 
 def comparison_table(comparison: "Comparison") -> Table:

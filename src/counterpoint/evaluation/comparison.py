@@ -1,6 +1,6 @@
 """The difference between two evaluated runs on the same images, from their results.json and scores.npz alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.scores import RunScores, read_scores
 from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
+from counterpoint.metrics.scores import Grid
 from counterpoint.records.compared import (
     CalibrationDifferences,
     CleanDifferences,
@@ -83,8 +84,8 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         seed=theirs.results.run.seed,
         run=theirs.folder.resolve().name,
         made_from=theirs.results.made_from,
-        clean=_clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
-        corrupted=_corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
+        clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
+        corrupted=corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
     )
 
 
@@ -99,13 +100,13 @@ def _source(source: Source) -> str:
     return " ".join(str(part) for part in parts if part is not None)
 
 
-def _clean_differences(ours: ImageScores, theirs: ImageScores) -> CleanDifferences:
+def clean_differences(ours: ImageScores, theirs: ImageScores) -> CleanDifferences:
+    """On one set of images, ours − theirs. Row i of both is the same image."""
     return CleanDifferences(**_records(paired_differences(ours, theirs)))
 
 
-def _corrupted_differences(
-    ours: Mapping[str, Sequence[ImageScores]], theirs: Mapping[str, Sequence[ImageScores]]
-) -> CorruptedDifferences:
+def corrupted_differences(ours: Grid, theirs: Grid) -> CorruptedDifferences:
+    """Over all cells, ours − theirs."""
     by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
     our_cells, their_cells = ([cell for cells in grid.values() for cell in cells] for grid in (ours, theirs))
     return CorruptedDifferences(
@@ -113,6 +114,14 @@ def _corrupted_differences(
         severities=tuple(_mean_differences(*cells) for cells in by_severity),
         by_corruption=CalibrationDifferences(**_records(calibration_differences(ours, theirs))),
     )
+
+
+def severity_differences(ours: Grid, theirs: Grid) -> Iterator[CalibrationDifferences]:
+    """Of the calibration errors at each severity, with the corruptions pooled. An image counts with all its cells."""
+    by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
+    for our_cells, their_cells in by_severity:
+        pooled = calibration_differences({"pooled": our_cells}, {"pooled": their_cells})
+        yield CalibrationDifferences(**_records(pooled))
 
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:

@@ -16,7 +16,6 @@ from counterpoint.metrics.paired import (
     paired_differences,
 )
 from counterpoint.metrics.paired_calibration import calibration_differences
-from counterpoint.metrics.recalibrate import apply_temperature, cross_fitted_probabilities, fit_temperature
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
 from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_coverage
 from counterpoint.metrics.set_scores import SetScores, score_set
@@ -32,12 +31,10 @@ __all__ = [
     "RiskCoverage",
     "SetScores",
     "aggregate",
-    "apply_temperature",
     "aurc",
     "brier",
     "calibration_differences",
     "collapse_verdict",
-    "cross_fitted_probabilities",
     "disagreement",
     "ece",
     "ece_debiased",
@@ -46,7 +43,6 @@ __all__ = [
     "error",
     "error_difference",
     "factor_correlation",
-    "fit_temperature",
     "image_scores",
     "independent_disagreement",
     "mean_difference",

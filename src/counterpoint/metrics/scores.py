@@ -24,6 +24,9 @@ class ImageScores:
     def __len__(self) -> int:
         return len(self.correct)
 
+    def select(self, images: NDArray[np.integer]) -> "ImageScores":
+        return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images])
+
 
 Grid = Mapping[str, Sequence[ImageScores]]
 """For each corruption, the images' scores at each severity."""

@@ -6,8 +6,8 @@ from pathlib import Path
 from counterpoint.errors import InputError
 from counterpoint.records.compared import Compared
 from counterpoint.records.files import COMPARED, RECALIBRATED, Evaluated, read_evaluated, results_file
-from counterpoint.records.recalibrated import Recalibrated
-from counterpoint.records.results import Results
+from counterpoint.records.recalibrated import Recalibrated, ScaledCorrupted
+from counterpoint.records.results import Results, Shifted
 
 
 def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
@@ -27,7 +27,7 @@ def _load_run(path: Path) -> Evaluated:
             "give the run's folder, or see `counterpoint reproduce all`"
         )
     found = {
-        RECALIBRATED: evaluated.recalibrated and _misfit_of_members(evaluated.recalibrated, evaluated.results),
+        RECALIBRATED: evaluated.recalibrated and _misfit_of_ways(evaluated.recalibrated, evaluated.results),
         COMPARED: evaluated.compared and _misfit_of_severities(evaluated.compared, evaluated.results),
     }
     for name, misfit in found.items():
@@ -41,11 +41,29 @@ def _has_bins(results: Results) -> bool:
     return results.clean.reliability is not None and all(cell.reliability and cell.members for cell in cells)
 
 
-def _misfit_of_members(recalibrated: Recalibrated, results: Results) -> str:
+def _misfit_of_ways(recalibrated: Recalibrated, results: Results) -> str:
     expected = len(results.clean.members)
-    for kind, scaled in recalibrated.ways.items():
+    for name, scaled in recalibrated.ways.items():
         if (count := len(scaled.clean.members)) != expected:
-            return f"ways.{kind}.clean.members has {count} values, and the run has {expected}"
+            return f"ways.{name}.clean.members has {count} values, and the run has {expected}"
+        if scaled.corrupted and (misfit := _misfit_of_cells(scaled.corrupted, results.corrupted)):
+            return f"ways.{name}.corrupted.{misfit}"
+    return ""
+
+
+def _misfit_of_cells(scaled: ScaledCorrupted, shifted: Shifted | None) -> str:
+    severities, names = (len(shifted.severities), set(shifted.cells)) if shifted else (0, set())
+    counts = {"severities": len(scaled.severities)}
+    if scaled.differences:
+        counts["differences.severities"] = len(scaled.differences.severities)
+    if scaled.calibration_differences:
+        counts["calibration_differences"] = len(scaled.calibration_differences)
+    for place, count in counts.items():
+        if count != severities:
+            return f"{place} has {count} values, and the run has {severities}"
+    if odd := names ^ set(scaled.corruptions):
+        lacks = "has no" if min(odd) in names else "has"
+        return f"corruptions {lacks} {min(odd)}, unlike the run"
     return ""
 
 

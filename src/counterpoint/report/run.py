@@ -12,13 +12,11 @@ from typing import TypeVar, get_args
 from counterpoint.errors import InputError
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimates, Figures, Honest, Summary
 from counterpoint.records.files import Evaluated
-from counterpoint.records.recalibrated import TemperatureKind
 from counterpoint.records.results import Results
 
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 HEADLINE = AGGREGATES[0]
 CALIBRATION: tuple[CalibrationError, ...] = get_args(CalibrationError)
-TEMPERATURES: tuple[TemperatureKind, ...] = get_args(TemperatureKind)
 
 Scores = dict[str, float | None]
 """The figures of one model by name, with its honest estimates; None or missing where there is no such figure."""

@@ -243,7 +243,9 @@ def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> Non
         "ECE, equal-width 15, with its noise floor. cifar10/single: observed",
         "Differences on clean images, cifar10/single − digits/single",
         "Error of cifar10/single against the share of images kept",
-        "ECE of cifar10/single with and without temperatures",
+        "ECE of cifar10/single with and without recalibration",
+        "ECE of cifar10/single against severity",
+        "Mean temperature of cifar10/single against severity",
     ):
         assert page.get_by_role("img", name=name).count() == 1
     assert page.get_by_role("img", name="Accuracy and mean confidence of cifar10/single against severity").count() == 1

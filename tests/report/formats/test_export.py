@@ -113,17 +113,17 @@ def test_csv_has_the_honest_estimates(everything: Evaluated) -> None:
     assert pooled["ece_mass15_debiased"] == pooled["ece_mass15_low"] == ""
 
 
-def test_csv_has_what_temperatures_do(everything: Evaluated) -> None:
-    rows = [row for row in csv_rows([everything]) if row["temperature"]]
-    assert len(rows) == 3 * 3 * (1 + 3)
-    places = {(row["temperature"], row["aggregate"], row["model"]): row for row in rows}
+def test_csv_has_what_recalibrations_do(everything: Evaluated) -> None:
+    rows = [row for row in csv_rows([everything]) if row["recalibration"]]
+    assert len(rows) == 9 * 3 * (1 + 3)
+    places = {(row["recalibration"], row["aggregate"], row["model"]): row for row in rows}
     assert everything.recalibrated is not None
-    for kind, scaled in everything.recalibrated.ways.items():
+    for name, scaled in everything.recalibrated.ways.items():
         assert scaled.corrupted is not None
-        assert holds(places[kind, "", "ensemble"], scaled.clean.ensemble)
-        assert holds(places[kind, "", "member 2"], scaled.clean.members[1])
-        assert holds(places[kind, "by-cell", "ensemble"], scaled.corrupted.ensemble["by-cell"])
-        assert holds(places[kind, "pooled", "member 1"], scaled.corrupted.members[0]["pooled"])
+        assert holds(places[name, "", "ensemble"], scaled.clean.ensemble)
+        assert holds(places[name, "", "member 2"], scaled.clean.members[1])
+        assert holds(places[name, "by-cell", "ensemble"], scaled.corrupted.ensemble["by-cell"])
+        assert holds(places[name, "pooled", "member 1"], scaled.corrupted.members[0]["pooled"])
 
 
 def ends(row: dict[str, str], value: str, figure: str) -> Difference:

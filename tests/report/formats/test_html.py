@@ -397,13 +397,27 @@ def test_hostile_words_of_the_new_sections_are_only_text(make_evaluated: MakeEva
         "results.ood.dataset",
         "recalibrated.clean_how",
         "recalibrated.fitted_on.run",
+        "recalibrated.choice.candidates.1.name",
+        "recalibrated.ways.by both.moves.0.images",
         "compared.against.0.experiment",
     )
     run = changed_all(make_evaluated(members=2, shifted=True, more=True), dict.fromkeys(places, HOSTILE))
+    assert run.recalibrated is not None
+    ways = {**run.recalibrated.ways, HOSTILE: run.recalibrated.ways["by both"]}
+    run = changed_all(
+        run,
+        {
+            "recalibrated.ways": ways,
+            "recalibrated.choice.chosen": HOSTILE,
+            "recalibrated.choice.refused": {HOSTILE: HOSTILE},
+        },
+    )
     page = Page(render([changed(run, "results.health.warnings", (HOSTILE,))]))
     assert page.count("script") == 0
     assert HOSTILE in page.text("p")
     assert f"Warning: {HOSTILE}" in page.text("p")
+    assert f"Refused: “{HOSTILE}”, because {HOSTILE}." in page.text("p")
+    assert f"chosen: {HOSTILE}" in page.text("th")
 
 
 def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_evaluated: MakeEvaluated) -> None:

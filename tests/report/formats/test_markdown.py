@@ -51,6 +51,14 @@ def test_names_are_only_text_in_markdown(make_evaluated: MakeEvaluated) -> None:
 
 def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) -> None:
     runs = [make_evaluated("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]
+    topics = (
+        "Which one was chosen",
+        "What was fitted",
+        "With each of them",
+        "At each severity",
+        "Where it breaks",
+        "How the temperature moves",
+    )
     assert re.findall("^## (.*)$", to_markdown(runs), re.MULTILINE) == [
         "Headline figures: cifar10/single, seed 0",
         "Headline figures: cifar10/single, seed 1",
@@ -65,8 +73,7 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Accuracy and confidence against severity",
         "Corruption by corruption",
         "Keeping the surest",
-        "With a temperature: cifar10/single, seed 0",
-        "With a temperature: cifar10/single, seed 1",
+        *(f"Recalibrated: cifar10/single, seed {seed}: {topic}" for seed in (0, 1) for topic in topics),
         "Do the members differ? cifar10/single, seed 0",
         "Do the members differ? cifar10/single, seed 1",
         "Lost channels: cifar10/single, seed 0",

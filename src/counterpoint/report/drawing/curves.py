@@ -1,16 +1,13 @@
-"""Curves over a share of images or over severity, from 0 % upwards."""
+"""Curves over a share of images, from 0 % upwards."""
 
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
-from counterpoint.records.results import Between
 from counterpoint.report.drawing.strokes import (
     Panel,
-    circle,
     drawing,
-    evenly_placed,
     group,
     markup,
     path,
@@ -44,26 +41,6 @@ def risk_coverage_chart(
         else:
             path(element, "clean-curve", points)
         text(element, panel.x(1) + 5, heights[name] + 3.5, name.removeprefix("Severity ").lower(), "start")
-    return markup(svg)
-
-
-def disagreement_chart(points: Mapping[str, Between], ticks: Sequence[float], alternative: str) -> Markup:
-    """How often two members disagree, and how often independent ones would, on clean images and at each severity."""
-    svg = drawing("disagreement", alternative, _WIDTH, _HEIGHT)
-    panel = Panel(top=12, height=250, ceiling=ticks[-1] / 100)
-    places = evenly_placed(len(points))
-    names = [name.removeprefix("Severity ").lower() for name in points]
-    y_axis(svg, panel, ticks, "two members disagree")
-    x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
-    lines = {
-        "independent": [between.independent_disagreement for between in points.values()],
-        "members": [between.disagreement for between in points.values()],
-    }
-    for kind, values in lines.items():
-        dots = [(panel.x(place), panel.y(value)) for place, value in zip(places, values, strict=True)]
-        path(svg, f"{kind}-line", dots)
-        for (x, y), name, value in zip(dots, points, values, strict=True):
-            circle(group(svg, f"{name}, {kind}: {with_sign(value)}"), f"{kind}-point", x, y, 3.5)
     return markup(svg)
 
 

@@ -38,14 +38,14 @@ def group(parent: Element, tooltip: str) -> Element:
     return element
 
 
-def y_axis(svg: Element, panel: Panel, ticks: Sequence[float], title: str = "") -> None:
+def y_axis(svg: Element, panel: Panel, ticks: Sequence[float], title: str = "", *, percent: bool = True) -> None:
     for tick in ticks:
-        y = panel.y(tick / 100)
+        y = panel.y(tick / 100 if percent else tick)
         line(svg, "grid", panel.x(0), y, panel.x(1), y)
         text(svg, panel.left - 6, y + 3.5, f"{tick:g}", "end")
     if title:
         middle = panel.top + panel.height / 2
-        text(svg, 12, middle, f"{title}, %", "axis", transform=f"rotate(-90 12 {middle:g})")
+        text(svg, 12, middle, f"{title}, %" if percent else title, "axis", transform=f"rotate(-90 12 {middle:g})")
 
 
 def x_axis(svg: Element, panel: Panel, ticks: dict[float, str], title: str) -> None:

@@ -11,7 +11,7 @@ from counterpoint.report.sections.recalibration import aggregate_summary, clean_
 from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
 from counterpoint.report.tables import METRICS
 
-_PLACE = ("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "temperature", "against")
+_PLACE = ("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "recalibration", "against")
 _FIGURES = (
     *(metric.key for metric in METRICS),
     *(f"{key}_{part}" for key in CALIBRATION for part in ("floor", "excess", "debiased")),
@@ -28,10 +28,10 @@ def names(run: ReportedRun) -> Record:
 
 
 def records(run: ReportedRun) -> Iterator[Record]:
-    """The clean set, of each suite its aggregates and cells, what temperatures make of them, other images, differences.
+    """The clean set, of each suite its aggregates and cells, recalibrated ones, other images, differences.
 
-    Where `temperature` names a kind of temperature, the figures are of the recalibrated model. Where `against` names
-    another run, they are differences from it. `_low` and `_high` are 95 % intervals over images.
+    Where `recalibration` names one, the figures are of the recalibrated model. Where `against` names another run, they
+    are differences from it. `_low` and `_high` are 95 % intervals over images.
     """
     for place, summary in (*_plain_sets(run), *_recalibrated_sets(run)):
         for model, scores in models(summary):
@@ -71,11 +71,11 @@ def _plain_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
 
 def _recalibrated_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
     found, papers = run.evaluated.recalibrated, papers_suite(run)
-    for kind, scaled in found.ways.items() if found else ():
-        yield {**_clean_place(run), "temperature": kind}, clean_summary(scaled)
+    for name, scaled in found.ways.items() if found else ():
+        yield {**_clean_place(run), "recalibration": name}, clean_summary(scaled)
         if scaled.corrupted and papers:
             for aggregate in AGGREGATES:
-                place: Place = {**_shifted_place(papers), "aggregate": aggregate, "temperature": kind}
+                place: Place = {**_shifted_place(papers), "aggregate": aggregate, "recalibration": name}
                 yield place, aggregate_summary(scaled.corrupted, aggregate)
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.records.results import Between, Collapse, Factors
 from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.curves import disagreement_chart
-from counterpoint.report.drawing.strokes import ticks_from_zero
+from counterpoint.report.drawing.lines import Line, Scale, lines_chart
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
@@ -65,7 +64,10 @@ def _chart(run: ReportedRun, found: Collapse) -> Chart:
     severities = dict(zip(named_severities(shifted), found.severities, strict=False)) if shifted else {}
     points = {"Clean": found.clean, **severities}
     joined = severities if severities and shifted and not shifted.clean_is_severity_0 else points
-    highest = max(max(between.disagreement, between.independent_disagreement) for between in joined.values())
+    lines = (
+        Line("independent", "independent", [between.independent_disagreement for between in joined.values()]),
+        Line("members", "members", [between.disagreement for between in joined.values()]),
+    )
     words = [
         f"{name.lower()}: {with_sign(between.disagreement)}, "
         f"if independent {with_sign(between.independent_disagreement)}"
@@ -73,8 +75,12 @@ def _chart(run: ReportedRun, found: Collapse) -> Chart:
     ]
     ends = "; ".join(dict.fromkeys((words[0], words[-1])))
     return Chart(
-        disagreement_chart(
-            joined, ticks_from_zero(highest), f"How often two members of {run.label} disagree: {'; '.join(words)}."
+        lines_chart(
+            "disagreement",
+            list(joined),
+            lines,
+            Scale("two members disagree", True, with_sign),
+            f"How often two members of {run.label} disagree: {'; '.join(words)}.",
         ),
         f"How often two members disagree. {ends.capitalize()}.",
         Table(

@@ -1,52 +1,41 @@
-"""What temperatures do: fitted on validation images, applied before or after averaging, or one for each member."""
+"""What recalibrations do: fitted on validation images, one of them perhaps chosen, under shift and image by image."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Summary
-from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted, TemperatureKind
+from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Pair, pairs_chart
-from counterpoint.report.run import AGGREGATES, HEADLINE, TEMPERATURES, ReportedRun, whole_scores
+from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
+from counterpoint.report.recalibrations.corruptions import corruptions_topic
+from counterpoint.report.recalibrations.moves import moves_topic
+from counterpoint.report.recalibrations.topic import Topic
+from counterpoint.report.recalibrations.under_shift import label_of, severities_topic
+from counterpoint.report.recalibrations.words import (
+    WITHOUT,
+    fitted_in_words,
+    is_ensemble,
+    parameters_table,
+    way_name,
+)
+from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, papers_suite
-from counterpoint.report.tables import (
-    Column,
-    Entry,
-    Row,
-    Table,
-    decimal,
-    lines,
-    percent,
-    scores_table,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 
-_TITLE = "With a temperature"
-_WITHOUT = "no temperature"
-_NAMES: dict[TemperatureKind, str] = {
-    "before": "before averaging",
-    "after": "after averaging",
-    "per-member": "one per member",
-}
+_TITLE = "Recalibrated"
 
 Summaries = dict[str, Summary]
-"""The figures without a temperature and with each kind of it."""
+"""The figures without recalibration and with each."""
 
 
 @dataclass(frozen=True)
 class RunRecalibration:
-    """One run with and without temperatures."""
+    """One run with and without recalibrations."""
 
     label: str
-    words: tuple[str, ...]
-    chart: Chart
-    corrupted: tuple[Table, ...]  # one per aggregate, the headline first
-    members: tuple[Table, ...]
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.chart.table, *self.corrupted, *self.members)
+    topics: tuple[Topic, ...]
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,7 @@ class Recalibration(Content):
     runs: tuple[RunRecalibration, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (*run.words, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for run in self.runs for one in run.topics)
 
 
 def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
@@ -63,63 +52,90 @@ def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
     return Recalibration(found) if found else None
 
 
-def temperatures_table(recalibrated: Recalibrated) -> Table:
-    """The ensemble's NLL and ECE with each kind of temperature."""
-    ways = {kind: recalibrated.ways[kind] for kind in _kinds(recalibrated)}
+def ways_table(recalibrated: Recalibrated) -> Table:
+    """The ensemble's NLL and ECE with each recalibration."""
+    ways, several = recalibrated.ways, is_ensemble(recalibrated)
     is_shifted = _is_shifted(recalibrated)
     shifted = f"; -C {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
-    columns = [Column("Temperature"), Column("T"), Column("NLL", "nats"), Column("ECE", "%")]
+    columns = [Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%")]
     if is_shifted:
         columns += [Column("NLL on -C", "nats"), Column("ECE on -C", "%")]
     return Table(
-        f"with temperatures; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
+        f"recalibrated; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
         tuple(columns),
-        tuple(Row(_NAMES[kind] if len(ways) > 1 else "network", _headline(scaled)) for kind, scaled in ways.items()),
+        tuple(Row(way_name(name, several), _headline(scaled, is_shifted)) for name, scaled in ways.items()),
     )
 
 
-def _headline(scaled: Scaled) -> tuple[Entry, ...]:
-    figures = [scaled.clean.ensemble, *([scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted else [])]
-    shown = [text for one in figures for text in (decimal(one.nll), percent(one.ece_width15))]
-    return tuple(map(Entry, (_temperatures(scaled), *shown)))
-
-
-def _kinds(recalibrated: Recalibrated) -> tuple[TemperatureKind, ...]:
-    """Of one network there is nothing to average: the three are the same."""
-    several = len(recalibrated.ways[TEMPERATURES[0]].clean.members) > 1
-    return TEMPERATURES if several else TEMPERATURES[:1]
+def _headline(scaled: Scaled, is_shifted: bool) -> tuple[Entry, ...]:
+    shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
+    figures = [scaled.clean.ensemble, *shifted]
+    return tuple(Entry(text) for one in figures for text in (decimal(one.nll), percent(one.ece_width15)))
 
 
 def _is_shifted(recalibrated: Recalibrated) -> bool:
-    return all(recalibrated.ways[kind].corrupted for kind in _kinds(recalibrated))
+    return all(scaled.corrupted for scaled in recalibrated.ways.values())
 
 
 def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
-    scaled = {_label(kind, found.ways[kind], run): found.ways[kind] for kind in _kinds(found)}
     shifted = papers_suite(run) if _is_shifted(found) else None
+    topics = (
+        _choice(run, found),
+        Topic(
+            "What was fitted",
+            words=fitted_in_words(found, shifted is not None),
+            tables=(parameters_table(found, f"{run.label}: what was fitted"),),
+        ),
+        _every_way(run, found, shifted),
+        severities_topic(shifted, found) if shifted else None,
+        corruptions_topic(shifted, found) if shifted else None,
+        moves_topic(run.label, found),
+    )
+    return RunRecalibration(run.label, tuple(topic for topic in topics if topic))
+
+
+def _choice(run: ReportedRun, found: Recalibrated) -> Topic | None:
+    if found.choice is None:
+        return None
+    several = is_ensemble(found)
+    return Topic(
+        "Which one was chosen",
+        words=choice_in_words(found.choice, several),
+        tables=(candidates_table(found.choice, several, f"{run.label}: candidates"),),
+    )
+
+
+def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None) -> Topic:
+    scaled = {label_of(name, found): one for name, one in found.ways.items()}
     sets = {run.images: _clean(run, scaled)}
     if shifted:
         sets |= {f"{shifted.images}, {name}": _shifted(shifted, scaled, name) for name in AGGREGATES}
     clean, *others = (_table(f"{run.label}: {images}", summaries) for images, summaries in sets.items())
     headlines = list(sets.items())[:2]
-    return RunRecalibration(
-        label=run.label,
-        words=_words(found, shifted is not None),
+    members = [_members_table(f"{run.label}: {images}", summaries) for images, summaries in headlines]
+    more = {
+        "each member": members if run.results.is_ensemble else [],
+        "the other two aggregates": others[1:],
+    }
+    return Topic(
+        "With each of them",
+        words=(_changed_predictions(found),),
         chart=_chart(run, [summaries for _, summaries in headlines], clean),
-        corrupted=tuple(others),
-        members=tuple(_members_table(f"{run.label}: {images}", summaries) for images, summaries in headlines)
-        if run.results.is_ensemble
-        else (),
+        legend=(("clean", "clean images"), *([("corrupted", "corrupted images")] if shifted else [])),
+        tables=tuple(others[:1]),
+        more=tuple(table for tables in more.values() for table in tables),
+        more_title=", and ".join(title for title, tables in more.items() if tables).capitalize(),
     )
 
 
-def _label(kind: TemperatureKind, scaled: Scaled, run: ReportedRun) -> str:
-    shown = f"T\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{_temperatures(scaled)}"
-    return f"{_NAMES[kind]}, {shown}" if run.results.is_ensemble else shown
-
-
-def _temperatures(scaled: Scaled) -> str:
-    return ", ".join(f"{value:.2f}" for value in scaled.temperatures)
+def _changed_predictions(found: Recalibrated) -> str:
+    """How many images get another class at most."""
+    clean = max(scaled.clean.changed_predictions for scaled in found.ways.values())
+    shifted = [scaled.corrupted.changed_predictions for scaled in found.ways.values() if scaled.corrupted]
+    if not max(clean, *shifted, 0.0):
+        return "None of them changes a predicted class."
+    corrupted = f", and for {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
+    return f"They change the predicted class for at most {with_sign(clean)} of the clean images{corrupted}."
 
 
 def clean_summary(scaled: Scaled) -> Summary:
@@ -132,29 +148,17 @@ def aggregate_summary(corrupted: ScaledCorrupted, aggregate: Aggregate) -> Summa
 
 
 def _only_scores(summary: Summary) -> Summary:
-    """As much as there is with a temperature."""
+    """As much as there is of a recalibration."""
     return Summary(ensemble=summary.ensemble, members=summary.members, disagreement=None)
 
 
 def _clean(run: ReportedRun, scaled: Mapping[str, Scaled]) -> Summaries:
-    return {_WITHOUT: _only_scores(run.clean)} | {name: clean_summary(one) for name, one in scaled.items()}
+    return {WITHOUT: _only_scores(run.clean)} | {name: clean_summary(one) for name, one in scaled.items()}
 
 
 def _shifted(shifted: ShiftedRun, scaled: Mapping[str, Scaled], aggregate: Aggregate) -> Summaries:
-    with_temperatures = {
-        name: aggregate_summary(one.corrupted, aggregate) for name, one in scaled.items() if one.corrupted
-    }
-    return {_WITHOUT: _only_scores(shifted.aggregate(aggregate)), **with_temperatures}
-
-
-def _words(found: Recalibrated, is_shifted: bool) -> tuple[str, ...]:
-    on = found.fitted_on
-    fitted = (
-        f"Fitted by NLL on {on.images.images:,} {on.images.part} images of {on.images.dataset} ({on.run}), "
-        "never on test images."
-    )
-    shifted = [f"Corrupted images: {found.corrupted_how}."] if is_shifted else []
-    return fitted, f"Clean images: {found.clean_how}.", *shifted
+    recalibrated = {name: aggregate_summary(one.corrupted, aggregate) for name, one in scaled.items() if one.corrupted}
+    return {WITHOUT: _only_scores(shifted.aggregate(aggregate)), **recalibrated}
 
 
 def _table(caption: str, summaries: Summaries) -> Table:
@@ -173,7 +177,7 @@ def _chart(run: ReportedRun, sets: Sequence[Summaries], table: Table) -> Chart:
     rows = [_pair(name, *(summaries[name] for summaries in sets)) for name in sets[0]]
     words = "; ".join(f"{row.label}: {row.words}" for row in rows)
     return Chart(
-        pairs_chart(rows, f"ECE of {run.label} with and without temperatures. {words}."),
+        pairs_chart(rows, f"ECE of {run.label} with and without recalibration. {words}."),
         "ECE in 15 equal-width bins" + (f", corrupted images {HEADLINE}." if len(sets) > 1 else "."),
         table,
     )

@@ -1,0 +1,77 @@
+"""The validation images that a recalibration is fitted on: the run's own, or those of its twin on the split."""
+
+import numpy as np
+
+from counterpoint import config
+from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.errors import InputError
+from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.logits import read_about, read_cells, read_logits
+from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.recalibration.choose import HeldOut
+from counterpoint.recalibration.fit import Labelled
+from counterpoint.records.results import Shift
+from counterpoint.runs.folder import Run
+
+FITTED_IMAGES = 1000
+"""So many images of each corrupted set are fitted on: a handful of parameters needs no more."""
+
+
+def validation_run(run: Run, twin: Run | None) -> Run:
+    """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
+    if run.experiment.train_on == "split":
+        if twin is not None:
+            raise InputError(f"{run.folder} has validation images of its own; leave --twin out")
+        return run
+    if twin is None:
+        raise InputError(
+            f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
+            f"`counterpoint train {run.experiment.name} --set train_on=split --out TWIN` (and what else was set), "
+            f"evaluate it, and add --twin TWIN"
+        )
+    _check_twin(run, twin)
+    return twin
+
+
+def _check_twin(run: Run, twin: Run) -> None:
+    """Raise unless `twin` is the same experiment, trained on the split, with its validation logits saved."""
+    if twin.experiment.train_on != "split":
+        raise InputError(f"{twin.folder} was trained on all images too; the twin must have train_on=split")
+    # A warm-up of one epoch has more steps on all images than on the split.
+    may_differ = ("name", "train_on", "warmup_steps")
+    same = {key: getattr(run.experiment, key) for key in may_differ}
+    differing = config.differences(config.to_dict(run.experiment), config.to_dict(twin.experiment) | same)
+    if differing:
+        raise InputError(
+            f"{twin.folder} is not the twin of {run.folder} ({'; '.join(differing)}); "
+            f"they may differ in {', '.join(may_differ)} only"
+        )
+    read_logits(twin, "clean")
+
+
+def read_clean(run: Run) -> Labelled:
+    """The clean images that the run was evaluated on."""
+    return Labelled(read_logits(run, "clean").astype(np.float64), read_logits(run, "labels"))
+
+
+def read_held_out(run: Run, shift: Shift | None) -> HeldOut:
+    """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused."""
+    about = read_about(run)
+    if about.clean.part != "validation":
+        raise InputError(
+            f"{run.folder} has logits of {about.clean.part} images, and only validation images are fitted on"
+        )
+    clean = read_clean(run)
+    if shift is None:
+        return HeldOut(clean, {})
+    if shift.part != "validation" or set(shift.corruptions) & set(CORRUPTIONS):
+        raise InputError(
+            f"{VALIDATION_EXTRA.name} in {run.folder} has {shift.part} images under {', '.join(shift.corruptions)}; "
+            "only validation images under corruptions that are in no test set are fitted on"
+        )
+    labels_N = read_logits(run, labels_file(VALIDATION_EXTRA.name))[:FITTED_IMAGES]
+    shifted: dict[str, list[Labelled]] = {}
+    for name, logits_MNK in read_cells(run, VALIDATION_EXTRA.name, shift):
+        first_MNK = logits_MNK[:, :FITTED_IMAGES].astype(np.float64)
+        shifted.setdefault(name, []).append(Labelled(first_MNK, labels_N))
+    return HeldOut(clean, shifted)

@@ -1,0 +1,98 @@
+"""Recalibrate an evaluated run from its saved logits, and compute what that does to the run's figures.
+
+Only validation images are fitted on: the clean ones, and those under corruptions that are in no test set. A run on the
+split has its own. A run on all images takes what was fitted for its twin, which is the same experiment on the split.
+"""
+
+from dataclasses import replace
+
+from counterpoint.errors import InputError
+from counterpoint.evaluation.held_out import FITTED_IMAGES, read_clean, read_held_out, validation_run
+from counterpoint.evaluation.logits import LogitsAbout, read_about
+from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures
+from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.recalibration.choose import HeldOut, choose
+from counterpoint.recalibration.families import families
+from counterpoint.recalibration.fit import Labelled
+from counterpoint.records.files import RECALIBRATED, RESULTS, read_results, write_record
+from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
+from counterpoint.records.results import Results
+from counterpoint.runs.folder import Run
+from counterpoint.storage.provenance import command_line, now
+from counterpoint.watching import SILENT, Watcher
+
+
+def recalibrate_run(
+    run: Run, twin: Run | None = None, *, care: Care = "both", choosing: bool = False, watcher: Watcher = SILENT
+) -> Recalibrated:
+    """Fit every recalibration, compute the run's figures with each, and write recalibrated.json.
+
+    With `choosing` one of them is chosen on held-out images. `care` says how much clean and shifted images count.
+    """
+    source = validation_run(run, twin)
+    about, plain = _evaluated(run)
+    source_about = read_about(source)
+    shift = source_about.suites.get(VALIDATION_EXTRA.name)
+    if choosing and shift is None:
+        raise InputError(
+            f"{source.folder} has no logits of validation images under shift to choose on; "
+            f"`counterpoint evaluate {source.folder} --sets {VALIDATION_EXTRA.name}` makes them"
+        )
+    held_out = read_held_out(source, shift)
+    own = source is run
+    clean = held_out.clean if own else read_clean(run)
+    ways, refused = _fit_all(held_out, care, clean, own=own)
+    for name, reason in refused.items():
+        watcher.noted(f"{name} is left out: {reason}")
+    choice = choose([way.family for way in ways.values()], held_out, care) if choosing else None
+    if choice:
+        choice = replace(choice, refused=refused | dict(choice.refused))
+    of_twin = f"parameters of the twin run {_name(source)}"
+    fitted_shift = shift and replace(shift, images=min(shift.images, FITTED_IMAGES))
+    recalibrated = Recalibrated(
+        made_from=about.made_from,
+        command=command_line(),
+        finished=now(),
+        fitted_on=FittedOn(
+            source_about.clean, fitted_shift, "this run" if own else _name(source), source_about.weights
+        ),
+        care=care,
+        clean_how="cross-fitted on two seeded halves of the validation images" if own else of_twin,
+        corrupted_how="parameters of all validation images" if own else of_twin,
+        ways=scaled_figures(run, about, plain, ways, clean, choice),
+        choice=choice,
+    )
+    write_record(run.folder / RECALIBRATED, recalibrated)
+    return recalibrated
+
+
+def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tuple[dict[str, Fitted], dict[str, str]]:
+    """What was fitted, and why the other families were not: these images do not determine them."""
+    fitted, refused = {}, {}
+    # With no weight on shifted images, fitting under shift would be fitting on clean ones once more.
+    shifted = bool(held_out.shifted) and care != "clean"
+    for family in families(len(held_out.clean.logits_MNK), shifted=shifted):
+        try:
+            fitted[family.name] = fit_family(family, held_out, care, clean, own=own)
+        except InputError as error:
+            refused[family.name] = str(error)
+    if not fitted:
+        raise InputError(next(iter(refused.values())))
+    return fitted, refused
+
+
+def _evaluated(run: Run) -> tuple[LogitsAbout, Results]:
+    """The run's logits and results, which must belong together: members that are not scaled keep their figures."""
+    if not (run.folder / RESULTS).exists():
+        raise InputError(f"{run.folder} has no results.json; `counterpoint evaluate {run.folder}` makes it")
+    about, results = read_about(run), read_results(run.folder / RESULTS)
+    if results.made_from != about.made_from:
+        raise InputError(
+            f"{run.folder / RESULTS} was made from other logits than those in the folder; "
+            f"`counterpoint evaluate {run.folder} --recompute` makes it again"
+        )
+    return about, results
+
+
+def _name(run: Run) -> str:
+    return f"{run.experiment.name}, seed {run.seed}"

@@ -1,0 +1,187 @@
+"""A run's figures with recalibrations: on clean images, over all cells, at each severity and of each corruption."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
+from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
+from counterpoint.evaluation.suites import CORRUPTED
+from counterpoint.metrics import ImageScores, aggregate, image_scores
+from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.summary import figures
+from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
+from counterpoint.recalibration.families import Family
+from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.signals import member_signals
+from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
+from counterpoint.records.recalibrated import (
+    Care,
+    Choice,
+    Moved,
+    Recalibration,
+    Scaled,
+    ScaledClean,
+    ScaledCorrupted,
+)
+from counterpoint.records.results import Results
+from counterpoint.runs.folder import Run
+
+_PLAIN = "none"
+
+Grid = dict[str, list[ImageScores]]
+"""For each corruption, the scores at each severity."""
+FiguresOf = TypeVar("FiguresOf")
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """The scores of the ensemble and then of each scaled member, and where the ensemble predicts another class."""
+
+    scores: list[ImageScores]
+    changed_N: NDArray[np.bool_]
+
+    @staticmethod
+    def of(recalibration: Recalibration, images: Labelled) -> "Predicted":
+        probs = apply(recalibration, images.logits_MNK)
+        members = () if probs.members_MNK is None else tuple(probs.members_MNK)
+        scores = [image_scores(probs_NK, images.labels_N) for probs_NK in (probs.ensemble_NK, *members)]
+        before_N = softmax(images.logits_MNK, axis=2).mean(axis=0).argmax(axis=1)
+        return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != before_N)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A family's recalibration, and what becomes of the clean images with it."""
+
+    family: Family
+    recalibration: Recalibration
+    clean: Predicted
+
+
+def fit_family(family: Family, held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> Fitted:
+    """Fit to the held-out images. If the run's `clean` images are its `own` held-out ones, they are cross-fitted."""
+    recalibration = fit_held_out(family, held_out, care)
+    if not own:
+        return Fitted(family, recalibration, Predicted.of(recalibration, clean))
+    halves = [(images, Predicted.of(one, clean.select(images))) for images, one in cross_fit(family, held_out, care)]
+    order = np.argsort(np.concatenate([images for images, _ in halves]))
+    scores = [join_scores(both).select(order) for both in zip(*(half.scores for _, half in halves), strict=True)]
+    changed_N = np.concatenate([half.changed_N for _, half in halves])[order]
+    return Fitted(family, recalibration, Predicted(scores, changed_N))
+
+
+def scaled_figures(
+    run: Run, about: LogitsAbout, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
+) -> dict[str, Scaled]:
+    """The run's figures with each recalibration. The chosen one and "before" are compared with none."""
+    cells = _read_cells(run, about, {name: way.recalibration for name, way in ways.items()}, clean)
+    compared = {"before", choice.chosen} if choice else {"before"}
+    scaled = {}
+    for name, way in ways.items():
+        corrupted = None
+        if plain.corrupted is not None:
+            unscaled = cells[_PLAIN].grids[0] if name in compared else None
+            corrupted = _corrupted(cells[name], plain.corrupted.aggregates.members, unscaled)
+        without = Predicted.of(NONE, clean).scores[0] if name in compared else None
+        scaled[name] = Scaled(
+            way.recalibration, _on_clean(way.clean, plain.clean.members, without), corrupted, cells[name].moves()
+        )
+    return scaled
+
+
+def _on_clean(predicted: Predicted, unscaled_members: Sequence[Figures], without: ImageScores | None) -> ScaledClean:
+    ensemble, members = _by_predictor([figures(scores) for scores in predicted.scores], unscaled_members)
+    differences = clean_differences(predicted.scores[0], without) if without else None
+    return ScaledClean(ensemble, members, float(predicted.changed_N.mean()), differences)
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """All cells with one recalibration, as they are read."""
+
+    recalibration: Recalibration
+    grids: list[Grid] = field(default_factory=list)
+    """The ensemble's, and then each member's where members were scaled."""
+    changed: list[float] = field(default_factory=list)
+    moved: dict[str, list[Moved]] = field(default_factory=dict)
+
+    def add(self, corruption: str, severity: int, images: Labelled) -> None:
+        predicted = Predicted.of(self.recalibration, images)
+        self.changed.append(float(predicted.changed_N.mean()))
+        self.grids.extend({} for _ in predicted.scores[len(self.grids) :])
+        for grid, scores in zip(self.grids, predicted.scores, strict=True):
+            grid.setdefault(corruption, []).append(scores)
+        self.see(f"severity {severity}", images.logits_MNK)
+
+    def see(self, name: str, logits_MNK: Floats) -> None:
+        """Note the temperatures of these images, if they have their own."""
+        if not self.recalibration.slopes:
+            return
+        signals = member_signals(logits_MNK)
+        temperature = float(image_temperatures(self.recalibration, logits_MNK).mean())
+        entropy, disagreement = float(signals["entropy"].mean()), float(signals["disagreement"].mean())
+        self.moved.setdefault(name, []).append(Moved(name, temperature, entropy, disagreement))
+
+    def moves(self) -> tuple[Moved, ...]:
+        """Cells have equally many images, so that a mean over cells is one over images."""
+        return tuple(
+            Moved(
+                name,
+                float(np.mean([cell.temperature for cell in cells])),
+                float(np.mean([cell.entropy for cell in cells])),
+                float(np.mean([cell.disagreement for cell in cells])),
+            )
+            for name, cells in self.moved.items()
+        )
+
+
+def _read_cells(
+    run: Run, about: LogitsAbout, recalibrations: Mapping[str, Recalibration], clean: Labelled
+) -> dict[str, _Cells]:
+    """Every cell with each recalibration and with none. A cell is read once for all of them."""
+    found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
+    for cells in found.values():
+        cells.see("clean", clean.logits_MNK)
+    shift = about.suites.get(CORRUPTED.name)
+    if shift is not None:
+        labels_N = read_logits(run, labels_file(CORRUPTED.name))
+        severities = cycle(shift.severities)
+        for corruption, logits_MNK in read_cells(run, CORRUPTED.name, shift):
+            severity, images = next(severities), Labelled(logits_MNK.astype(np.float64), labels_N)
+            for cells in found.values():
+                cells.add(corruption, severity, images)
+    return found
+
+
+def _corrupted(
+    cells: _Cells, unscaled_members: Sequence[Mapping[Aggregate, AggregateFigures]], unscaled: Grid | None
+) -> ScaledCorrupted:
+    """The figures over all cells, with the differences from the `unscaled` ensemble where they are asked for."""
+    grid = cells.grids[0]
+    ensemble, members = _by_predictor([aggregate(one) for one in cells.grids], unscaled_members)
+    return ScaledCorrupted(
+        ensemble=ensemble,
+        members=members,
+        severities=tuple(figures(join_scores(at_severity)) for at_severity in zip(*grid.values(), strict=True)),
+        corruptions={name: figures(join_scores(of_corruption)) for name, of_corruption in grid.items()},
+        differences=corrupted_differences(grid, unscaled) if unscaled else None,
+        calibration_differences=tuple(severity_differences(grid, unscaled)) if unscaled else (),
+        changed_predictions=float(np.mean(cells.changed)),
+    )
+
+
+def _by_predictor(
+    scaled: Sequence[FiguresOf], unscaled: Sequence[FiguresOf]
+) -> tuple[FiguresOf, tuple[FiguresOf, ...]]:
+    """The ensemble's figures and the members'. Members that were not scaled keep their figures."""
+    ensemble, *members = scaled
+    return ensemble, tuple(members or unscaled)

@@ -1,0 +1,139 @@
+"""Choose a recalibration on held-out images: one corruption is left out at a time, and the simplest within noise wins.
+
+A family is fitted without one of the extra corruptions and judged on it, and so on for each of them. On clean images it
+is judged by cross-fitting, each random half with the parameters of the other. An image's score is its NLL, clean and
+under the corruptions, weighted by what the user cares for. The family of the least mean score is the best. Chosen is
+the simplest one that the images cannot tell from the best.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpoint.errors import InputError
+from counterpoint.metrics import image_scores, mean_difference
+from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.families import Family
+from counterpoint.recalibration.fit import FitSet, Labelled, fit
+from counterpoint.records.compared import Difference
+from counterpoint.records.recalibrated import Candidate, Care, Choice, Parameter, Recalibration
+
+NONE = Recalibration("before", "clean", (Parameter(0.0),))
+"""No recalibration: a temperature of 1."""
+
+_SHARE_OF_SHIFT: Mapping[Care, float] = {"clean": 0.0, "both": 0.5, "shift": 1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Validation images: clean, and under each extra corruption at each severity. Row i is always the same image."""
+
+    clean: Labelled
+    shifted: Mapping[str, Sequence[Labelled]]
+
+    def without(self, name: str) -> "HeldOut":
+        return HeldOut(self.clean, {other: sets for other, sets in self.shifted.items() if other != name})
+
+    @property
+    def common_images(self) -> int:
+        """How many images every set has."""
+        return min(len(one) for sets in ([self.clean], *self.shifted.values()) for one in sets)
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A candidate's NLL of each image."""
+
+    family: Family | None  # None for no recalibration
+    clean_N: Floats
+    shifted_N: Mapping[str, Floats]
+
+    def scores(self, care: Care) -> Floats:
+        share = _SHARE_OF_SHIFT[care]
+        return (1 - share) * self.clean_N + share * np.mean(list(self.shifted_N.values()), axis=0)
+
+
+def fit_held_out(family: Family, held_out: HeldOut, care: Care) -> Recalibration:
+    """The family fitted to the images it is for: the clean ones, or clean and shifted ones as much as each counts."""
+    share = _SHARE_OF_SHIFT[care] if family.images == "shifted" else 0.0
+    cells = [one for sets in held_out.shifted.values() for one in sets]
+    sets = [FitSet(held_out.clean, 1 - share), *(FitSet(one, share / len(cells)) for one in cells)]
+    return fit(family, sets)
+
+
+def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[Integers, Recalibration]]:
+    """For each of two random halves of the clean images: their numbers, and the recalibration of the other half.
+
+    The other half is fitted on with all its sets. A set that has fewer images counts with those it has.
+    """
+    count = len(held_out.clean)
+    if count < 2:
+        raise InputError("there is one validation image; cross-fitting needs at least two")
+    first, second = np.array_split(np.random.default_rng(0).permutation(count), 2)
+    for fitted, applied in ((first, second), (second, first)):
+        shifted = {
+            name: [one.select(fitted[fitted < len(one)]) for one in sets] for name, sets in held_out.shifted.items()
+        }
+        yield applied, fit_held_out(family, HeldOut(held_out.clean.select(fitted), shifted), care)
+
+
+def choose(families: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
+    """Which of the families to take, or none, with the table that the choice was made by."""
+    if not held_out.shifted:
+        raise InputError("there are no images under shift to choose on")
+    members = len(held_out.clean.logits_MNK)
+    judged = {"none": _judge_none(held_out)}
+    refused = {}
+    for family in families:
+        try:
+            judged[family.name] = _judge(family, held_out, care)
+        except InputError as reason:
+            refused[family.name] = str(reason)
+    best = min(judged.values(), key=lambda one: float(one.scores(care).mean()))
+    candidates = tuple(_candidate(name, one, best, care, members) for name, one in judged.items())
+    within_noise = [one for one in candidates if one.above_best.low <= 0]
+    chosen = min(within_noise, key=lambda one: (one.parameters, one.score))
+    return Choice(chosen.name, care, held_out.common_images, candidates, refused)
+
+
+def _judge(family: Family, held_out: HeldOut, care: Care) -> _Judged:
+    """Fitted on all images, and judged on those that every set has."""
+    count = held_out.common_images
+    clean_N = np.empty(len(held_out.clean))
+    for images, recalibration in cross_fit(family, held_out, care):
+        clean_N[images] = _nll(recalibration, held_out.clean.select(images))
+    shifted_N = {}
+    for name, sets in held_out.shifted.items():
+        recalibration = fit_held_out(family, held_out.without(name), care)
+        shifted_N[name] = _mean_nll(recalibration, sets, count)
+    return _Judged(family, clean_N[:count], shifted_N)
+
+
+def _judge_none(held_out: HeldOut) -> _Judged:
+    count = held_out.common_images
+    shifted_N = {name: _mean_nll(NONE, sets, count) for name, sets in held_out.shifted.items()}
+    return _Judged(None, _nll(NONE, held_out.clean)[:count], shifted_N)
+
+
+def _mean_nll(recalibration: Recalibration, sets: Sequence[Labelled], count: int) -> Floats:
+    """Each image's mean over the sets, of the first `count` images."""
+    return np.asarray(np.mean([_nll(recalibration, one.select(slice(count))) for one in sets], axis=0))
+
+
+def _nll(recalibration: Recalibration, images: Labelled) -> Floats:
+    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N).nll
+
+
+def _candidate(name: str, one: _Judged, best: _Judged, care: Care, members: int) -> Candidate:
+    score_N = one.scores(care)
+    above = mean_difference(score_N, best.scores(care))
+    return Candidate(
+        name=name,
+        parameters=one.family.parameters(members) if one.family else 0,
+        clean=float(one.clean_N.mean()),
+        shifted={corruption: float(nll_N.mean()) for corruption, nll_N in one.shifted_N.items()},
+        score=float(score_N.mean()),
+        above_best=Difference(above.value, above.low, above.high),
+    )

@@ -1,0 +1,168 @@
+"""Fit a recalibration to held-out images by NLL, in float64, with its uncertainty over images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+
+from counterpoint.errors import InputError
+from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
+from counterpoint.recalibration.families import Family, check_members
+from counterpoint.recalibration.signals import member_signals
+from counterpoint.records.recalibrated import Parameter, Recalibration, Slope
+
+# Images that are all predicted right have no best temperature: the NLL falls with the temperature. Those of useless
+# logits have none either: it falls as the temperature grows.
+_LOWEST, _HIGHEST = np.log(0.05), np.log(20.0)
+_STEEPEST = 50.0
+_FLAT = 1e-9  # a smaller slope is one that the search left beside 0
+_STEP = 1e-4  # of the differences that give the second derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The members' logits of images, and their labels."""
+
+    logits_MNK: Floats
+    labels_N: Integers
+
+    def __len__(self) -> int:
+        return len(self.labels_N)
+
+    def select(self, images: Integers | slice) -> "Labelled":
+        return Labelled(self.logits_MNK[:, images], self.labels_N[images])
+
+
+@dataclass(frozen=True, eq=False)
+class FitSet:
+    """A set of images to fit on, and how much it counts. Row i of every set is the same image."""
+
+    images: Labelled
+    weight: float
+
+
+def fit(family: Family, sets: Sequence[FitSet]) -> Recalibration:
+    """The recalibration of least weighted NLL.
+
+    Raises where the images determine none, as when a network gets all of them right.
+    """
+    counting = [_checked(one) for one in sets if one.weight > 0]
+    members = len(counting[0].images.logits_MNK)
+    check_members(family, members)
+    if family.acts == "per-member":
+        fits = [_fit([_Terms.of(family, one, slice(i, i + 1)) for one in counting]) for i in range(members)]
+        return Recalibration(family.acts, family.images, tuple(parameters[0] for parameters in fits))
+    parameters = _fit([_Terms.of(family, one) for one in counting])
+    slopes = tuple(Slope(name, slope) for name, slope in zip(family.signals, parameters[1:], strict=True))
+    return Recalibration(family.acts, family.images, parameters[:1], slopes)
+
+
+def what_is_scaled(logits_MNK: Floats, acts: str) -> Floats:
+    """The logits; for "after", the log of the mean probability, as if it were the logits of a single member."""
+    if acts != "after":
+        return logits_MNK
+    return np.asarray(logsumexp(log_softmax(logits_MNK, axis=2), axis=0, keepdims=True) - np.log(len(logits_MNK)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Terms:
+    """One set as the fit sees it: what is scaled, and a column for each parameter."""
+
+    scaled_MNK: Floats
+    labels_N: Integers
+    columns_NP: Floats
+    weight: float
+
+    @staticmethod
+    def of(family: Family, source: FitSet, members: slice = slice(None)) -> "_Terms":
+        logits_MNK, labels_N = source.images.logits_MNK[members], source.images.labels_N
+        signals = member_signals(logits_MNK) if family.signals else {}
+        columns_NP = np.stack([np.ones(len(labels_N)), *(signals[name] for name in family.signals)], axis=1)
+        return _Terms(what_is_scaled(logits_MNK, family.acts), labels_N, columns_NP, source.weight)
+
+    def nll(self, theta_P: Floats) -> tuple[Floats, Floats]:
+        """Each image's NLL, and its derivatives (N, P)."""
+        inverse_N = np.exp(-(self.columns_NP @ theta_P))
+        log_probs_MNK = log_softmax(self.scaled_MNK * inverse_N[None, :, None], axis=2)
+        images = np.arange(len(self.labels_N))
+        of_label_MN = log_probs_MNK[:, images, self.labels_N]
+        total_N = logsumexp(of_label_MN, axis=0)
+        expected_MN = (np.exp(log_probs_MNK) * self.scaled_MNK).sum(axis=2)
+        share_MN = np.exp(of_label_MN - total_N)
+        by_inverse_N = -(share_MN * (self.scaled_MNK[:, images, self.labels_N] - expected_MN)).sum(axis=0)
+        nll_N = np.log(len(self.scaled_MNK)) - total_N
+        return nll_N, (-inverse_N * by_inverse_N)[:, None] * self.columns_NP
+
+
+def _fit(terms: Sequence[_Terms]) -> tuple[Parameter, ...]:
+    count = terms[0].columns_NP.shape[1]
+    # The NLL of a mean of members can have several minima. A coarse grid finds the surroundings of the lowest one.
+    grid = [np.array([start, *[0.0] * (count - 1)]) for start in np.linspace(_LOWEST, _HIGHEST, 15)]
+    values = [_objective(theta_P, terms)[0] for theta_P in grid]
+    start_P = grid[int(np.argmin(values))]
+    bounds = [(_LOWEST, _HIGHEST), *[(0.0, _STEEPEST)] * (count - 1)]
+    found = minimize(
+        _objective, start_P, (terms,), "L-BFGS-B", jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9}
+    )
+    theta_P = np.asarray(found.x, np.float64)
+    theta_P[1:][theta_P[1:] < _FLAT] = 0.0
+    _refuse_the_ends(theta_P[0], terms)
+    errors = _standard_errors(theta_P, terms)
+    return tuple(Parameter(float(value), error) for value, error in zip(theta_P, errors, strict=True))
+
+
+def _objective(theta_P: Floats, terms: Sequence[_Terms]) -> tuple[float, Floats]:
+    value, gradient_P = 0.0, np.zeros(len(theta_P))
+    for one in terms:
+        nll_N, derivatives_NP = one.nll(theta_P)
+        value += one.weight * float(nll_N.mean())
+        gradient_P += one.weight * derivatives_NP.mean(axis=0)
+    return value, gradient_P
+
+
+def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
+    images = max(len(one.labels_N) for one in terms)
+    if log_temperature < _LOWEST + 1e-6:
+        raise InputError(
+            f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
+            f"{np.exp(_LOWEST):.2f}. Is every one of them predicted right? Use more held-out images"
+        )
+    if log_temperature > _HIGHEST - 1e-6:
+        raise InputError(
+            f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
+            f"{np.exp(_HIGHEST):.0f}. The predictions say nothing about the labels; is the network trained?"
+        )
+
+
+def _standard_errors(theta_P: Floats, terms: Sequence[_Terms]) -> list[float | None]:
+    """Over images, each with all its sets, because they are not independent. None for a slope that is held at 0."""
+    free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < _STEEPEST)]
+    scores_NP = np.zeros((max(len(one.labels_N) for one in terms), len(theta_P)))
+    for one in terms:
+        derivatives_NP = one.nll(theta_P)[1]
+        scores_NP[: len(derivatives_NP)] += one.weight * derivatives_NP / len(derivatives_NP)
+    scores_NP -= scores_NP.mean(axis=0)
+    curvature = np.stack(
+        [(_shifted(theta_P, i, terms, _STEP) - _shifted(theta_P, i, terms, -_STEP)) / (2 * _STEP) for i in free]
+    )[:, free]
+    inverse = np.linalg.pinv((curvature + curvature.T) / 2)
+    covariance = inverse @ (scores_NP[:, free].T @ scores_NP[:, free]) @ inverse
+    errors: list[float | None] = [None] * len(theta_P)
+    for place, variance in zip(free, np.diag(covariance), strict=True):
+        errors[place] = float(np.sqrt(variance))
+    return errors
+
+
+def _shifted(theta_P: Floats, i: int, terms: Sequence[_Terms], step: float) -> Floats:
+    """The gradient beside the optimum."""
+    moved_P = theta_P.copy()
+    moved_P[i] += step
+    return _objective(moved_P, terms)[1]
+
+
+def _checked(one: FitSet) -> FitSet:
+    logits_MNK = finite(one.images.logits_MNK, "logits_MNK", ndim=3)
+    labels_N = class_labels(one.images.labels_N, "labels_N", *logits_MNK.shape[1:])
+    return FitSet(Labelled(logits_MNK, labels_N), one.weight)

@@ -1,0 +1,1 @@
+"""What recalibrations make of a run, as words, tables and charts."""

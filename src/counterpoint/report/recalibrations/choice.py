@@ -1,0 +1,92 @@
+"""Which recalibration was chosen, why, and among which."""
+
+from collections.abc import Sequence
+
+from counterpoint.records.recalibrated import Candidate, Care, Choice
+from counterpoint.report.recalibrations.words import NONE, quoted, way_name
+from counterpoint.report.suites import corruption_label
+from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, signed_decimal
+
+_SCORES: dict[Care, str] = {
+    "clean": "the NLL of clean images",
+    "both": "half the NLL of clean images and half the mean NLL under the left-out corruptions",
+    "shift": "the mean NLL under the left-out corruptions",
+}
+
+
+def choice_in_words(choice: Choice, several: bool) -> tuple[str, ...]:
+    """What was chosen and why, what the score is, and what was refused."""
+    refused = (f"Refused: {quoted(name, several)}, because {reason}." for name, reason in choice.refused.items())
+    return (
+        f"Chosen: {quoted(choice.chosen, several)}, {_why(choice, several)}.",
+        "Each was fitted without one of the extra corruptions and judged on it, in turn for each of them; each half of "
+        f"the clean images was judged with the fit of the other. The score is {_SCORES[choice.care]} "
+        f"(care: {choice.care}).",
+        *refused,
+    )
+
+
+def _why(choice: Choice, several: bool) -> str:
+    best = min(choice.candidates, key=lambda one: one.score, default=None)
+    images = f"{choice.images:,} held-out images"
+    if best is None or best.name == choice.chosen:
+        return f"the best on {images}" + ("" if choice.chosen == NONE else ", which tell it from every simpler one")
+    return f"the simplest that {images} do not tell from the best, {quoted(best.name, several)}"
+
+
+def candidates_table(choice: Choice, several: bool, caption: str = "candidates") -> Table:
+    """Every candidate with its NLL on clean images and under each left-out corruption."""
+    corruptions = list(dict.fromkeys(name for one in choice.candidates for name in one.shifted))
+    left_out = (Column(corruption_label(name), "left out, NLL") for name in corruptions)
+    return _table(
+        f"{caption} on {choice.images:,} held-out images, with 95 % intervals over images",
+        (Column("Parameters"), Column("Clean", "NLL"), *left_out, Column("Score", "NLL")),
+        choice,
+        several,
+        [
+            (
+                str(one.parameters),
+                decimal(one.clean),
+                *(or_dash(decimal, one.shifted.get(name)) for name in corruptions),
+                decimal(one.score),
+            )
+            for one in choice.candidates
+        ],
+    )
+
+
+def short_candidates_table(choice: Choice, several: bool) -> Table:
+    """As much of it as 80 columns hold."""
+    return _table(
+        f"candidates: NLL on {choice.images:,} held-out images, clean and under corruptions that were left out of the "
+        "fit; above the best by score, with 95 % intervals",
+        (Column("Clean"), Column("Left out")),
+        choice,
+        several,
+        [(decimal(one.clean), or_dash(decimal, _mean(list(one.shifted.values())))) for one in choice.candidates],
+    )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _table(
+    caption: str, columns: Sequence[Column], choice: Choice, several: bool, values: Sequence[Sequence[str]]
+) -> Table:
+    rows = [
+        Row(
+            way_name(one.name, several) + (" (chosen)" if one.name == choice.chosen else ""),
+            tuple(map(Entry, (*texts, _above(one)))),
+            "run" if one.name == choice.chosen else "",
+        )
+        for one, texts in zip(choice.candidates, values, strict=True)
+    ]
+    return Table(caption, (Column("Temperature"), *columns, Column("Above the best")), tuple(rows))
+
+
+def _above(one: Candidate) -> str:
+    found = one.above_best
+    if (found.difference, found.low, found.high) == (0, 0, 0):
+        return "the best"
+    return f"{signed_decimal(found.difference)} ({signed_decimal(found.low)} to {signed_decimal(found.high)})"

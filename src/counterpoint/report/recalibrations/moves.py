@@ -1,0 +1,71 @@
+"""How temperatures that depend on the image move with the images."""
+
+from collections.abc import Mapping
+
+from counterpoint.records.recalibrated import Moved, Recalibrated
+from counterpoint.report.drawing.chart import Chart
+from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.recalibrations.topic import Topic
+from counterpoint.report.recalibrations.under_shift import LINES, label_of
+from counterpoint.report.recalibrations.words import is_ensemble
+from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent
+
+_Moves = dict[str, dict[str, Moved]]
+"""Of each recalibration: its temperature and the signals on each set of images."""
+
+
+def moves_topic(label: str, found: Recalibrated) -> Topic | None:
+    """None where no temperature depends on the image."""
+    moves = {name: {one.images: one for one in scaled.moves} for name, scaled in found.ways.items() if scaled.moves}
+    if not moves:
+        return None
+    words = (
+        "These temperatures are each image’s own: the surer and the more alike the members are, the lower. Shown are "
+        "means over images, with the mean entropy and disagreement that they follow, in % of the most that entropy "
+        "can be."
+        if is_ensemble(found)
+        else "These temperatures are each image’s own: the surer the network is, the lower. Shown are means over "
+        "images, with the mean entropy that they follow, in % of the most that it can be."
+    )
+    images = list(next(iter(moves.values())))
+    drawn = dict(zip([name for name, moved in moves.items() if list(moved) == images], LINES, strict=False))
+    return Topic(
+        "How the temperature moves",
+        words=(words,),
+        chart=_chart(label, found, moves, drawn),
+        legend=tuple((kind, label_of(name, found)) for name, kind in drawn.items()),
+    )
+
+
+def _chart(label: str, found: Recalibrated, moves: _Moves, drawn: Mapping[str, str]) -> Chart:
+    lines = [
+        Line(label_of(name, found), kind, [one.temperature for one in moves[name].values()])
+        for name, kind in drawn.items()
+    ]
+    ends = "; ".join(
+        f"{line.label}: {' to '.join(dict.fromkeys(f'{line.values[i]:.2f}' for i in (0, -1)))}" for line in lines
+    )
+    return Chart(
+        lines_chart(
+            "temperatures",
+            [images.capitalize() for images in next(iter(moves.values()))],
+            lines,
+            Scale("mean temperature", False, lambda value: f"{value:.2f}"),
+            f"Mean temperature of {label} against severity. {ends}.",
+        ),
+        f"Mean temperature, {ends}.",
+        _table(label, found, moves),
+    )
+
+
+def _table(label: str, found: Recalibrated, moves: _Moves) -> Table:
+    several = is_ensemble(found)
+    columns = [Column("Images"), Column("Entropy", "%"), *([Column("Disagreement", "%")] if several else [])]
+    rows = []
+    for images, first in next(iter(moves.values())).items():
+        signals = [first.entropy, *([first.disagreement] if several else [])]
+        temperatures = [moved[images].temperature if images in moved else None for moved in moves.values()]
+        texts = [*map(percent, signals), *(or_dash(lambda value: f"{value:.2f}", one) for one in temperatures)]
+        rows.append(Row(images.capitalize(), tuple(map(Entry, texts))))
+    columns += [Column("T", label_of(name, found)) for name in moves]
+    return Table(f"{label}: mean temperatures of the images", tuple(columns), tuple(rows))

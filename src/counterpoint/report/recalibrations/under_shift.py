@@ -1,0 +1,177 @@
+"""Without recalibration, with a temperature of clean images, and with the chosen one: at each severity of -C."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from counterpoint.records.compared import CalibrationDifferences, Difference, MeanDifferences
+from counterpoint.records.figures import Figures, Summary
+from counterpoint.records.recalibrated import Recalibrated, ScaledClean, ScaledCorrupted
+from counterpoint.report.bins import binned_ece, pool_bins, reliability_of
+from counterpoint.report.drawing.chart import Chart
+from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.recalibrations.topic import Topic
+from counterpoint.report.recalibrations.words import CLEAN, NONE, is_ensemble, quoted, way_name
+from counterpoint.report.run import HEADLINE
+from counterpoint.report.suites import ShiftedRun, counted, named_severities
+from counterpoint.report.tables import (
+    BY_KEY,
+    Column,
+    Entry,
+    Row,
+    Table,
+    decimal,
+    signed,
+    signed_decimal,
+    with_sign,
+)
+
+ECE = "ece_width15"
+_KEYS = (ECE, "nll", "brier")
+_CLEAN_IMAGES = "Clean"
+LINES = ("first", "second", "third")
+"""The lines of a chart as the style sheet knows them."""
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """ECE, NLL and Brier score, and their differences from no recalibration where these are known."""
+
+    figures: Mapping[str, float]
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+
+
+_Ways = dict[str, _Shown]
+"""The figures on some images without recalibration and with some."""
+
+
+def compared_ways(found: Recalibrated) -> list[str]:
+    """A temperature of clean images and what was chosen, as far as they are there, or else the first of all."""
+    names = (CLEAN, found.choice.chosen if found.choice else CLEAN)
+    return list(dict.fromkeys(name for name in names if name in found.ways)) or [next(iter(found.ways))]
+
+
+def label_of(name: str, found: Recalibrated) -> str:
+    chosen = "chosen: " if found.choice and found.choice.chosen == name else ""
+    return chosen + way_name(name, is_ensemble(found))
+
+
+def pooled_figures(cells: Sequence[Summary]) -> dict[str, float]:
+    """Of the images of some cells together, without recalibration. Cells have equally many images."""
+    means = {key: sum(getattr(cell.ensemble, key) for cell in cells) / len(cells) for key in ("nll", "brier")}
+    return {ECE: binned_ece(pool_bins([reliability_of(cell).width15 for cell in cells])), **means}
+
+
+def severities_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic:
+    sets = dict(_sets(shifted, found, compared_ways(found)))
+    return Topic(
+        "At each severity",
+        words=(_headline(shifted, found, sets[shifted.called]), *_notes(shifted)),
+        chart=_chart(shifted, found, sets),
+        legend=tuple(zip(LINES, (label_of(name, found) for name in sets[shifted.called]), strict=False)),
+    )
+
+
+def _sets(shifted: ShiftedRun, found: Recalibrated, names: Sequence[str]) -> Iterator[tuple[str, _Ways]]:
+    """The figures on clean images, at each severity, and over all of -C."""
+    scaled = {name: found.ways[name] for name in names}
+    clean = {name: _Shown(_figures(one.clean.ensemble), _on_clean(one.clean)) for name, one in scaled.items()}
+    yield _CLEAN_IMAGES, {NONE: _Shown(_figures(shifted.run.clean.ensemble)), **clean}
+    corrupted = {name: one.corrupted for name, one in scaled.items() if one.corrupted}
+    by_severity = zip(*shifted.figures.cells.values(), strict=True)
+    for i, (severity, cells) in enumerate(zip(named_severities(shifted), by_severity, strict=True)):
+        ways = {name: _Shown(_figures(one.severities[i]), _at_severity(one, i)) for name, one in corrupted.items()}
+        yield severity, {NONE: _Shown(pooled_figures(cells)), **ways}
+    ways = {name: _Shown(_figures(one.ensemble[HEADLINE]), _over_all(one)) for name, one in corrupted.items()}
+    yield shifted.called, {NONE: _Shown(_figures(shifted.aggregate(HEADLINE).ensemble)), **ways}
+
+
+def _figures(figures: Figures) -> dict[str, float]:
+    return {key: getattr(figures, key) for key in _KEYS}
+
+
+def _on_clean(clean: ScaledClean) -> dict[str, Difference]:
+    return _differences(clean.differences, clean.differences)
+
+
+def _at_severity(corrupted: ScaledCorrupted, i: int) -> dict[str, Difference]:
+    means = corrupted.differences.severities[i] if corrupted.differences else None
+    calibration = corrupted.calibration_differences[i] if corrupted.calibration_differences else None
+    return _differences(means, calibration)
+
+
+def _over_all(corrupted: ScaledCorrupted) -> dict[str, Difference]:
+    differences = corrupted.differences
+    return _differences(differences.mean, differences.by_corruption) if differences else {}
+
+
+def _differences(means: MeanDifferences | None, calibration: CalibrationDifferences | None) -> dict[str, Difference]:
+    ece = calibration and calibration.ece_width15_debiased
+    return ({"nll": means.nll, "brier": means.brier} if means else {}) | ({ECE: ece} if ece else {})
+
+
+def _headline(shifted: ShiftedRun, found: Recalibrated, ways: _Ways) -> str:
+    several = is_ensemble(found)
+    goes = ", and ".join(
+        f"to {with_sign(shown.figures[ECE])} with {quoted(name, several)}"
+        + (" (chosen)" if found.choice and found.choice.chosen == name else "")
+        for name, shown in ways.items()
+        if name != NONE
+    )
+    return f"On {shifted.called} ({HEADLINE}) ECE goes from {with_sign(ways[NONE].figures[ECE])} {goes}."
+
+
+def _notes(shifted: ShiftedRun) -> Sequence[str]:
+    pooled = f"At a severity, the images of the {counted(len(shifted.figures.cells), 'corruption')} count together."
+    return (
+        f"{pooled} Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between "
+        "debiased values, so that noise alone makes none: they need not be what the two ECEs differ by.",
+    )
+
+
+def _chart(shifted: ShiftedRun, found: Recalibrated, sets: Mapping[str, _Ways]) -> Chart:
+    shown = [name for name in sets if name != shifted.called and (name != _CLEAN_IMAGES or shifted.clean_is_severity_0)]
+    lines = [
+        Line(label_of(way, found), kind, [sets[images][way].figures[ECE] for images in shown])
+        for kind, way in zip(LINES, sets[shifted.called], strict=False)
+    ]
+    ends = "; ".join(
+        f"{line.label}: from {with_sign(line.values[0])} to {with_sign(line.values[-1])}" for line in lines
+    )
+    label = shifted.run.label
+    return Chart(
+        lines_chart(
+            "ece-severity", shown, lines, Scale("ECE", True, with_sign), f"ECE of {label} against severity. {ends}."
+        ),
+        f"ECE in 15 equal-width bins, from {shown[0].lower()} to {shown[-1].lower()}.",
+        _table(f"{label}: {shifted.images}; {shifted.called} {HEADLINE}", found, sets),
+    )
+
+
+def _table(caption: str, found: Recalibrated, sets: Mapping[str, _Ways]) -> Table:
+    differences = [
+        Column("ECE − without", "debiased, points"),
+        Column("NLL − without", "nats"),
+        Column("Brier − without"),
+    ]
+    rows = [row for images, ways in sets.items() for row in _rows(images, found, ways)]
+    return Table(caption, (Column("Images"), *(BY_KEY[key].column for key in _KEYS), *differences), tuple(rows))
+
+
+def _rows(images: str, found: Recalibrated, ways: _Ways) -> Iterator[Row]:
+    """The best of some images is marked, compared as it is shown."""
+    best = {key: BY_KEY[key].show(min(shown.figures[key] for shown in ways.values())) for key in _KEYS}
+    for name, shown in ways.items():
+        texts = {key: BY_KEY[key].show(shown.figures[key]) for key in _KEYS}
+        figures = [Entry(text, best=text == best[key]) for key, text in texts.items()]
+        differences = [Entry(_difference(key, shown.differences.get(key))) for key in _KEYS]
+        label = label_of(name, found)
+        yield Row(
+            f"{images}, {label}" if name == NONE else label,
+            (*figures, *differences),
+            "run" if name == NONE else "member",
+        )
+
+
+def _difference(key: str, found: Difference | None) -> str:
+    show = signed_decimal if BY_KEY[key].show is decimal else signed
+    return f"{show(found.difference)} ({show(found.low)} to {show(found.high)})" if found else "–"
