@@ -138,7 +138,8 @@ def make_recalibrated() -> Recalibrated:
         calibration_differences=(_CALIBRATION, _CALIBRATION),
         changed_predictions=0.02,
     )
-    clean = ScaledClean(_FIGURES, both, changed_predictions=0.01)
+    differences = CleanDifferences(*(_DIFFERENCE for _ in range(7)))
+    clean = ScaledClean(_FIGURES, both, changed_predictions=0.01, differences=differences)
     by_both = Recalibration(
         "before",
         "shifted",

@@ -34,7 +34,9 @@ def test_the_demo_has_all_of_it(
     assert single.recalibrated is not None
     assert single.recalibrated.fitted_on.images.images == 449, "held out from the twin's training images"
     assert single.recalibrated.fitted_on.run == "digits/single-split, seed 0"
-    assert "before" in single.recalibrated.ways
+    assert single.recalibrated.fitted_on.shift is not None, "the extra corruptions too"
+    assert single.recalibrated.choice is not None
+    assert [name for name in single.recalibrated.ways if "disagreement" in name or name == "by both"] == []
     assert single.results.evaluated_on.part == "test"
     assert ensemble.notes == single.notes == ()
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -68,7 +68,7 @@ def test_every_members_own_temperature_is_recovered(seed: int) -> None:
         assert (parameter,) == own.log_temperatures
 
 
-def spread(name: str, draw: Any, simulations: int = 70) -> tuple[np.ndarray, np.ndarray]:
+def spread(name: str, draw: Any, simulations: int = 50) -> tuple[np.ndarray, np.ndarray]:
     """Over simulations: the parameters' standard deviations, and their mean standard errors."""
     fits = [fit(FAMILIES[name], draw(np.random.default_rng(seed))) for seed in range(simulations)]
     return np.std([values(one) for one in fits], axis=0), np.array([errors(one) for one in fits], float).mean(axis=0)
@@ -300,7 +300,8 @@ LOGITS = np.eye(4)[None].repeat(2, axis=0)
 def test_images_that_determine_no_temperature_are_refused(name: str) -> None:
     right, wrong = np.arange(4), (np.arange(4) + 1) % 4
     with pytest.raises(
-        InputError, match=r"^these 4 images .* all the way to 0\.05\. Is every one of them predicted right\? Use more"
+        InputError,
+        match=r"^these 4 images .* all the way to 0\.05\. Is every one predicted right, or are they too few",
     ):
         fit(FAMILIES[name], alone(Labelled(LOGITS, right)))
     with pytest.raises(

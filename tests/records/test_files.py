@@ -117,7 +117,7 @@ MAY_BE_MISSING = {
     *("collapse", "health", "corrupted", "shifts", "r", "s", "spread_r", "spread_s"),
     # recalibrations without a choice, without a slope or of clean images alone,
     *("choice", "refused", "slopes", "standard_error", "moves"),
-    *("differences", "calibration_differences", "changed_predictions"),
+    *("differences", "calibration_differences"),
     # what a result that is kept small has not,
     *("members", "honest", "reliability", "risk_coverage"),
     # what an estimate can refuse to give,

@@ -72,7 +72,7 @@ def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[I
     if count < 2:
         raise InputError("there is one validation image; cross-fitting needs at least two")
     first, second = np.array_split(np.random.default_rng(0).permutation(count), 2)
-    for fitted, applied in ((first, second), (second, first)):
+    for fitted, applied in ((np.sort(first), second), (np.sort(second), first)):
         shifted = {
             name: [one.select(fitted[fitted < len(one)]) for one in sets] for name, sets in held_out.shifted.items()
         }

@@ -49,6 +49,8 @@ def fit(family: Family, sets: Sequence[FitSet]) -> Recalibration:
     Raises where the images determine none, as when a network gets all of them right.
     """
     counting = [_checked(one) for one in sets if one.weight > 0]
+    if not counting:
+        raise InputError("there are no images to fit on: the weight of every set is 0")
     members = len(counting[0].images.logits_MNK)
     check_members(family, members)
     if family.acts == "per-member":
@@ -127,7 +129,7 @@ def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
     if log_temperature < _LOWEST + 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(_LOWEST):.2f}. Is every one of them predicted right? Use more held-out images"
+            f"{np.exp(_LOWEST):.2f}. Is every one predicted right, or are they too few? Use more held-out images"
         )
     if log_temperature > _HIGHEST - 1e-6:
         raise InputError(
@@ -137,13 +139,13 @@ def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
 
 
 def _standard_errors(theta_P: Floats, terms: Sequence[_Terms]) -> list[float | None]:
-    """Over images, each with all its sets, because they are not independent. None for a slope that is held at 0."""
+    """Over images, each with all its sets: these are not independent. None for a slope at an end of its range."""
     free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < _STEEPEST)]
     scores_NP = np.zeros((max(len(one.labels_N) for one in terms), len(theta_P)))
     for one in terms:
         derivatives_NP = one.nll(theta_P)[1]
-        scores_NP[: len(derivatives_NP)] += one.weight * derivatives_NP / len(derivatives_NP)
-    scores_NP -= scores_NP.mean(axis=0)
+        around_NP = derivatives_NP - derivatives_NP.mean(axis=0)
+        scores_NP[: len(around_NP)] += one.weight * around_NP / len(around_NP)
     curvature = np.stack(
         [(_shifted(theta_P, i, terms, _STEP) - _shifted(theta_P, i, terms, -_STEP)) / (2 * _STEP) for i in free]
     )[:, free]

@@ -7,6 +7,8 @@ from scipy.special import log_softmax, xlogy
 from counterpoint.metrics.checks import Floats, finite
 from counterpoint.records.recalibrated import Signal
 
+_ROUNDING = 1e-12
+
 
 def member_signals(logits_MNK: ArrayLike) -> dict[Signal, Floats]:
     """Each signal of each image, between 0 and 1: shares of log K, the entropy of a uniform distribution.
@@ -20,4 +22,8 @@ def member_signals(logits_MNK: ArrayLike) -> dict[Signal, Floats]:
     most = np.log(mean_NK.shape[1])
     entropy_N = -(probs_MNK * log_probs_MNK).sum(axis=2).mean(axis=0) / most
     of_mean_N = -xlogy(mean_NK, mean_NK).sum(axis=1) / most
-    return {"entropy": entropy_N, "disagreement": np.maximum(of_mean_N - entropy_N, 0.0)}
+    apart_N = of_mean_N - entropy_N
+    return {
+        "entropy": np.minimum(entropy_N, 1.0),
+        "disagreement": np.where(apart_N > _ROUNDING, apart_N, 0.0),
+    }

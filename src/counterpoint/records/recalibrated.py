@@ -17,7 +17,7 @@ Care = Literal["clean", "both", "shift"]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A fitted number, with its standard error over images. None for a slope that is held at 0."""
+    """A fitted number, with its standard error over images. None for a slope that is held at the end of its range."""
 
     value: Annotated[float, Range(-100, 100)]  # its exponential is shown
     standard_error: Annotated[float, Range(0, 1e6)] | None = None
