@@ -17,7 +17,7 @@ def demo(
 
     A third, short training holds images out, which give the single network its temperatures.
 
-    Needs no download and no GPU: about two minutes on two CPU cores.
+    Needs no download and no GPU: about two and a half minutes on two CPU cores.
     """
     from counterpoint.cli.demo_run import run_demo
 
