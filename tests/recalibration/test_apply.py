@@ -103,3 +103,10 @@ def test_a_wrong_number_of_temperatures_and_nonsense_are_refused() -> None:
         apply(CASES["before"], LOGITS[0])
     with pytest.raises(InputError, match="holds nan"):
         apply(CASES["before"], np.full((1, 3, 2), math.nan))
+
+
+def test_signals_that_a_caller_has_are_taken() -> None:
+    alone = apply(CASES["by both"], LOGITS)
+    assert (apply(CASES["by both"], LOGITS, member_signals(LOGITS)).ensemble_NK == alone.ensemble_NK).all()
+    calm = {name: np.zeros_like(values) for name, values in member_signals(LOGITS).items()}
+    assert (apply(CASES["by both"], LOGITS, calm).ensemble_NK != alone.ensemble_NK).any()

@@ -20,8 +20,9 @@ def compare(
 ) -> None:
     """Show how an evaluated run differs from others on the same images, with 95 % intervals over images.
 
-    Needs results.json and scores.npz of each run, and no network. The differences go to compared.json in RUN's folder,
-    in place of earlier ones.
+    Needs results.json and scores.npz of each run, and no network.
+
+    The differences go to compared.json in RUN's folder, in place of earlier ones.
     """
     from counterpoint.cli.tables import comparison_table
     from counterpoint.evaluation.comparison import compare_run

@@ -41,8 +41,7 @@ def evaluate(
 ) -> None:
     """Compute a finished run's error, scores and calibration, clean and under shift, into results.json.
 
-    The corrupted test set is the official one if it is in the data folder; other corrupted images are made there
-    first.
+    The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
 
     An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
 

@@ -35,11 +35,11 @@ def recalibrate(
 ) -> None:
     """Correct an evaluated run's confidence: fit recalibrations on its validation images, and compute its figures.
 
-    Temperatures are fitted on clean validation images: one before or after averaging the members, and one per member.
-    Where the run has logits of validation images under the four extra corruptions, also on these, and with a
-    temperature that depends on how unsure the members are of an image and how far they lie apart. Never on test images.
+    Temperatures are fitted on clean validation images: before or after averaging the members, or one per member.
 
-    Needs the saved logits and no network. Parameters and figures go to recalibrated.json; results.json stays.
+    After `evaluate --sets validation-extra` also on images under shift, and so that they follow how members differ.
+
+    Never on test images. Needs the saved logits and no network. It writes recalibrated.json; results.json stays.
     """
     from typing import get_args
 

@@ -14,9 +14,9 @@ from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
-from counterpoint.evaluation.scores import RunScores, write_scores
+from counterpoint.evaluation.scores import Grid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, summarise
+from counterpoint.metrics import SetScores, aggregate, score_set, summarise
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import risk_coverage_points
@@ -27,24 +27,22 @@ from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.training.health import health_record
 
-Scores = dict[str, list[ImageScores]]
-"""For each corruption, the scores at each severity."""
-
 
 @dataclass(frozen=True)
 class _Cells:
     """A suite's cells as they are read: each one's figures and scores are computed once."""
 
     summaries: dict[str, list[Summary]] = field(default_factory=dict)
-    ensemble: Scores = field(default_factory=dict)
-    members: list[Scores] = field(default_factory=list)
+    grids: list[Grid] = field(default_factory=list)
+    """The ensemble's, and then each member's."""
+
+    @property
+    def ensemble(self) -> Grid:
+        return self.grids[0]
 
     def add(self, name: str, scores: SetScores) -> None:
         self.summaries.setdefault(name, []).append(summarise(scores, honest_members=False))
-        self.ensemble.setdefault(name, []).append(scores.ensemble)
-        self.members.extend({} for _ in scores.members[len(self.members) :])
-        for grid, of_member in zip(self.members, scores.members, strict=True):
-            grid.setdefault(name, []).append(of_member)
+        add_cell(self.grids, name, (scores.ensemble, *scores.members))
 
 
 def write_results(run: Run, *, environment: dict[str, Any], started: float) -> Results:
@@ -100,7 +98,7 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
         severities=shift.severities,
         aggregates=Aggregates(
             aggregate_with_floors(cells.ensemble),
-            tuple(aggregate(grid) for grid in cells.members),
+            tuple(aggregate(grid) for grid in cells.grids[1:]),
             _mean(summary.disagreement for summary in all_cells),
             _mean(summary.pairwise_kl for summary in all_cells),
         ),

@@ -12,16 +12,17 @@ from scipy.special import softmax
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
+from counterpoint.evaluation.scores import Grid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
-from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.checks import Integers
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.recalibration.apply import apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import Labelled
-from counterpoint.recalibration.signals import member_signals
+from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.recalibrated import (
     Care,
@@ -37,9 +38,21 @@ from counterpoint.runs.folder import Run
 
 _PLAIN = "none"
 
-Grid = dict[str, list[ImageScores]]
-"""For each corruption, the scores at each severity."""
 FiguresOf = TypeVar("FiguresOf")
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """Images with what every recalibration needs of them, computed once: their signals and their predicted classes."""
+
+    images: Labelled
+    signals: Signals
+    classes_N: Integers
+
+    @staticmethod
+    def of(images: Labelled) -> "_Seen":
+        classes_N = softmax(images.logits_MNK, axis=2).mean(axis=0).argmax(axis=1)
+        return _Seen(images, member_signals(images.logits_MNK), classes_N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +63,11 @@ class Predicted:
     changed_N: NDArray[np.bool_]
 
     @staticmethod
-    def of(recalibration: Recalibration, images: Labelled) -> "Predicted":
-        probs = apply(recalibration, images.logits_MNK)
+    def of(recalibration: Recalibration, seen: _Seen) -> "Predicted":
+        probs = apply(recalibration, seen.images.logits_MNK, seen.signals)
         members = () if probs.members_MNK is None else tuple(probs.members_MNK)
-        scores = [image_scores(probs_NK, images.labels_N) for probs_NK in (probs.ensemble_NK, *members)]
-        before_N = softmax(images.logits_MNK, axis=2).mean(axis=0).argmax(axis=1)
-        return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != before_N)
+        scores = [image_scores(probs_NK, seen.images.labels_N) for probs_NK in (probs.ensemble_NK, *members)]
+        return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != seen.classes_N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +83,10 @@ def fit_family(family: Family, held_out: HeldOut, care: Care, clean: Labelled, *
     """Fit to the held-out images. If the run's `clean` images are its `own` held-out ones, they are cross-fitted."""
     recalibration = fit_held_out(family, held_out, care)
     if not own:
-        return Fitted(family, recalibration, Predicted.of(recalibration, clean))
-    halves = [(images, Predicted.of(one, clean.select(images))) for images, one in cross_fit(family, held_out, care)]
+        return Fitted(family, recalibration, Predicted.of(recalibration, _Seen.of(clean)))
+    halves = [
+        (images, Predicted.of(one, _Seen.of(clean.select(images)))) for images, one in cross_fit(family, held_out, care)
+    ]
     order = np.argsort(np.concatenate([images for images, _ in halves]))
     scores = [join_scores(both).select(order) for both in zip(*(half.scores for _, half in halves), strict=True)]
     changed_N = np.concatenate([half.changed_N for _, half in halves])[order]
@@ -85,16 +99,15 @@ def scaled_figures(
     """The run's figures with each recalibration. The chosen one and "before" are compared with none."""
     cells = _read_cells(run, about, {name: way.recalibration for name, way in ways.items()}, clean)
     compared = {"before", choice.chosen} if choice else {"before"}
+    plain_clean = Predicted.of(NONE, _Seen.of(clean)).scores[0]
     scaled = {}
     for name, way in ways.items():
         corrupted = None
         if plain.corrupted is not None:
             unscaled = cells[_PLAIN].grids[0] if name in compared else None
             corrupted = _corrupted(cells[name], plain.corrupted.aggregates.members, unscaled)
-        without = Predicted.of(NONE, clean).scores[0] if name in compared else None
-        scaled[name] = Scaled(
-            way.recalibration, _on_clean(way.clean, plain.clean.members, without), corrupted, cells[name].moves()
-        )
+        on_clean = _on_clean(way.clean, plain.clean.members, plain_clean if name in compared else None)
+        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves())
     return scaled
 
 
@@ -114,22 +127,19 @@ class _Cells:
     changed: list[float] = field(default_factory=list)
     moved: dict[str, list[Moved]] = field(default_factory=dict)
 
-    def add(self, corruption: str, severity: int, images: Labelled) -> None:
-        predicted = Predicted.of(self.recalibration, images)
+    def add(self, corruption: str, severity: int, seen: _Seen) -> None:
+        predicted = Predicted.of(self.recalibration, seen)
         self.changed.append(float(predicted.changed_N.mean()))
-        self.grids.extend({} for _ in predicted.scores[len(self.grids) :])
-        for grid, scores in zip(self.grids, predicted.scores, strict=True):
-            grid.setdefault(corruption, []).append(scores)
-        self.see(f"severity {severity}", images.logits_MNK)
+        add_cell(self.grids, corruption, predicted.scores)
+        self.note_temperature(f"severity {severity}", seen)
 
-    def see(self, name: str, logits_MNK: Floats) -> None:
-        """Note the temperatures of these images, if they have their own."""
-        if not self.recalibration.slopes:
-            return
-        signals = member_signals(logits_MNK)
-        temperature = float(image_temperatures(self.recalibration, logits_MNK).mean())
-        entropy, disagreement = float(signals["entropy"].mean()), float(signals["disagreement"].mean())
-        self.moved.setdefault(name, []).append(Moved(name, temperature, entropy, disagreement))
+    def note_temperature(self, name: str, seen: _Seen) -> None:
+        """For a temperature that depends on the image."""
+        if self.recalibration.slopes:
+            temperatures_TN = image_temperatures(self.recalibration, seen.images.logits_MNK, seen.signals)
+            temperature = float(temperatures_TN.mean())
+            entropy, disagreement = (float(seen.signals[signal].mean()) for signal in ("entropy", "disagreement"))
+            self.moved.setdefault(name, []).append(Moved(name, temperature, entropy, disagreement))
 
     def moves(self) -> tuple[Moved, ...]:
         """Cells have equally many images, so that a mean over cells is one over images."""
@@ -149,16 +159,17 @@ def _read_cells(
 ) -> dict[str, _Cells]:
     """Every cell with each recalibration and with none. A cell is read once for all of them."""
     found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
+    seen = _Seen.of(clean)
     for cells in found.values():
-        cells.see("clean", clean.logits_MNK)
+        cells.note_temperature("clean", seen)
     shift = about.suites.get(CORRUPTED.name)
     if shift is not None:
         labels_N = read_logits(run, labels_file(CORRUPTED.name))
         severities = cycle(shift.severities)
         for corruption, logits_MNK in read_cells(run, CORRUPTED.name, shift):
-            severity, images = next(severities), Labelled(logits_MNK.astype(np.float64), labels_N)
+            severity, seen = next(severities), _Seen.of(Labelled(logits_MNK.astype(np.float64), labels_N))
             for cells in found.values():
-                cells.add(corruption, severity, images)
+                cells.add(corruption, severity, seen)
     return found
 
 

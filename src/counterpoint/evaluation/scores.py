@@ -21,6 +21,10 @@ _FILE = "scores.npz"
 _MADE_FROM = "made_from"
 
 
+Grid = dict[str, list[ImageScores]]
+"""For each corruption, the scores at each severity."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunScores:
     """The ensemble's scores: on the clean set, and for each corruption at each severity."""
@@ -28,6 +32,13 @@ class RunScores:
     made_from: MadeFrom
     clean: ImageScores
     cells: Mapping[str, Sequence[ImageScores]]
+
+
+def add_cell(grids: list[Grid], corruption: str, scores: Sequence[ImageScores]) -> None:
+    """Add one cell's scores, one per predictor, to the predictors' grids. The first cell makes the grids."""
+    grids.extend({} for _ in scores[len(grids) :])
+    for grid, of_predictor in zip(grids, scores, strict=True):
+        grid.setdefault(corruption, []).append(of_predictor)
 
 
 def write_scores(folder: Path, scores: RunScores) -> None:

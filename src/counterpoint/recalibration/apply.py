@@ -9,7 +9,7 @@ from scipy.special import softmax
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite
 from counterpoint.recalibration.fit import what_is_scaled
-from counterpoint.recalibration.signals import member_signals
+from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.recalibrated import Recalibration
 
 
@@ -21,22 +21,26 @@ class Recalibrated:
     members_MNK: Floats | None
 
 
-def apply(recalibration: Recalibration, logits_MNK: ArrayLike) -> Recalibrated:
-    """The probabilities of images with the parameters that `fit` found."""
+def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals | None = None) -> Recalibrated:
+    """The probabilities of images with the parameters that `fit` found.
+
+    `signals` are `member_signals(logits_MNK)`, for a caller who has them.
+    """
     logits = finite(logits_MNK, "logits_MNK", ndim=3)
-    temperatures_TN = image_temperatures(recalibration, logits)
+    temperatures_TN = image_temperatures(recalibration, logits, signals)
     probs_TNK = np.asarray(softmax(what_is_scaled(logits, recalibration.acts) / temperatures_TN[:, :, None], axis=2))
     return Recalibrated(probs_TNK.mean(axis=0), None if recalibration.acts == "after" else probs_TNK)
 
 
-def image_temperatures(recalibration: Recalibration, logits_MNK: Floats) -> Floats:
+def image_temperatures(recalibration: Recalibration, logits_MNK: Floats, signals: Signals | None = None) -> Floats:
     """Each image's temperature: one for all members, or one per member (T, N)."""
     values = [parameter.value for parameter in recalibration.log_temperatures]
     expected = len(logits_MNK) if recalibration.acts == "per-member" else 1
     if len(values) != expected:
         raise InputError(f"the recalibration has {len(values)} temperatures, and this ensemble needs {expected}")
     log_TN = np.repeat(np.array(values)[:, None], logits_MNK.shape[1], axis=1)
-    signals = member_signals(logits_MNK) if recalibration.slopes else {}
-    for one in recalibration.slopes:
-        log_TN += one.slope.value * signals[one.signal]
+    if recalibration.slopes:
+        signals = member_signals(logits_MNK) if signals is None else signals
+        for one in recalibration.slopes:
+            log_TN += one.slope.value * signals[one.signal]
     return np.exp(log_TN)

@@ -9,8 +9,11 @@ from counterpoint.records.recalibrated import Signal
 
 _ROUNDING = 1e-12
 
+Signals = dict[Signal, Floats]
+"""Each signal of each image."""
 
-def member_signals(logits_MNK: ArrayLike) -> dict[Signal, Floats]:
+
+def member_signals(logits_MNK: ArrayLike) -> Signals:
     """Each signal of each image, between 0 and 1: shares of log K, the entropy of a uniform distribution.
 
     "entropy" is the mean entropy of the members. "disagreement" is what the entropy of their mean has more: 0 for
