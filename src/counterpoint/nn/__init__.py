@@ -1,7 +1,8 @@
-"""BatchEnsemble layers, networks with and without members, and the conversion of any model."""
+"""BatchEnsemble layers, networks with and without members, the conversion of any model, and deep ensembles."""
 
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
 from counterpoint.nn.convert import batch_ensemble, extract_member
+from counterpoint.nn.deep import deep_ensemble
 from counterpoint.nn.ensemble import Ensemble
 from counterpoint.nn.groups import parameter_groups
 from counterpoint.nn.health import Health, measure_health
@@ -16,6 +17,7 @@ __all__ = [
     "Health",
     "PerMemberBatchNorm2d",
     "batch_ensemble",
+    "deep_ensemble",
     "extract_member",
     "measure_health",
     "parameter_groups",

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear, Init
+from counterpoint.nn.deep import IndependentMembers
 from counterpoint.nn.ensemble import Ensemble
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 
@@ -55,7 +56,9 @@ def batch_ensemble(
 
 
 def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
-    """Member `index` as a plain network: every weight is W ∘ r_i s_iᵀ."""
+    """A copy of member `index` as a plain network. In a BatchEnsemble its weights are W ∘ r_i s_iᵀ."""
+    if isinstance(ensemble.network, IndependentMembers):
+        return copy.deepcopy(ensemble.network.extract(index))
 
     def convert(module: nn.Module) -> nn.Module | None:
         if isinstance(module, BatchEnsembleConv2d):

@@ -37,7 +37,7 @@ class Ensemble(nn.Module):
             )
         batch = views_MBCHW.shape[1]
         folded = views_MBCHW.flatten(0, 1)
-        logits_NK = self.network(folded) if keep is None else self.network(folded, keep)
+        logits_NK = self.network(folded) if keep is None else self.network(folded, keep=keep)
         return logits_NK.unflatten(0, (self.num_members, batch))
 
     @torch.no_grad()
