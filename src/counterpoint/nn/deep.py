@@ -64,7 +64,7 @@ def deep_ensemble(factory: Callable[[], nn.Module], num_members: int = 4, *, log
 
     Each network must start from weights of its own, which PyTorch's modules do when they are made. `logits` takes the
     logits out of a network's output that is not a tensor. A loss that is the mean over all rows gives each member 1/M
-    of the gradient that it would get alone.
+    of the gradient that it would get alone; counterpoint's own training takes the sum over members.
     """
     if num_members < 1:
         raise InputError(f"num_members is {num_members}; it must be 1 or more")
