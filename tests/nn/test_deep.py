@@ -100,7 +100,7 @@ def test_every_tensor_argument_is_divided_and_the_rest_goes_to_all() -> None:
 
 def test_an_output_that_is_no_tensor_needs_a_word() -> None:
     network = deep_ensemble(TwoInputs, 2).network
-    with pytest.raises(InputError, match="the network's output is dict, not a tensor; say where its logits are"):
+    with pytest.raises(InputError, match="say where the logits are: logits=lambda output"):
         network(torch.zeros(4, 3, dtype=torch.int64), weights_NT=torch.ones(4, 3))
 
 

@@ -1,6 +1,7 @@
 """Deep ensembles: networks that share nothing, behind the same interface as every other ensemble.
 
-They are what a BatchEnsemble is measured against. M members cost M times the parameters and the work of one network.
+They are what a BatchEnsemble is measured against (Lakshminarayanan et al. 2017). M members have M times the parameters
+of one network.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -109,7 +110,7 @@ def _read_logits(output: Any, logits: Logits | None) -> Tensor:
     found = output if logits is None else logits(output)
     if not isinstance(found, Tensor):
         raise InputError(
-            f"the network's output is {type(found).__name__}, not a tensor; say where its logits are: "
-            "logits=lambda output: …"
+            f"the network's output is {type(found).__name__}, not a tensor; say where the logits are: "
+            "logits=lambda output: output[0]"
         )
     return found
