@@ -64,7 +64,13 @@ def collect_logits(
 ) -> None:
     """Run the network on the groups' images, and save the logits of those that have none yet."""
     model, step = load_model(run, device)
-    members = fold_members(model, device, precision, most_images=max(group.largest for group in groups))
+    members = fold_members(
+        model,
+        device,
+        precision,
+        normalisation=run.description.normalisation,
+        most_images=max(group.largest for group in groups),
+    )
     made_with = {
         "step": step,
         "weights": _fingerprint(model),

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.augment.standard import to_unit
 from counterpoint.devices import Precision, arithmetic, check_precision
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
-from counterpoint.normalisation import NORMALISATION
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.training.network import build_model
@@ -27,7 +27,7 @@ from counterpoint.training.network import build_model
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
 
-MemberForward = Callable[[nn.Module, Tensor], Tensor]
+MemberForward = Callable[[nn.Module, Tensor, Normalisation], Tensor]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -38,6 +38,7 @@ class Members:
 
     networks: nn.ModuleList
     forward: MemberForward
+    normalisation: Normalisation
     device: torch.device
     precision: Precision
     images_at_once: int
@@ -60,11 +61,6 @@ def finished_checkpoint(run: Run) -> Checkpoint:
 def load_model(run: Run, device: torch.device) -> tuple[Ensemble, int]:
     """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set."""
     checkpoint, description = finished_checkpoint(run), run.description
-    if description.normalisation != NORMALISATION:
-        raise InputError(
-            f"{run.folder} was trained with {description.normalisation}, and this version has {NORMALISATION}; use the "
-            "version that trained it"
-        )
     model = build_model(run.experiment, len(description.classes), description.channels, run.seed)
     prefix = "model."
     model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
@@ -76,10 +72,11 @@ def fold_members(
     device: torch.device,
     precision: Precision = "headline",
     *,
+    normalisation: Normalisation = NORMALISATION,
     compiled: bool | None = None,
     most_images: int | None = None,
 ) -> Members:
-    """The model's members, ready for `member_logits`.
+    """The model's members, ready for `member_logits`. `normalisation` is what they were trained with.
 
     With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
     are not larger either.
@@ -93,6 +90,7 @@ def fold_members(
     return Members(
         networks.to(device, memory_format=layout),  # type: ignore[call-overload]
         torch.compile(_logits, dynamic=False) if compiled else _logits,
+        normalisation,
         device,
         precision,
         min(_IMAGES_AT_ONCE[device.type], most_images or _IMAGES_AT_ONCE[device.type]),
@@ -107,7 +105,9 @@ def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
     with arithmetic(members.precision, members.device):
         for batch_BCHW in images_NCHW.split(members.images_at_once):
             uploaded = _upload(batch_BCHW, members)
-            logits_MBK = torch.stack([members.forward(network, uploaded) for network in members.networks])
+            logits_MBK = torch.stack(
+                [members.forward(network, uploaded, members.normalisation) for network in members.networks]
+            )
             logits.append(logits_MBK[:, : len(batch_BCHW)])
     return torch.cat(logits, dim=1).cpu().numpy()
 
@@ -125,8 +125,8 @@ def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator
             yield waiting[0], waiting[1].result()
 
 
-def _logits(network: nn.Module, images_BCHW: Tensor) -> Tensor:
-    logits_BK: Tensor = network(normalise(to_unit(images_BCHW)))
+def _logits(network: nn.Module, images_BCHW: Tensor, normalisation: Normalisation) -> Tensor:
+    logits_BK: Tensor = network(normalisation.apply(to_unit(images_BCHW)))
     return logits_BK.float()
 
 

@@ -8,7 +8,6 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.data.split import split_training_images
 from counterpoint.errors import InputError
-from counterpoint.normalisation import NORMALISATION
 from counterpoint.pictures.sheet import Picture, draw_sheet
 from counterpoint.training.network import build_model
 from counterpoint.training.step import epoch_batches, perturbed_views, steps_per_epoch, total_steps
@@ -30,7 +29,7 @@ def draw_views(
     small = replace(experiment, batch_size=images)
     model = build_model(small, len(data.train.classes), data.train.images_NCHW.shape[1], seed).train()
     batch = next(epoch_batches(part, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks))
-    unit_MBCHW = NORMALISATION.undo(perturbed_views(model, batch, small, model)).clamp(0, 1)
+    unit_MBCHW = batch.views.normalisation.undo(perturbed_views(model, batch, small, model)).clamp(0, 1)
     views_MBHWC = (unit_MBCHW * 255).round().byte().permute(0, 1, 3, 4, 2).numpy()
     originals_BHWC = data.train.images_NCHW[batch.numbers_B].permute(0, 2, 3, 1).numpy()
 

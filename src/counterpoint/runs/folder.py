@@ -57,7 +57,7 @@ class Run:
         try:
             normalisation = Normalisation(**values["normalisation"])
             return Description(**values | {"classes": tuple(values["classes"]), "normalisation": normalisation})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
                 f"`counterpoint evaluate {self.folder}` adds it from the data set"

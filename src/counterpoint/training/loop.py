@@ -141,6 +141,7 @@ def _train_epochs(
             first=first,
             at_once=STEPS_AT_ONCE[device.type],
             num_blocks=state.model.num_blocks,
+            normalisation=run.description.normalisation,
         )
         for batch in itertools.islice(batches, total - state.step):
             update(engine, batch, total)
