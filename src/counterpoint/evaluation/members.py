@@ -17,12 +17,13 @@ from torch import Tensor, nn
 from counterpoint.augment.standard import to_unit
 from counterpoint.devices import Precision, arithmetic, check_precision
 from counterpoint.errors import InputError
+from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.folder import Run
-from counterpoint.training.network import build_model
+from counterpoint.training.description import build_described, fitting_weights
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
@@ -58,12 +59,32 @@ def finished_checkpoint(run: Run) -> Checkpoint:
     return checkpoint
 
 
-def load_model(run: Run, device: torch.device) -> tuple[Ensemble, int]:
-    """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set."""
-    checkpoint, description = finished_checkpoint(run), run.description
-    model = build_model(run.experiment, len(description.classes), description.channels, run.seed)
-    prefix = "model."
-    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
+def check_said(run: Run, said: str | None) -> None:
+    """Raise unless the run's model is the one that the user names.
+
+    A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
+    """
+    name = run.experiment.model
+    if said is not None and said != name:
+        raise InputError(f"the model of {run.folder} is {name}, and not {said}; give --model {name}, or leave it out")
+    if said is None and is_function(name):
+        raise InputError(
+            f"{run.folder} says that its network is made by {name}, and a run's files are no reason to run code; if "
+            f"you know and trust that function, say so: `counterpoint evaluate {run.folder} --model {name}`"
+        )
+
+
+def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set.
+
+    `said` is the user's word for the model, which a function of his own needs.
+    """
+    check_said(run, said)
+    checkpoint = finished_checkpoint(run)
+    model = build_described(run.experiment, run.description, run.seed, restored=True, said=said)
+    tensors = {k.removeprefix("model."): v for k, v in checkpoint.tensors.items() if k.startswith("model.")}
+    with fitting_weights(run):
+        model.load_state_dict(tensors)
     return model.to(device).eval(), checkpoint.step
 
 

@@ -76,7 +76,7 @@ class ViT(nn.Module):
 
     def forward(self, images_NCHW: Tensor, keep: Tensor | None = None) -> Tensor:
         """Logits (N, K); `keep` (blocks, N) is what each block's branch is multiplied by."""
-        _check_size(images_NCHW, self.patches.kernel_size[0])
+        self.check_size(*images_NCHW.shape[2:])
         patches_NDHW = self.patches(images_NCHW)
         _, width, rows, columns = patches_NDHW.shape
         positions_TD = waves(width, rows, columns, patches_NDHW.device).to(patches_NDHW.dtype)
@@ -84,14 +84,14 @@ class ViT(nn.Module):
         x_NTD = run_blocks(self.blocks, tokens_NTD, keep)
         return self.classifier(self.norm(x_NTD).mean(dim=1))
 
-
-def _check_size(images_NCHW: Tensor, patch_size: int) -> None:
-    height, width = images_NCHW.shape[2:]
-    if height % patch_size or width % patch_size:
-        raise InputError(
-            f"images of {height}×{width} pixels do not divide into patches of {patch_size}×{patch_size}; "
-            "choose another patch_size"
-        )
+    def check_size(self, height: int, width: int) -> None:
+        """Raise unless images of this size can be divided into patches."""
+        size = self.patches.kernel_size[0]
+        if height % size or width % size:
+            raise InputError(
+                f"images of {height}×{width} pixels do not divide into patches of {size}×{size}; "
+                "choose another patch_size"
+            )
 
 
 def waves(width: int, rows: int, columns: int, device: torch.device | None = None) -> Tensor:
