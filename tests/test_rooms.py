@@ -13,8 +13,19 @@ import counterpoint
 PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
-    {"errors", "seeding", "policy", "config", "devices", "normalisation", "watching", "storage", "records"},
-    {"data", "augment", "corrupt", "nn", "metrics", "recalibration"},
+    {
+        "errors",
+        "seeding",
+        "policy",
+        "config",
+        "model_names",
+        "devices",
+        "normalisation",
+        "watching",
+        "storage",
+        "records",
+    },
+    {"data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
     {"experiments", "reproduction", "report", "pictures"},
     {"cli", "__main__"},

@@ -91,6 +91,17 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["train", "digits/single", "--out", "x", "--set", "epoch=3"], "unknown key 'epoch'; did you mean 'epochs'"),
         (["train", "digits/single", "--out", "x", "--set", "epochs=many"], "epochs=many: it must be a whole number"),
         (["train", "digits/single", "--out", "x", "--device", "tpu"], "device 'tpu' is not known"),
+        (["train", "digits/single", "--out", "x", "--model", "resnet50"], "unknown model 'resnet50'; did you mean"),
+        (["train", "digits/single", "--out", "x", "--model", "wide-resnet-11-1"], "it must be 6n + 4: 10, 16, 22, 28"),
+        (
+            ["train", "digits/single", "--out", "x", "--model", "nowhere:f"],
+            "the model nowhere:f needs a module 'nowhere'",
+        ),
+        (
+            ["train", "digits/single", "--out", "x", "--model", "vit", "--set", "model_options.patch_size=5"],
+            "images of 32×32 pixels do not divide into patches of 5×5",
+        ),
+        (["views", "digits/single", "--model", "vit", "--set", "width=8"], "width is for resnet; vit is set by --set"),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
