@@ -13,7 +13,7 @@ import counterpoint
 PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
-    {"errors", "seeding", "policy", "config", "devices", "normalisation", "watching", "storage", "records"},
+    set("errors seeding policy config devices normalisation processes watching storage records".split()),
     {"data", "augment", "corrupt", "nn", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
     {"experiments", "reproduction", "report", "pictures"},
