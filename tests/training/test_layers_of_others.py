@@ -91,14 +91,14 @@ class Report:
 @pytest.mark.parametrize(
     ("changes", "noted", "warned"),
     [
-        ({"model": "timm/a"}, ["all of it converted"], []),
+        ({"model": "timm/a"}, ["timm/a: all of it converted"], []),
         ({"model": "timm/a", "num_members": None}, [], []),
         ({"model": "vit"}, [], []),
-        ({"model": "timm/a", "pretrained": True, "init_std": None}, ["all of it converted"], []),
-        ({"model": "timm/a", "pretrained": True, "init_std": 0.1}, ["all of it converted"], []),
+        ({"model": "timm/a", "pretrained": True, "init_std": None}, ["timm/a: all of it converted"], []),
+        ({"model": "timm/a", "pretrained": True, "init_std": 0.1}, ["timm/a: all of it converted"], []),
         (
             {"model": "timm/a", "pretrained": True},
-            ["all of it converted"],
+            ["timm/a: all of it converted"],
             [
                 "the pretrained weights are multiplied by r and s from N(1, 0.5²), and little is left of them; --set "
                 "init_std=none keeps the members near them"

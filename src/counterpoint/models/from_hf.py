@@ -24,7 +24,7 @@ _UNSAFE = ("auto_map", "attn_implementation", "quantization_config", "custom_pip
 _OURS = ("num_labels", "num_channels", "id2label", "label2id", "model_type")
 
 
-class LogitsOf(nn.Module):
+class ImageClassifier(nn.Module):
     """A model of transformers as a function from images to logits."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -59,9 +59,9 @@ def make(wanted: Wanted, facts: ModelFacts) -> nn.Module:
     config = _configured(wanted, facts.configuration, {})
     auto = library(wanted).AutoModelForImageClassification
     if wanted.pretrained:
-        return LogitsOf(_with_weights(auto, config, wanted))
+        return ImageClassifier(_with_weights(auto, config, wanted))
     with making(wanted), offline():
-        return LogitsOf(auto.from_config(config, trust_remote_code=False))
+        return ImageClassifier(auto.from_config(config, trust_remote_code=False))
 
 
 def _with_weights(auto: Any, config: Any, wanted: Wanted) -> nn.Module:

@@ -35,6 +35,7 @@ class Description:
     """The configuration of a model of transformers, so that the hub is not asked for it again."""
 
     def __post_init__(self) -> None:
+        self.normalisation.check_channels(self.channels)
         if not isinstance(self.model_config, Mapping | None):
             raise InputError(f"model_config is {type(self.model_config).__name__}; it must be an object")
 

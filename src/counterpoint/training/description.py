@@ -7,6 +7,7 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.data.split import count_training_images
 from counterpoint.errors import InputError
+from counterpoint.model_names import library_of
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.nn import Ensemble
 from counterpoint.runs.folder import Description, Run, keep_description
@@ -36,10 +37,16 @@ def describe(experiment: Experiment, data: DataSet, facts: ModelFacts | None = N
 def describe_run(run: Run, data: DataSet) -> Run:
     """The run with its description in run.json, which is added where an earlier version began the run.
 
-    Data that do not fit the description are refused.
+    Data that do not fit the description are refused. So is a run of a library's model without one, since the library
+    would ask its hub, and a run is loaded from its own files.
     """
-    facts = _facts(run.description) if "description" in run.record else None
-    return keep_description(run, describe(run.experiment, data, facts))
+    is_described = "description" in run.record
+    if not is_described and library_of(run.experiment.model):
+        raise InputError(
+            f"{run.folder / 'run.json'} does not describe the {run.experiment.model} that was trained; go on with "
+            f"`{run.record['command']}`, which adds it"
+        )
+    return keep_description(run, describe(run.experiment, data, _facts(run.description) if is_described else None))
 
 
 def build_described(

@@ -17,7 +17,7 @@ def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None
     if is_own(experiment.model) or experiment.num_members is None:
         return
     if model.conversion is not None:
-        watcher.noted(str(model.conversion))
+        watcher.noted(f"{experiment.model}: {model.conversion}")
     if experiment.pretrained and experiment.has_factors and experiment.init_std == Experiment.init_std:
         watcher.warned(
             f"the pretrained weights are multiplied by r and s from N(1, {experiment.init_std}²), and little is left "

@@ -107,7 +107,8 @@ def _prepare(
     It comes before the run is begun, so that a model that cannot be made leaves no run behind.
     """
     run = find_run(folder, experiment, seed=seed)
-    description = describe_run(run, data).description if run else describe(experiment, data)
+    is_described = run is not None and "description" in run.record
+    description = describe_run(run, data).description if run and is_described else describe(experiment, data)
     checkpoint = latest_checkpoint(folder)
     model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
     return model, description, checkpoint
