@@ -31,4 +31,4 @@ def test_without_a_mask_nothing_is_dropped() -> None:
 
 def test_a_network_without_branches_takes_no_mask() -> None:
     with pytest.raises(InputError, match="Flatten has no residual branches that counterpoint can drop"):
-        Ensemble(nn.Flatten(), 1)(torch.randn(1, 2, 3, 4, 4), torch.ones(1, 2))
+        Ensemble(nn.Flatten(), 1)(torch.randn(1, 2, 3, 4, 4), keep=torch.ones(1, 2))

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.nn import Ensemble, batch_ensemble, resnet, resnext29
-from counterpoint.nn.convert import BatchNorm
+from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.folded import fold
 
 

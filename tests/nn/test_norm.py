@@ -4,7 +4,7 @@ from torch import nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn import PerMemberBatchNorm2d, resnet
-from counterpoint.nn.norm import left_untouched
+from counterpoint.nn.norm import give_each_member_a_norm, left_untouched
 
 
 def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
@@ -23,7 +23,9 @@ def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
 
 def test_per_member_norm_is_one_norm_per_member() -> None:
     torch.manual_seed(0)
-    norm = PerMemberBatchNorm2d.from_shared(nn.BatchNorm2d(5), num_members=3).double()
+    norm = nn.BatchNorm2d(5).double()
+    give_each_member_a_norm(norm, num_members=3)
+    assert isinstance(norm, PerMemberBatchNorm2d)
     nn.init.normal_(norm.weight)
     nn.init.normal_(norm.bias)
     separate = [nn.BatchNorm2d(5).double() for _ in range(3)]

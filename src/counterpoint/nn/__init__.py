@@ -1,8 +1,9 @@
 """BatchEnsemble layers, networks with and without members, and the conversion of any model."""
 
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
-from counterpoint.nn.convert import batch_ensemble, extract_member
+from counterpoint.nn.conversion import Conversion, batch_ensemble
 from counterpoint.nn.ensemble import Ensemble
+from counterpoint.nn.extract import extract_member
 from counterpoint.nn.groups import parameter_groups
 from counterpoint.nn.health import Health, measure_health
 from counterpoint.nn.norm import PerMemberBatchNorm2d
@@ -12,6 +13,7 @@ from counterpoint.nn.resnext import resnext29
 __all__ = [
     "BatchEnsembleConv2d",
     "BatchEnsembleLinear",
+    "Conversion",
     "Ensemble",
     "Health",
     "PerMemberBatchNorm2d",

@@ -1,62 +1,55 @@
-"""BatchEnsemble layers: one shared weight W, and vectors r_i, s_i that make member i's weight W ∘ r_i s_iᵀ.
+"""The BatchEnsemble layers: torch's linear layer and convolutions, and any other layer that is linear in its input."""
 
-Inputs are folded, member-major: rows 0 … B−1 belong to member 0, the next B to member 1, and so on. The weight of a
-member is never formed. Instead its rows are multiplied by s_i before W is applied and by r_i afterwards (Wen et al.
-2020, eq. 5).
-"""
-
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, unknown
-
-Init = Literal["normal", "signs"]
+from counterpoint.nn.members import Init, MemberLayer, check_member, check_members, initial_factors
 
 
-def rows_per_member(rows: int, num_members: int) -> int:
-    """B of a folded batch of M·B rows."""
-    if rows % num_members:
-        raise InputError(
-            f"a batch of {rows} rows cannot be divided among {num_members} members; "
-            f"fold (M, B, …) views member-major, so that the rows are a multiple of {num_members}"
-        )
-    return rows // num_members
+class FoldableLayer(MemberLayer):
+    """A layer that uses its weight as it is, so that a member's weight can be formed.
+
+    Parameters: `weight` (shared), `r` (M, out), `s` (M, in) and `bias` (M, out) or None.
+    """
+
+    groups: int = 1
+    transposed: bool = False
+    bias: Any  # torch says Parameter here and Parameter | None there
+
+    def bias_of_members(self) -> Tensor | None:
+        bias: Tensor | None = self.bias
+        return bias
+
+    def member_weight(self, index: int) -> Tensor:
+        """W ∘ r_i s_iᵀ. With groups, an output channel sees only its group's part of s_i."""
+        check_member(index, self.num_members)
+        r, s = self.r[index], self.s[index]
+        first, second = (s, r) if self.transposed else (r, s)  # a transposed convolution's weight is (in, out, …)
+        rows, columns = len(first) // self.groups, len(second) // self.groups
+        by_group = second.view(self.groups, 1, columns).expand(-1, rows, -1).reshape(len(first), columns)
+        kernel = (1,) * (self.weight.dim() - 2)
+        return self.weight * first.view(-1, 1, *kernel) * by_group.view(-1, columns, *kernel)
 
 
-def expand_to_rows(values_MC: Tensor, rows: int) -> Tensor:
-    """Each member's vector repeated for each of its rows: (M, C) to (M·B, C)."""
-    members, channels = values_MC.shape
-    return values_MC[:, None].expand(members, rows_per_member(rows, members), channels).reshape(rows, channels)
+class _Convolution(FoldableLayer):
+    def apply_weight(self, scaled: Tensor) -> Tensor:
+        output: Tensor = self._conv_forward(scaled, self.weight, None)  # type: ignore[operator]
+        return output
 
 
-def _initial_factors(shape: tuple[int, int], init: Init, std: float, generator: torch.Generator | None) -> Tensor:
-    if init == "normal":
-        return torch.randn(shape, generator=generator) * std + 1
-    if init == "signs":
-        return torch.randint(0, 2, shape, generator=generator) * 2.0 - 1
-    raise unknown("init", init, ("normal", "signs"))
+class BatchEnsembleConv1d(_Convolution, nn.Conv1d):
+    plain = nn.Conv1d
 
 
-def _check_members(num_members: int) -> None:
-    if num_members < 1:
-        raise InputError(f"num_members is {num_members}; it must be 1 or more")
-
-
-def _check_member(index: int, num_members: int) -> None:
-    if not 0 <= index < num_members:
-        raise InputError(f"member {index} does not exist; members are 0 to {num_members - 1}")
-
-
-class BatchEnsembleConv2d(nn.Conv2d):
+class BatchEnsembleConv2d(_Convolution, nn.Conv2d):
     """A convolution with the parameters `weight` (shared), `r` (M, out), `s` (M, in) and `bias` (M, out) or None.
 
     r and s start as N(1, init_std²), or as random signs with init="signs".
     """
 
-    r: nn.Parameter
-    s: nn.Parameter
+    plain = nn.Conv2d
 
     def __init__(
         self,
@@ -75,43 +68,49 @@ class BatchEnsembleConv2d(nn.Conv2d):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        _check_members(num_members)
+        check_members(num_members)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, False, padding_mode)
-        self.num_members = num_members
-        self.r = nn.Parameter(_initial_factors((num_members, out_channels), init, init_std, generator))
-        self.s = nn.Parameter(_initial_factors((num_members, in_channels), init, init_std, generator))
+        _add_factors(self, in_channels, out_channels, num_members, init, init_std, generator)
         if bias:
             self.bias = nn.Parameter(torch.zeros(num_members, out_channels))
 
-    def forward(self, input: Tensor) -> Tensor:
-        rows = input.shape[0]
-        scaled = (input * expand_to_rows(self.s, rows)[..., None, None]).to(input.dtype)
-        output = self._conv_forward(scaled, self.weight, None)
-        # In mixed precision the factors are fp32, so the product and the bias are added in fp32 and rounded once.
-        result = output * expand_to_rows(self.r, rows)[..., None, None]
-        if self.bias is not None:
-            result = result + expand_to_rows(self.bias, rows)[..., None, None]
-        return result.to(output.dtype)
 
-    def member_weight(self, index: int) -> Tensor:
-        """W ∘ r_i s_iᵀ. With groups, an output channel sees only its group's part of s_i."""
-        _check_member(index, self.num_members)
-        s_by_group = self.s[index].view(self.groups, 1, -1).expand(-1, self.out_channels // self.groups, -1)
-        s_OI = s_by_group.reshape(self.out_channels, self.in_channels // self.groups)
-        return self.weight * self.r[index][:, None, None, None] * s_OI[:, :, None, None]
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, num_members={self.num_members}"
+class BatchEnsembleConv3d(_Convolution, nn.Conv3d):
+    plain = nn.Conv3d
 
 
-class BatchEnsembleLinear(nn.Linear):
+class _TransposedConvolution(FoldableLayer):
+    function: Any
+
+    def apply_weight(self, scaled: Tensor, output_size: list[int] | None = None) -> Tensor:
+        layer: Any = self
+        axes = self.weight.dim() - 2
+        sizes = (layer.stride, layer.padding, layer.kernel_size, axes, layer.dilation)
+        padding = layer._output_padding(scaled, output_size, *sizes)
+        options = (layer.stride, layer.padding, padding, self.groups, layer.dilation)
+        output: Tensor = type(self).function(scaled, self.weight, None, *options)
+        return output
+
+
+class BatchEnsembleConvTranspose1d(_TransposedConvolution, nn.ConvTranspose1d):
+    plain, function = nn.ConvTranspose1d, staticmethod(nn.functional.conv_transpose1d)
+
+
+class BatchEnsembleConvTranspose2d(_TransposedConvolution, nn.ConvTranspose2d):
+    plain, function = nn.ConvTranspose2d, staticmethod(nn.functional.conv_transpose2d)
+
+
+class BatchEnsembleConvTranspose3d(_TransposedConvolution, nn.ConvTranspose3d):
+    plain, function = nn.ConvTranspose3d, staticmethod(nn.functional.conv_transpose3d)
+
+
+class BatchEnsembleLinear(FoldableLayer, nn.Linear):
     """A linear layer with the parameters `weight` (shared), `r` (M, out), `s` (M, in) and `bias` (M, out) or None.
 
     The input may have further axes between the rows and the features.
     """
 
-    r: nn.Parameter
-    s: nn.Parameter
+    plain = nn.Linear
 
     def __init__(
         self,
@@ -124,27 +123,111 @@ class BatchEnsembleLinear(nn.Linear):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        _check_members(num_members)
+        check_members(num_members)
         super().__init__(in_features, out_features, bias=False)
-        self.num_members = num_members
-        self.r = nn.Parameter(_initial_factors((num_members, out_features), init, init_std, generator))
-        self.s = nn.Parameter(_initial_factors((num_members, in_features), init, init_std, generator))
+        _add_factors(self, in_features, out_features, num_members, init, init_std, generator)
         if bias:
             self.bias = nn.Parameter(torch.zeros(num_members, out_features))
 
-    def forward(self, input: Tensor) -> Tensor:
-        rows, between = input.shape[0], (1,) * (input.dim() - 2)
-        s, r = (expand_to_rows(factor, rows).view(rows, *between, -1) for factor in (self.s, self.r))
-        output = nn.functional.linear((input * s).to(input.dtype), self.weight)
-        result = output * r
-        if self.bias is not None:
-            result = result + expand_to_rows(self.bias, rows).view(rows, *between, -1)
-        return result.to(output.dtype)
+    def apply_weight(self, scaled: Tensor) -> Tensor:
+        return nn.functional.linear(scaled, self.weight)
 
-    def member_weight(self, index: int) -> Tensor:
-        """W ∘ r_i s_iᵀ."""
-        _check_member(index, self.num_members)
-        return self.weight * self.r[index][:, None] * self.s[index][None, :]
 
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, num_members={self.num_members}"
+class WrappedLayer(MemberLayer):
+    """Any layer that is linear in its input, whatever it does to its weight before use; its own code is called.
+
+    That code must not add a bias before r is multiplied. So `bias` is None, and the members' is called `member_bias`.
+    """
+
+    member_bias: nn.Parameter | None
+
+    def apply_weight(self, scaled: Tensor, *arguments: Any, **by_name: Any) -> Tensor:
+        output: Tensor = self.plain.forward(self, scaled, *arguments, **by_name)
+        return output
+
+    def bias_of_members(self) -> Tensor | None:
+        return self.member_bias
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Its class is made when it is needed, so pickle cannot import it.
+        return _blank, (self.plain,), self.__getstate__()
+
+
+FOLDABLE: dict[type[nn.Module], type[FoldableLayer]] = {
+    layer.plain: layer
+    for layer in (
+        BatchEnsembleConv1d,
+        BatchEnsembleConv2d,
+        BatchEnsembleConv3d,
+        BatchEnsembleConvTranspose1d,
+        BatchEnsembleConvTranspose2d,
+        BatchEnsembleConvTranspose3d,
+        BatchEnsembleLinear,
+    )
+}
+
+
+def is_foldable(layer: nn.Module) -> bool:
+    """Whether a layer uses its weight as it is: no subclass, and no hook that computes the weight before each call."""
+    return type(layer) in FOLDABLE and isinstance(layer.weight, nn.Parameter)
+
+
+def give_members(
+    layer: nn.Module, num_members: int, init: Init, init_std: float, generator: torch.Generator | None
+) -> None:
+    """Make `layer` a layer of M members. It stays the same object, with its weight, its hooks and whatever it has."""
+    check_members(num_members)
+    old: Any = layer
+    bias = old.bias
+    inputs, outputs = channels(layer)
+    layer.__class__ = FOLDABLE[type(layer)] if is_foldable(layer) else _wrapped(type(layer))
+    _add_factors(old, inputs, outputs, num_members, init, init_std, generator)
+    members_bias = None if bias is None else nn.Parameter(bias.detach().expand(num_members, -1).clone())
+    if isinstance(layer, FoldableLayer):
+        layer.bias = members_bias
+    else:
+        old.bias = None
+        old.register_parameter("member_bias", members_bias)
+
+
+@torch.no_grad()
+def keep_one_member(layer: MemberLayer, index: int) -> None:
+    """Make `layer` what member `index` has: a plain layer if its weight can be formed, else a layer of one member."""
+    check_member(index, layer.num_members)
+    bias = layer.bias_of_members()
+    if isinstance(layer, FoldableLayer):
+        one: Any = layer
+        weight = nn.Parameter(layer.member_weight(index))
+        one.weight, one.bias = weight, None if bias is None else nn.Parameter(bias[index].clone())
+        del one.r, one.s, one.num_members
+        one.__class__ = layer.plain
+    elif isinstance(layer, WrappedLayer):
+        layer.num_members = 1
+        layer.r, layer.s = (nn.Parameter(factor[index : index + 1].clone()) for factor in (layer.r, layer.s))
+        layer.member_bias = None if bias is None else nn.Parameter(bias[index : index + 1].clone())
+
+
+def channels(layer: nn.Module) -> tuple[int, int]:
+    """How many channels or features a layer takes and gives."""
+    plain: Any = layer
+    if isinstance(layer, nn.Linear):
+        return plain.in_features, plain.out_features
+    return plain.in_channels, plain.out_channels
+
+
+def _add_factors(
+    layer: Any, inputs: int, outputs: int, num_members: int, init: Init, std: float, generator: torch.Generator | None
+) -> None:
+    layer.num_members = num_members
+    for name, size in (("r", outputs), ("s", inputs)):
+        factors = initial_factors((num_members, size), init, std, generator)
+        setattr(layer, name, nn.Parameter(factors.to(layer.weight)))
+
+
+def _wrapped(plain: type[nn.Module]) -> type[WrappedLayer]:
+    return type(f"BatchEnsemble{plain.__name__}", (WrappedLayer, plain), {"plain": plain})
+
+
+def _blank(plain: type[nn.Module]) -> WrappedLayer:
+    cls = _wrapped(plain)
+    return cls.__new__(cls)

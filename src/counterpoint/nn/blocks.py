@@ -7,7 +7,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.convert import BatchNorm, batch_ensemble
+from counterpoint.nn.conversion import BatchNorm, batch_ensemble
 from counterpoint.nn.ensemble import Ensemble
 
 

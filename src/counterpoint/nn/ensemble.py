@@ -1,56 +1,163 @@
-"""The member axis: views (M, B, C, H, W) outside, folded to (M·B, C, H, W) here and nowhere else."""
+"""The member axis: inputs (M, B, …) outside, folded to (M·B, …) here and nowhere else."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 
+if TYPE_CHECKING:
+    from counterpoint.nn.conversion.report import Conversion
+
+ReadLogits = Callable[[Any], Tensor]
+
 
 class Ensemble(nn.Module):
-    """A network over folded batches, seen as M members. A plain network is an ensemble of one."""
+    """A network over folded batches, seen as M members. A plain network is an ensemble of one.
 
-    def __init__(self, network: nn.Module, num_members: int = 1) -> None:
+    The network may take any tensors, in order or by name, also inside tuples, lists and dicts. Each has the network's
+    batch on axis 0, or on `batch_axis` where it has that many axes. It may return its logits (B, …, K), an object with
+    `.logits`, a mapping with "logits", or anything that the function `logits` finds them in.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        num_members: int = 1,
+        *,
+        batch_axis: int = 0,
+        logits: ReadLogits | None = None,
+        conversion: "Conversion | None" = None,
+    ) -> None:
         super().__init__()
         self.network = network
         self.num_members = num_members
+        self.batch_axis = batch_axis
+        self.logits = logits
+        self.conversion = conversion
+        """What `batch_ensemble` converted and what it left out."""
 
     @property
     def num_blocks(self) -> int:
         """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
         return int(getattr(self.network, "num_blocks", 0))
 
-    def forward(self, views_MBCHW: Tensor, keep: Tensor | None = None) -> Tensor:
-        """Logits (M, B, K).
+    def forward(self, *inputs: Any, keep: Tensor | None = None, **by_name: Any) -> Tensor:
+        """Logits (M, B, …, K) of views (M, B, …): every tensor given has the members first, then the network's axes.
 
         `keep` (blocks, M·B) is what each residual branch is multiplied by: the mask of stochastic depth, drawn before
-        the step. With None nothing is dropped. A network without residual branches takes nothing else.
+        the step. With None nothing is dropped. For a network with residual branches it may be the second argument.
         """
-        if views_MBCHW.dim() != 5 or views_MBCHW.shape[0] != self.num_members:
-            raise InputError(
-                f"views have shape {tuple(views_MBCHW.shape)}; "
-                f"they must be (M, B, C, H, W) with M = {self.num_members} members"
-            )
+        if self.num_blocks and len(inputs) == 2 and keep is None:
+            inputs, keep = inputs[:1], inputs[-1]
         if keep is not None and not self.num_blocks:
             raise InputError(
                 f"{type(self.network).__name__} has no residual branches that counterpoint can drop; "
                 "leave keep out, or use resnext29 or resnet"
             )
-        batch = views_MBCHW.shape[1]
-        folded = views_MBCHW.flatten(0, 1)
-        logits_NK = self.network(folded) if keep is None else self.network(folded, keep)
-        return logits_NK.unflatten(0, (self.num_members, batch))
+        rows = self.count_rows(inputs, by_name)
+        inputs, by_name = map_tensors(inputs, self._fold), map_tensors(by_name, self._fold)
+        if keep is not None:
+            inputs = (*inputs, keep)
+        logits = read_logits(self.network(*inputs, **by_name), self.logits)
+        if logits.dim() < 2 or logits.shape[0] != rows:
+            raise InputError(
+                f"{type(self.network).__name__} gave logits of shape {tuple(logits.shape)} for {rows} rows; "
+                f"they must be ({rows}, …, K)"
+            )
+        return logits.unflatten(0, (self.num_members, -1))
 
     @torch.no_grad()
-    def predict_members(self, images_BCHW: Tensor) -> Tensor:
-        """Each member's probabilities (M, B, K) in evaluation mode, for images scaled as in training."""
+    def predict_members(self, *inputs: Any, **by_name: Any) -> Tensor:
+        """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training."""
         was_training = self.training
         self.eval()
         try:
-            logits_MBK = self(images_BCHW.expand(self.num_members, *images_BCHW.shape))
+            logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
         finally:
             self.train(was_training)
         return logits_MBK.float().softmax(dim=-1)
 
-    def predict(self, images_BCHW: Tensor) -> Tensor:
-        """The ensemble's probabilities (B, K): the mean of its members' (docs/paper.md, 20)."""
-        return self.predict_members(images_BCHW).mean(dim=0)
+    def predict(self, *inputs: Any, **by_name: Any) -> Tensor:
+        """The ensemble's probabilities (B, …, K): the mean of its members' (docs/paper.md, 20)."""
+        return self.predict_members(*inputs, **by_name).mean(dim=0)
+
+    def for_all(self, tensor: Tensor) -> Tensor:
+        """The same input for every member: (B, …) to (M, B, …). A number stays a number."""
+        return tensor.expand(self.num_members, *tensor.shape) if tensor.dim() else tensor
+
+    def _fold(self, views: Tensor) -> Tensor:
+        if not views.dim():
+            return views
+        axis = self._axis(views)
+        return views.movedim(0, axis).flatten(axis, axis + 1)
+
+    def _axis(self, views: Tensor) -> int:
+        """The batch axis of one of the network's inputs; one with fewer axes has its rows first."""
+        return self.batch_axis if views.dim() - 1 > self.batch_axis else 0
+
+    def count_rows(self, inputs: tuple[Any, ...], by_name: Mapping[str, Any]) -> int:
+        """M·B, which must be the same for every input (M, B, …)."""
+        rows = None
+        for name, views in _named_tensors(inputs, by_name):
+            if views.dim() < 2 or views.shape[0] != self.num_members:
+                raise InputError(
+                    f"{name} has shape {tuple(views.shape)}; it must be (M, B, …) with M = {self.num_members} members"
+                )
+            here = self.num_members * views.shape[1 + self._axis(views)]
+            if rows not in (None, here):
+                raise InputError(f"{name} has {here} rows (members × batch), and the inputs before it have {rows}")
+            rows = here
+        if rows is None:
+            raise InputError("an ensemble needs a tensor (M, B, …) among its inputs, and none was given")
+        return rows
+
+
+def read_logits(output: Any, logits: ReadLogits | None = None) -> Tensor:
+    """The logits in what a network returned."""
+    if logits is not None:
+        output = logits(output)
+    elif isinstance(output, Mapping):
+        output = output.get("logits", output)
+    elif not isinstance(output, Tensor):
+        output = getattr(output, "logits", output)
+    if isinstance(output, Tensor):
+        return output
+    has = f" with {', '.join(map(repr, output))}" if isinstance(output, Mapping) else ""
+    where = "the function given as logits=" if logits is not None else "the model"
+    raise InputError(
+        f"{where} returned a {type(output).__name__}{has}; counterpoint takes a tensor, an object with .logits or a "
+        'mapping with "logits". Otherwise say where the logits are: logits=lambda output: output[0]'
+    )
+
+
+def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """`value` with every tensor changed, inside tuples, lists and dicts too."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, tuple | list):
+        changed = [map_tensors(item, change) for item in value]
+        return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
+    if isinstance(value, dict):
+        return {key: map_tensors(item, change) for key, item in value.items()}
+    return value
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors that `map_tensors` would change, in its order."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from tensors_in(item)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+def _named_tensors(inputs: tuple[Any, ...], by_name: Mapping[str, Any]) -> Iterator[tuple[str, Tensor]]:
+    """Every tensor that has axes, and how an error calls it."""
+    ordered = {"the input" if len(inputs) == 1 else f"input {i + 1}": value for i, value in enumerate(inputs)}
+    for name, value in (ordered | {f"the input {name!r}": value for name, value in by_name.items()}).items():
+        yield from ((name, tensor) for tensor in tensors_in(value) if tensor.dim())

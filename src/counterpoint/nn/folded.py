@@ -5,8 +5,8 @@ import copy
 from torch import nn
 from torch.nn.utils import fuse_conv_bn_eval
 
-from counterpoint.nn.convert import extract_member
 from counterpoint.nn.ensemble import Ensemble
+from counterpoint.nn.extract import extract_member
 
 
 def fold(ensemble: Ensemble) -> nn.ModuleList:

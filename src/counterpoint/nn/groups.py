@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
+from counterpoint.nn.members import MemberLayer
 
 
 def parameter_groups(
@@ -31,6 +31,8 @@ def parameter_groups(
 
 
 def _kind(module: nn.Module, name: str) -> str:
-    if isinstance(module, BatchEnsembleConv2d | BatchEnsembleLinear) and name != "weight":
-        return "member_biases" if name == "bias" else "rs"
+    if isinstance(module, MemberLayer) and name in ("r", "s"):
+        return "rs"
+    if isinstance(module, MemberLayer) and name in ("bias", "member_bias"):
+        return "member_biases"
     return "batchnorm" if isinstance(module, nn.modules.batchnorm._BatchNorm) else "weights"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
+from counterpoint.nn.members import MemberLayer
 
 DEAD_BELOW = 0.001
 """A BatchNorm scale smaller than this is dead: its channel hardly depends on the image any more."""
@@ -35,7 +35,7 @@ def measure_health(model: nn.Module) -> Health:
     The figures are computed on the model's device and read in one transfer, so that a GPU is waited for only once.
     """
     norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
-    layers = [m for m in model.modules() if isinstance(m, BatchEnsembleConv2d | BatchEnsembleLinear)]
+    layers = [m for m in model.modules() if isinstance(m, MemberLayer)]
     scales: list[Tensor] = [norm.weight for norm in norms if norm.weight is not None]
     below_eps = [norm.running_var < norm.eps for norm in norms if norm.running_var is not None]
     figures: dict[str, Tensor] = {}

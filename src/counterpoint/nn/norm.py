@@ -2,38 +2,71 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from counterpoint.nn.batch_ensemble import rows_per_member
+from counterpoint.nn.members import check_member, rows_per_member
+
+_VECTORS = ("weight", "bias", "running_mean", "running_var")
 
 
-class PerMemberBatchNorm2d(nn.BatchNorm2d):
+class PerMemberNorm(nn.Module):
     """M independent BatchNorm layers: statistics and affine parameters of member i are entries i·C … (i+1)·C − 1."""
 
-    def __init__(self, num_features: int, *, num_members: int, **options: object) -> None:
-        super().__init__(num_members * num_features, **options)  # type: ignore[arg-type]
-        self.num_members = num_members
+    plain: type[nn.Module]
+    num_members: int
 
     def forward(self, input: Tensor) -> Tensor:
         rows_per_member(input.shape[0], self.num_members)
         members_as_channels = input.unflatten(0, (self.num_members, -1)).transpose(0, 1).flatten(1, 2)
-        normalised = super().forward(members_as_channels)
+        normalised: Tensor = self.plain.forward(self, members_as_channels)
         return normalised.unflatten(1, (self.num_members, -1)).transpose(0, 1).flatten(0, 1)
 
-    @classmethod
-    def from_shared(cls, norm: nn.BatchNorm2d, num_members: int) -> "PerMemberBatchNorm2d":
-        """Every member starts with the parameters and statistics of `norm`."""
-        options = {
-            "eps": norm.eps,
-            "momentum": norm.momentum,
-            "affine": norm.affine,
-            "track_running_stats": norm.track_running_stats,
-        }
-        new = cls(norm.num_features, num_members=num_members, **options)
-        state = {k: v.repeat(num_members) if v.dim() else v for k, v in norm.state_dict().items()}
-        new.load_state_dict(state)
-        return new
+
+class PerMemberBatchNorm2d(PerMemberNorm, nn.BatchNorm2d):
+    """The same for images (M·B, C, H, W)."""
+
+    plain = nn.BatchNorm2d
+
+    def __init__(self, num_features: int, *, num_members: int, **options: Any) -> None:
+        super().__init__(num_members * num_features, **options)
+        self.num_members = num_members
+
+
+def give_each_member_a_norm(norm: _BatchNorm, num_members: int) -> None:
+    """Make `norm` a norm per member. Every member starts with its parameters and statistics."""
+    plain = type(norm)
+    each: Any = norm
+    norm.__class__ = (
+        PerMemberBatchNorm2d
+        if plain is nn.BatchNorm2d
+        else type(f"PerMember{plain.__name__}", (PerMemberNorm, plain), {"plain": plain})
+    )
+    each.num_members, norm.num_features = num_members, num_members * norm.num_features
+    _change_vectors(norm, lambda vector: vector.repeat(num_members))
+
+
+def keep_one_norm(norm: PerMemberNorm, index: int) -> None:
+    """Make `norm` the plain norm that member `index` has."""
+    check_member(index, norm.num_members)
+    each: Any = norm
+    each.num_features //= norm.num_members
+    _change_vectors(norm, lambda vector: vector.view(norm.num_members, -1)[index].clone())
+    del each.num_members
+    each.__class__ = norm.plain
+
+
+@torch.no_grad()
+def _change_vectors(norm: nn.Module, change: Any) -> None:
+    for name in _VECTORS:
+        vector = getattr(norm, name)
+        if isinstance(vector, nn.Parameter):
+            setattr(norm, name, nn.Parameter(change(vector), vector.requires_grad))
+        elif vector is not None:
+            setattr(norm, name, change(vector))
 
 
 @contextmanager
@@ -42,7 +75,7 @@ def left_untouched(model: nn.Module) -> Iterator[None]:
 
     BatchNorm still normalises with the statistics of the batch. The adversarial pass needs this (docs/paper.md, 9).
     """
-    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
     parameters = [p for p in model.parameters() if p.requires_grad]
     for norm in norms:
         norm.track_running_stats = False

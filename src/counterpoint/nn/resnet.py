@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn.blocks import ResidualNetwork, add_branch, conv_norm, finish, shortcut
-from counterpoint.nn.convert import BatchNorm
+from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
 

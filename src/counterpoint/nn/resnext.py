@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.nn.blocks import ResidualNetwork, add_branch, conv_norm, finish, shortcut
-from counterpoint.nn.convert import BatchNorm
+from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
 _STAGES = ((64, 1), (128, 2), (256, 2))  # base planes and stride of the first block

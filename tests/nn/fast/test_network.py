@@ -12,7 +12,7 @@ from torch import Tensor
 
 from counterpoint.nn import Ensemble, resnext29
 from counterpoint.nn.blocks import ResidualNetwork, conv_norm, finish
-from counterpoint.nn.convert import BatchNorm
+from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.fast import fast_forward
 from counterpoint.nn.norm import left_untouched
 from counterpoint.nn.resnext import Bottleneck, ResNeXt29

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, expand_to_rows
+from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d
 from counterpoint.nn.ensemble import Ensemble
 from counterpoint.nn.fast.grouped import grouped as grouped_conv
 from counterpoint.nn.fast.norm import Norm, Summed, norm_relu, residual_relu, sums_of
 from counterpoint.nn.fast.pointwise import block_input, pointwise
+from counterpoint.nn.members import expand_to_rows
 from counterpoint.nn.resnext import Bottleneck, ResNeXt29
 
 

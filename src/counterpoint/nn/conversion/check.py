@@ -1,0 +1,178 @@
+"""Whether a converted model's members are what they should be, found by running it, and which module is to blame."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from counterpoint.errors import InputError
+from counterpoint.nn.conversion.linearity import close
+from counterpoint.nn.conversion.tracing import Moment, Pass, evaluating, watched
+from counterpoint.nn.ensemble import Ensemble, map_tensors, read_logits
+from counterpoint.nn.extract import extract_member
+from counterpoint.nn.members import MemberLayer
+
+
+@dataclass(frozen=True)
+class Example:
+    """Arguments for the plain model."""
+
+    inputs: tuple[Any, ...]
+    by_name: dict[str, Any]
+
+    @classmethod
+    def of(cls, given: Any) -> "Example":
+        """A tensor, a tuple of arguments, or a dict of arguments by name."""
+        if isinstance(given, dict):
+            return cls((), given)
+        return cls(given, {}) if isinstance(given, tuple) else cls((given,), {})
+
+    def run(self, network: nn.Module) -> Any:
+        """What the plain model returns."""
+        return network(*self.inputs, **self.by_name)
+
+    def run_members(self, ensemble: Ensemble) -> Tensor:
+        """The logits (M, B, …, K) when every member gets the example."""
+        inputs, by_name = (map_tensors(value, ensemble.for_all) for value in (self.inputs, self.by_name))
+        logits: Tensor = ensemble(*inputs, **by_name)
+        return logits
+
+    def rows(self, ensemble: Ensemble) -> int:
+        """M·B"""
+        inputs, by_name = (map_tensors(value, ensemble.for_all) for value in (self.inputs, self.by_name))
+        return ensemble.count_rows(inputs, by_name)
+
+
+def run_watched(
+    network: nn.Module, run: Callable[[], Any], failed: str, layers: Sequence[nn.Module] = ()
+) -> tuple[Any, Pass]:
+    """What `run()` returns and how it went, or an error that names the module that raised one."""
+    with evaluating(network), watched(network, layers=layers) as current:
+        try:
+            return run(), current
+        except Exception as error:  # whatever a stranger's code raises
+            where = _called(current.active[-1], network) if current.active else "it"
+            raise InputError(f"{failed}: {where} raised {type(error).__name__}: {error}") from error
+
+
+def check_members(ensemble: Ensemble, example: Example) -> None:
+    """Refuse an ensemble whose members are not independent, or not the plain networks that `extract_member` gives."""
+    model = type(ensemble.network).__name__
+    network = ensemble.network
+    failed = f"{model} does not convert: it runs on the example input, but as an ensemble it does not"
+    logits_MBK, _ = run_watched(network, lambda: example.run_members(ensemble), failed)
+    for index in range(ensemble.num_members):
+        others = [i for i in range(ensemble.num_members) if i != index]
+        with _perturbed(network, index):
+            moved_MBK, _ = run_watched(network, lambda: example.run_members(ensemble), failed)
+        if others and not close(moved_MBK[others], logits_MBK[others]):
+            culprit = _first_mixing(ensemble, example, index)
+            raise InputError(
+                f"{model} does not convert: {culprit} mixes the rows of a batch. A change of member {index}'s r and s "
+                "changes what other members compute there. Leave the layers before it out (exclude=…), or change it so "
+                "that each row depends on itself alone"
+            )
+        if close(moved_MBK[index], logits_MBK[index]):
+            raise InputError(
+                f"{model} does not convert: member {index}'s logits do not depend on its r and s, since no converted "
+                "layer leads to them"
+            )
+    for index in range(ensemble.num_members):
+        plain = extract_member(ensemble, index)
+        with evaluating(plain):
+            expected = read_logits(example.run(plain), ensemble.logits)
+        if not close(logits_MBK[index], expected):
+            culprit = _first_different(ensemble, example, index, plain)
+            raise InputError(
+                f"{model} does not convert: {culprit} computes something else for member {index} than in a plain "
+                "network with that member's weights. It probably reads a layer's weight instead of calling the layer; "
+                "leave that layer out (exclude=…)"
+            )
+
+
+@contextmanager
+def _perturbed(network: nn.Module, index: int) -> Iterator[None]:
+    """Inside, member `index` has other factors r and s in every layer."""
+    generator = torch.Generator().manual_seed(0)
+    factors = [factor for layer in network.modules() if isinstance(layer, MemberLayer) for factor in (layer.r, layer.s)]
+    before = [factor[index].clone() for factor in factors]
+    with torch.no_grad():
+        for factor in factors:
+            factor[index] *= (1 + 0.3 * torch.randn(factor.shape[1], generator=generator)).to(factor)
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for factor, values in zip(factors, before, strict=True):
+                factor[index] = values
+
+
+def _first_mixing(ensemble: Ensemble, example: Example, index: int) -> str:
+    """The module in which member `index` first reaches another member's rows."""
+    before = _moments(ensemble.network, lambda: example.run_members(ensemble))
+    with _perturbed(ensemble.network, index):
+        after = _moments(ensemble.network, lambda: example.run_members(ensemble))
+    others = [i for i in range(ensemble.num_members) if i != index]
+    rows = example.rows(ensemble)
+    for old, new in zip(before, after, strict=True):
+        for was, now in zip(old.tensors, new.tensors, strict=True):
+            axis = _row_axis(was, rows)
+            if axis is not None and not close(*(_members(x, axis, ensemble.num_members)[others] for x in (now, was))):
+                return _blamed(new, ensemble.network)
+    return "its own code, after the last module that it calls,"
+
+
+def _first_different(ensemble: Ensemble, example: Example, index: int, plain: nn.Module) -> str:
+    """The module in which member `index` first differs from the plain network `plain`."""
+    in_ensemble = _moments(ensemble.network, lambda: example.run_members(ensemble))
+    alone = _moments(plain, lambda: example.run(plain))
+    rows = example.rows(ensemble)
+    for both, single in zip(in_ensemble, alone, strict=False):
+        for found, expected in zip(both.tensors, single.tensors, strict=False):
+            axis = _row_axis(found, rows)
+            if axis is not None and not close(
+                _members(found, axis, ensemble.num_members)[index], expected.movedim(axis, 0)
+            ):
+                return _blamed(both, ensemble.network)
+    return "its own code, after the last module that it calls,"
+
+
+def _moments(network: nn.Module, run: Callable[[], Any]) -> list[Moment]:
+    """Every moment of a pass. Tensors are copied, since later code may change them in place."""
+    seen: list[Moment] = []
+
+    def see(moment: Moment) -> None:
+        seen.append(replace(moment, tensors=tuple(tensor.clone() for tensor in moment.tensors)))
+
+    with evaluating(network), watched(network, see):
+        run()
+    return seen
+
+
+def _row_axis(tensor: Tensor, rows: int) -> int | None:
+    """The axis that holds the rows: one of exactly that size, or the first if it holds several entries per row."""
+    exact = [axis for axis, size in enumerate(tensor.shape) if size == rows]
+    if exact:
+        return exact[0]
+    return 0 if tensor.dim() and tensor.shape[0] % rows == 0 else None
+
+
+def _members(tensor: Tensor, axis: int, num_members: int) -> Tensor:
+    """(M, rows of a member, …)"""
+    return tensor.movedim(axis, 0).unflatten(0, (num_members, -1))
+
+
+def _blamed(moment: Moment, network: nn.Module) -> str:
+    """A module that begins with wrong inputs got them from its caller's own code."""
+    if moment.when == "ends" or moment.caller is None:
+        return _called(moment.module, network)
+    return f"the code of {_called(moment.caller, network)} before it calls {_called(moment.module, network)}"
+
+
+def _called(module: nn.Module, network: nn.Module) -> str:
+    name = next((name for name, each in network.named_modules() if each is module), "")
+    kind = (module.plain if isinstance(module, MemberLayer) else type(module)).__name__
+    return f"{name!r} ({kind})" if name else f"{kind} itself"

@@ -1,0 +1,115 @@
+"""Turn any model into a BatchEnsemble that keeps its weights."""
+
+import copy
+import warnings
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parameter import is_lazy
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.nn.batch_ensemble import give_members
+from counterpoint.nn.conversion.check import Example, check_members
+from counterpoint.nn.conversion.plan import Chosen, make_plan
+from counterpoint.nn.conversion.report import Conversion, Layer
+from counterpoint.nn.conversion.unpacked import UnpackedAttention, unpack
+from counterpoint.nn.ensemble import Ensemble, ReadLogits
+from counterpoint.nn.members import Init, MemberLayer
+from counterpoint.nn.norm import give_each_member_a_norm
+
+BatchNorm = Literal["shared", "per-member"]
+DEFAULT_INIT_STD = 0.1
+"""What init_std=None means: small, so that a trained model's members begin close to it (docs/conversion.md)."""
+
+
+def batch_ensemble(
+    model: nn.Module,
+    num_members: int = 4,
+    init_std: float | None = None,
+    batchnorm: BatchNorm = "shared",
+    example_input: Any = None,
+    *,
+    init: Init = "normal",
+    include: Chosen | None = None,
+    exclude: Chosen = (),
+    batch_axis: int = 0,
+    logits: ReadLogits | None = None,
+    generator: torch.Generator | None = None,
+) -> Ensemble:
+    """A BatchEnsemble of `model`: its linear layers and convolutions get r and s per member, at any depth of nesting.
+
+    The model given is left as it is. The ensemble's `conversion` says what was converted and what was left out.
+
+    r and s start as N(1, init_std²). None is a small value: the members of a trained model begin close to it. The
+    paper's networks, which are trained from the start, use 0.5.
+
+    `example_input` is what the model takes: a tensor, a tuple of arguments, or a dict of arguments by name. With it the
+    conversion is checked. Layers whose weights are read past them are left out. A model whose members would not be
+    independent is refused, with the module that mixes the rows of a batch.
+
+    `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
+    rows in the model's inputs, if it is not the first. `logits` finds the logits in what the model returns.
+    """
+    if batchnorm not in ("shared", "per-member"):
+        raise unknown("batchnorm", batchnorm, ("shared", "per-member"))
+    std = DEFAULT_INIT_STD if init_std is None else init_std
+    network = unpack(_copied(model))
+    example = None if example_input is None else Example.of(example_input)
+    plan = make_plan(network, include, exclude, example)
+    if not plan.layers:
+        reasons = "".join(f"; {one.name} ({one.kind}): {one.reason}" for one in plan.left_out[:3])
+        raise InputError(f"{type(model).__name__} has no linear layer or convolution to convert{reasons}")
+    before, kept = _count([network]), _count(plan.layers.values())
+    converted = tuple(Layer(name, type(layer).__name__) for name, layer in plan.layers.items())
+    for layer in plan.layers.values():
+        give_members(layer, num_members, init, std, generator)
+    _set_batch_axis(network, batch_axis)
+    if batchnorm == "per-member":
+        for module in [m for m in network.modules() if isinstance(m, _BatchNorm)]:
+            give_each_member_a_norm(module, num_members)
+    conversion = Conversion(
+        model=type(model).__name__,
+        num_members=num_members,
+        factors="r and s start as random signs" if init == "signs" else f"r and s start as N(1, {std:g}²)",
+        converted=converted,
+        left_out=tuple(plan.left_out),
+        shared=tuple(plan.shared),
+        parameters=before,
+        parameters_converted=kept,
+        parameters_added=_count([network]) - before,
+    )
+    if conversion.warning:
+        warnings.warn(f"{conversion.warning}; print(ensemble.conversion) says why", stacklevel=2)
+    ensemble = Ensemble(network, num_members, batch_axis=batch_axis, logits=logits, conversion=conversion)
+    ensemble.training = model.training
+    if example is not None:
+        check_members(ensemble, example)
+    return ensemble
+
+
+def _copied(model: nn.Module) -> nn.Module:
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if is_lazy(tensor):
+            raise InputError(f"{name} has no shape yet; run the model once on an input before it is converted")
+    try:
+        return copy.deepcopy(model)
+    except Exception as error:  # a module may hold anything
+        raise InputError(f"{type(model).__name__} cannot be copied, so it is not converted: {error}") from error
+
+
+def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:
+    """Linear layers see the model's own axes, except in attention, which calls its layers with the rows first."""
+    in_attention = {
+        child for module in network.modules() if isinstance(module, UnpackedAttention) for child in module.children()
+    }
+    for layer in network.modules():
+        if isinstance(layer, MemberLayer) and isinstance(layer, nn.Linear) and layer not in in_attention:
+            layer.batch_axis = batch_axis
+
+
+def _count(modules: Iterable[nn.Module]) -> int:
+    """How many parameters the modules have; one that is shared counts once."""
+    return sum(parameter.numel() for parameter in {p for module in modules for p in module.parameters()})

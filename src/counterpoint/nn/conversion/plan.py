@@ -1,0 +1,127 @@
+"""Which of a model's layers get members, and why the others do not."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from torch import nn
+from torch.nn.modules.rnn import RNNBase, RNNCellBase
+
+from counterpoint.errors import unknown
+from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
+from counterpoint.nn.conversion.check import Example, run_watched
+from counterpoint.nn.conversion.linearity import why_not_linear
+from counterpoint.nn.conversion.report import Layer, LeftOut
+from counterpoint.nn.conversion.tracing import Pass
+from counterpoint.nn.conversion.unpacked import UnpackedAttention
+
+Chosen = Collection[str | type[nn.Module]]
+_CONVERTIBLE = tuple(FOLDABLE)
+_LOOKED_UP = (nn.Embedding, nn.EmbeddingBag)
+
+
+@dataclass
+class Plan:
+    """What is to be done with a network's layers."""
+
+    layers: dict[str, nn.Module] = field(default_factory=dict)  # to be converted
+    left_out: list[LeftOut] = field(default_factory=list)
+    shared: list[Layer] = field(default_factory=list)
+
+
+def make_plan(network: nn.Module, include: Chosen | None, exclude: Chosen, example: Example | None) -> Plan:
+    """The plan for `network`. With an example, layers that are not called on it are found and left out."""
+    _check_chosen(network, [*(include or ()), *exclude])
+    usage = None if example is None else _usage(network, example)
+    plan = Plan()
+    for name, module in _outermost(network):
+        reason = _why_not(name, module, include, exclude, usage)
+        if reason is not None:
+            plan.left_out.append(LeftOut(name, type(module).__name__, reason))
+        elif isinstance(module, _CONVERTIBLE):
+            plan.layers[name] = module
+        else:
+            plan.shared += _of_its_own(name, module)
+    return plan
+
+
+def _usage(network: nn.Module, example: Example) -> Pass:
+    """What the model does with its layers. A model that fails on the example is refused."""
+    layers = [module for _, module in _outermost(network) if isinstance(module, _CONVERTIBLE)]
+    return run_watched(network, lambda: example.run(network), "the model fails on the example input", layers)[1]
+
+
+def _check_chosen(network: nn.Module, chosen: Chosen) -> None:
+    """Refuse a name or a type that no layer has; it is probably a slip."""
+    modules = dict(network.named_modules())
+    for one in chosen:
+        if not any(_is_among(name, module, [one]) for name, module in modules.items()):
+            kinds = {type(module).__name__ for module in modules.values()}
+            raise (
+                unknown("layer", one, filter(None, modules))
+                if isinstance(one, str)
+                else unknown("type of layer", one.__name__, sorted(kinds))
+            )
+
+
+def _why_not(name: str, module: nn.Module, include: Chosen | None, exclude: Chosen, usage: Pass | None) -> str | None:
+    """Why a layer with a weight gets no members. None for the others, and for modules without such a weight."""
+    if not isinstance(module, _CONVERTIBLE):
+        return _why_unknown(module)
+    if _is_among(name, module, exclude):
+        return "it was excluded"
+    if include is not None and not _is_among(name, module, include):
+        return "it was not included"
+    if usage is not None and module not in usage.called:
+        reader = usage.read_by.get(module)
+        if reader is None:
+            return "it is not called in evaluation mode"
+        return f"it is not called: {type(reader).__name__} reads its weight directly"
+    return None if is_foldable(module) else why_not_linear(module)
+
+
+def _why_unknown(module: nn.Module) -> str | None:
+    if isinstance(module, nn.MultiheadAttention) and not isinstance(module, UnpackedAttention):
+        return "a subclass of MultiheadAttention may use its weights in another way"
+    if isinstance(module, RNNBase | RNNCellBase):
+        return "a recurrent layer reads its weights in one fused call"
+    if isinstance(module, nn.Bilinear):
+        return "a layer with two inputs has no single s"
+    own = dict(module.named_parameters(recurse=False))
+    if not isinstance(module, _LOOKED_UP) and any("weight" in name and p.dim() > 1 for name, p in own.items()):
+        return "counterpoint does not know how it uses its weight"
+    return None
+
+
+def _outermost(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Every module and its name, once each. The inside of a layer is its own affair, as are its parametrisations."""
+    seen: set[nn.Module] = set()
+
+    def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+        if module in seen:
+            return
+        seen.add(module)
+        yield name or type(module).__name__, module
+        if not isinstance(module, _CONVERTIBLE) and _why_unknown(module) is None:
+            for child_name, child in module.named_children():
+                yield from walk(f"{name}.{child_name}".lstrip("."), child)
+
+    yield from walk("", network)
+
+
+def _is_among(name: str, module: nn.Module, chosen: Chosen) -> bool:
+    """Whether a layer is chosen by its type, by its name, or as a part of something that is chosen by name."""
+    return any(
+        fnmatchcase(name, one) or fnmatchcase(name, f"{one}.*") if isinstance(one, str) else isinstance(module, one)
+        for one in chosen
+    )
+
+
+def _of_its_own(name: str, module: nn.Module) -> list[Layer]:
+    """What members share of a module without a weight layer's weight: the module, or its parameters if it has parts."""
+    own = [parameter for parameter, _ in module.named_parameters(recurse=False)]
+    if not own:
+        return []
+    if next(module.children(), None) is None:
+        return [Layer(name, type(module).__name__)]
+    return [Layer(f"{name}.{parameter}", "parameter") for parameter in own]

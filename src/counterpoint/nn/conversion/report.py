@@ -1,0 +1,94 @@
+"""What a conversion did: which layers have members now, which have not and why, and what that costs."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+ENOUGH = 0.5
+"""A conversion of a smaller share of the weight layers gives a warning."""
+_NAMED = 3  # how many layers a line of the report names
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer, or a parameter that a module has for itself."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class LeftOut(Layer):
+    """A layer with a weight that all members share, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """The report of one conversion; `str` gives it as text.
+
+    A weight layer multiplies activations by a weight: linear layers, convolutions, attention's projections, recurrent
+    layers. An embedding is looked up and a normalisation scales, so neither is one.
+    """
+
+    model: str
+    num_members: int
+    factors: str  # how r and s begin
+    converted: tuple[Layer, ...]
+    left_out: tuple[LeftOut, ...]
+    shared: tuple[Layer, ...]
+    """What else all members share: normalisations, embeddings, parameters of their own."""
+    parameters: int  # of the model
+    parameters_converted: int  # of them, those of converted layers
+    parameters_added: int
+
+    @property
+    def layer_share(self) -> float:
+        """How much of the weight layers was converted."""
+        return len(self.converted) / (len(self.converted) + len(self.left_out))
+
+    @property
+    def parameter_share(self) -> float:
+        """How much of the model's parameters belongs to converted layers; each member has them in its own way."""
+        return self.parameters_converted / self.parameters
+
+    @property
+    def warning(self) -> str | None:
+        if self.layer_share >= ENOUGH:
+            return None
+        return (
+            f"only {len(self.converted)} of {len(self.converted) + len(self.left_out)} weight layers of {self.model} "
+            "have members of their own; the members may hardly differ"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        layers = len(self.converted) + len(self.left_out)
+        yield f"{self.model} as an ensemble of {self.num_members} members; {self.factors}"
+        yield f"  converted  {_counted(self.converted)}: {len(self.converted)} of {layers} weight layers"
+        yield f"             with {self.parameter_share:.1%} of the model's {self.parameters:,} parameters"
+        yield f"  added      {self.parameters_added:,} parameters ({self.parameters_added / self.parameters:.1%})"
+        if self.shared:
+            yield f"  shared     {_counted(self.shared)}"
+        for (kind, reason), names in _grouped(self.left_out).items():
+            yield f"  left out   {len(names)} {kind} ({_some(names)}): {reason}"
+        if self.warning:
+            yield f"  warning    {self.warning}"
+
+
+def _counted(layers: Iterable[Layer]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in Counter(layer.kind for layer in layers).items())
+
+
+def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for layer in left_out:
+        groups.setdefault((layer.kind, layer.reason), []).append(layer.name)
+    return groups
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

@@ -1,0 +1,96 @@
+"""Which modules a forward pass goes through, with what goes in and out, and which weights are read past their layer."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from counterpoint.nn.ensemble import tensors_in
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A module begins or ends. `caller` is the module whose code calls it."""
+
+    module: nn.Module
+    caller: nn.Module | None
+    when: Literal["begins", "ends"]
+    tensors: tuple[Tensor, ...]
+
+
+@dataclass
+class Pass:
+    """A forward pass that is under way."""
+
+    active: list[nn.Module] = field(default_factory=list)
+    """The modules whose code is running, the innermost last. After an error it is where the error was raised."""
+    called: set[nn.Module] = field(default_factory=set)
+    read_by: dict[nn.Module, nn.Module] = field(default_factory=dict)
+    """Layers whose weights are used by another module's code, and the first such module."""
+
+
+@contextmanager
+def watched(
+    network: nn.Module, see: Callable[[Moment], None] | None = None, layers: Sequence[nn.Module] = ()
+) -> Iterator[Pass]:
+    """Inside, forward passes of `network` are followed: `see` gets every moment, and readers of `layers` are noted."""
+    current = Pass()
+
+    def begin(module: nn.Module, inputs: Any, by_name: Any) -> None:
+        caller = current.active[-1] if current.active else None
+        current.active.append(module)
+        current.called.add(module)
+        if see is not None:
+            see(Moment(module, caller, "begins", tuple(tensors_in([inputs, by_name]))))
+
+    def end(module: nn.Module, _: Any, output: Any) -> None:
+        current.active.pop()
+        if see is not None:
+            caller = current.active[-1] if current.active else None
+            see(Moment(module, caller, "ends", tuple(tensors_in(output))))
+
+    handles = []
+    for module in network.modules():
+        handles.append(module.register_forward_pre_hook(begin, with_kwargs=True, prepend=True))
+        handles.append(module.register_forward_hook(end))
+    try:
+        with _WeightReaders(layers, current):
+            yield current
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+class _WeightReaders(TorchFunctionMode):
+    """Notes when a layer's weight is used by code other than its own."""
+
+    def __init__(self, layers: Sequence[nn.Module], current: Pass) -> None:
+        super().__init__()
+        self._layer_of = {id(p): layer for layer in layers for p in layer.parameters(recurse=False)}
+        self._current = current
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = function(*args, **(kwargs or {}))
+        if isinstance(result, Tensor) and self._current.active:  # who asks for a dtype or a shape uses nothing
+            for tensor in tensors_in([args, kwargs or {}]):
+                layer = self._layer_of.get(id(tensor))
+                if layer is not None and layer not in self._current.active:
+                    self._current.read_by.setdefault(layer, self._current.active[-1])
+        return result
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
