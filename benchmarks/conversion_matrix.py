@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble, batch_ensemble
+from counterpoint.nn.conversion import Conversion
 
 ENOUGH = 0.9
 
@@ -61,37 +62,38 @@ def examine(case: Case) -> dict[str, Any]:
     """What the conversion says of itself, and what the checks say of it."""
     model = plain_model(case)
     with torch.no_grad():
-        output = call(model, case.inputs)
-    try:
-        ensemble = convert(case, model, init_std=0.1)
-    except InputError as refusal:
-        return {"refused": str(refusal)}
-    inputs, converted = case.inputs, as_checked(ensemble)
-    report = ensemble.conversion
-    found: dict[str, Any] = {
+        expected = logits_of(call(model, case.inputs), case.logits)
+    ensemble = convert(case, model, init_std=0.1)
+    converted, inputs = as_checked(ensemble), case.inputs
+    checks = {
+        "independent": independent(converted, inputs),
+        "kept": kept(as_checked(convert(case, model, init_std=0)), inputs, expected),
+        "gradients": gradients(converted, inputs),
+        "round trip": round_trip(converted, as_checked(convert(case, plain_model(case, 6), init_std=0.1)), inputs),
+        "step": step(converted, inputs),
+    }
+    return describe(ensemble.conversion) | {"checks": checks}
+
+
+def describe(report: Conversion | None) -> dict[str, Any]:
+    """The report's figures as JSON values."""
+    assert report is not None
+    return {
         "parameters": report.parameters,
         "layers": len(report.converted) + len(report.left_out),
         "layers_converted": len(report.converted),
         "layer_share": report.layer_share,
         "parameter_share": report.parameter_share,
         "left_out": [{"name": layer.name, "kind": layer.kind, "reason": layer.reason} for layer in report.left_out],
-        "checks": {},
     }
-    checks = found["checks"]
-    checks["independent"] = independent(converted, inputs)
-    ones = as_checked(convert(case, model, init_std=0))
-    checks["kept"] = kept(ones, inputs, logits_of(output, case.logits))
-    checks["gradients"] = gradients(converted, inputs)
-    fresh = as_checked(convert(case, plain_model(case, seed=6), init_std=0.1))
-    checks["round trip"] = round_trip(converted, fresh, inputs)
-    checks["step"] = step(converted, inputs)
-    return found
 
 
 def row(case: Case) -> dict[str, Any]:
     start = time.perf_counter()
     try:
         found = examine(case)
+    except InputError as refusal:
+        found = {"refused": str(refusal)}
     except Exception as error:  # one model's fault is written down, and the others go on
         found = {"crash": f"{type(error).__name__}: {error}"}
     found["passed"] = (

@@ -21,7 +21,7 @@ class Case:
     name: str
     family: str
     source: Literal["torchvision", "timm", "transformers"]
-    kind: Literal["image", "pixels", "video", "text", "audio"]
+    kind: Literal["vector", "image", "pixels", "video", "text", "audio"]
     make: Callable[[], nn.Module]
     inputs: Inputs
     logits: Callable[[Any], Tensor] | None = None

@@ -20,7 +20,7 @@ SAME = 1e-4
 """Two logits are the same up to this share of the largest: float32, and a folded batch takes other paths of BLAS."""
 UNMOVED = 1e-6
 """The same for one network and one batch of inputs, where only rounding within the other members' rows could differ."""
-LEARNING_RATE = 1e-3
+LEARNING_RATE = 1e-4
 DRAWS = 4
 
 
@@ -46,8 +46,9 @@ def settle(model: nn.Module, inputs: Inputs) -> nn.Module:
     """A new model in a state that a trained one could have, in evaluation mode.
 
     Libraries begin residual branches, layer scales and heads at zero or nearly so. Nothing gets through these, and no
-    check could see what is behind them. So every parameter gets noise of standard deviation 0.02, and batch
-    normalisation the statistics of the example.
+    check could see what is behind them. So every parameter gets noise of standard deviation 0.02. Batch normalisation
+    gets the statistics of 32 noisy rows: those of two rows have variances near zero, and dividing by them loses most
+    digits.
     """
     with seeded(2):
         for parameter in model.parameters():
@@ -57,10 +58,22 @@ def settle(model: nn.Module, inputs: Inputs) -> nn.Module:
         for norm in norms:
             norm.momentum = 1.0
         if norms:
-            call(model.train(), inputs)
+            call(model.train(), _noisy_rows(inputs))
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
     return model.eval()
+
+
+def _noisy_rows(inputs: Inputs) -> Inputs:
+    """16 copies of each row, with noise as large as the examples' own."""
+
+    def noisy(tensor: Tensor) -> Tensor:
+        many = tensor.repeat(16, *[1] * (tensor.dim() - 1))
+        return many + torch.randn_like(many) if many.is_floating_point() else many
+
+    if isinstance(inputs, dict):
+        return {name: noisy(tensor) for name, tensor in inputs.items()}
+    return tuple(noisy(tensor) for tensor in inputs)
 
 
 @torch.no_grad()
@@ -100,24 +113,42 @@ def kept(converted: Converted, inputs: Inputs, expected: Tensor) -> str | None:
 
 
 def gradients(converted: Converted, inputs: Inputs) -> str | None:
-    """A random weighted sum of the logits has a gradient at each member's part of every r and s, in training mode.
+    """A random weighted sum of the logits has a gradient at each member's part of every r and s, in training mode."""
+    converted.module.train()
+    reached = _reached(converted, inputs)
+    missed = [name for name in converted.factors if not reached[name].all()]
+    if not missed:
+        return None
+    layers = list(dict.fromkeys(name.rpartition(".")[0] for name in missed))
+    weights = [name for name in reached if name not in converted.factors and name.startswith(tuple(layers))]
+    if not any(reached[name].any() for name in weights):
+        return f"no logit depends on {len(layers)} of the layers, converted or not: {_some(layers)}"
+    return f"none at {len(missed)} of {len(converted.factors)} factors: {_some(missed)}"
+
+
+def _reached(converted: Converted, inputs: Inputs) -> dict[str, Tensor]:
+    """Where each parameter's gradient is finite and not zero, for each entry of its first axis.
 
     Stochastic depth may drop a layer for all rows of a member, so up to four draws count together.
     """
-    converted.module.train()
-    reached = {name: torch.zeros(MEMBERS, dtype=torch.bool) for name in converted.factors}
+    parameters = {name: p for name, p in converted.module.named_parameters() if p.dim() and p.requires_grad}
+    reached = {name: torch.zeros(len(parameter), dtype=torch.bool) for name, parameter in parameters.items()}
     for draw in range(DRAWS):
         with seeded(draw):
             logits = converted.logits(inputs)
             loss = (logits * torch.randn_like(logits)).sum()
-        found = torch.autograd.grad(loss, list(converted.factors.values()), allow_unused=True)
-        for name, gradient in zip(converted.factors, found, strict=True):
+        found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
+        for name, gradient in zip(parameters, found, strict=True):
             if gradient is not None:
-                reached[name] |= gradient.flatten(1).ne(0).any(1) & gradient.flatten(1).isfinite().all(1)
-        if all(of_member_M.all() for of_member_M in reached.values()):
-            return None
-    missed = [name for name, of_member_M in reached.items() if not of_member_M.all()]
-    return f"no gradient at {len(missed)} of {len(reached)} factors, {missed[0]} first"
+                entries = gradient.reshape(len(gradient), -1)
+                reached[name] |= entries.ne(0).any(1) & entries.isfinite().all(1)
+        if all(reached[name].all() for name in converted.factors):
+            break
+    return reached
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
 @torch.no_grad()

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from conversion.case import CLASSES, VOCABULARY, Case, Inputs, tokens
 
+hf.logging.set_verbosity_error()  # advice on faster kernels, and defaults of fields that are not used here
+
 SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,
     "hidden_size": 32,

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 import timm
+from timm.models.convmixer import ConvMixer
 
 from conversion.case import CLASSES, Case, image
 
@@ -24,7 +25,7 @@ CASES = [
     _image("Res2Net", "res2net50_14w_8s"),
     _image("ResNeSt", "resnest14d"),
     _image("HRNet", "hrnet_w18_small"),
-    _image("DLA", "dla46_c"),
+    _image("DLA", "dla46_c", 128),
     _image("GhostNet", "ghostnet_050"),
     _image("RepVGG", "repvgg_a0"),
     _image("HardCoReNAS", "hardcorenas_a"),
@@ -59,6 +60,6 @@ CASES = [
     _image("MLP-Mixer", "mixer_s32_224", img_size=64),
     _image("ResMLP", "resmlp_12_224", img_size=64),
     _image("gMLP", "gmlp_ti16_224", img_size=64),
-    _image("ConvMixer", "convmixer_768_32"),
+    Case("ConvMixer, 8 blocks", "ConvMixer", "timm", "image", partial(ConvMixer, 256, 8, num_classes=CLASSES), image(64)),
     _image("Sequencer", "sequencer2d_s", 64),
 ]

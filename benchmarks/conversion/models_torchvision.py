@@ -1,4 +1,4 @@
-"""torchvision's models: images, pixels (segmentation), video and optical flow."""
+"""torchvision's models: vectors, images, pixels (segmentation), video and optical flow."""
 
 from functools import partial
 from typing import Any
@@ -7,6 +7,7 @@ import torchvision.models as tv
 from torch import nn
 from torchvision.models.video import MViT
 from torchvision.models.video.mvit import MSBlockConfig
+from torchvision.ops import MLP
 
 from conversion.case import CLASSES, Case, image, noise
 
@@ -60,11 +61,12 @@ def _mvit() -> nn.Module:
 
 
 CASES = [
+    Case("MLP, 3 layers", "MLP", "torchvision", "vector", partial(MLP, 20, [64, 64, CLASSES]), (noise(20),)),
     _image("AlexNet", "alexnet"),
     _image("VGG", "vgg11", 32),
     _image("SqueezeNet", "squeezenet1_1"),
     _image("Inception", "googlenet", aux_logits=True, init_weights=False, exclude=("aux*",)),
-    _image("Inception", "inception_v3", 96, aux_logits=False, init_weights=False),
+    _image("Inception", "inception_v3", 192, aux_logits=False, init_weights=False),
     _image("ResNet", "resnet18"),
     _image("ResNet", "resnext50_32x4d"),
     _image("DenseNet", "densenet121"),
