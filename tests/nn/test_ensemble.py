@@ -1,10 +1,16 @@
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn import Ensemble, resnet
+from counterpoint.nn import Ensemble, batch_ensemble, extract_member, resnet
 from counterpoint.nn.norm import left_untouched
+from tests.nn.conversion.layers import StandardisedConv2d
 
 
 def test_prediction_is_the_mean_of_the_members_probabilities() -> None:
@@ -32,3 +38,108 @@ def test_without_a_mask_nothing_is_dropped() -> None:
 def test_a_network_without_branches_takes_no_mask() -> None:
     with pytest.raises(InputError, match="Flatten has no residual branches that counterpoint can drop"):
         Ensemble(nn.Flatten(), 1)(torch.randn(1, 2, 3, 4, 4), keep=torch.ones(1, 2))
+
+
+class Pair(nn.Module):
+    """Two inputs and a number; the logits wherever `output` puts them."""
+
+    def __init__(self, output: Callable[[Tensor], Any] = lambda logits: logits) -> None:
+        super().__init__()
+        self.images, self.tokens, self.head = nn.Linear(3, 4), nn.Embedding(7, 4), nn.Linear(4, 2)
+        self.output = output
+
+    def forward(self, images: Tensor, tokens: Tensor, *, scale: Any = 1.0, extra: Any = None) -> Any:
+        hidden = self.images(images) + self.tokens(tokens).mean(1)
+        return self.output(self.head(hidden * scale if extra is None else hidden * extra["factor"][0]))
+
+
+def test_inputs_of_any_number_and_shape_are_folded() -> None:
+    torch.manual_seed(0)
+    model = Pair().eval()
+    ensemble = batch_ensemble(model, 3, 0.5, example_input=(torch.randn(2, 3), torch.randint(7, (2, 5))))
+    images, tokens = torch.randn(3, 4, 3), torch.randint(7, (3, 4, 5))
+    factor = torch.rand(3, 4, 1)
+    logits = ensemble(images, tokens=tokens, extra={"factor": [factor], "note": "kept"})
+    for i in range(3):
+        alone = extract_member(ensemble, i)(images[i], tokens[i], scale=factor[i])
+        torch.testing.assert_close(logits[i], alone)
+    scaled = ensemble(images, tokens, scale=torch.tensor(2.0))  # a number has no rows
+    torch.testing.assert_close(scaled[0], extract_member(ensemble, 0)(images[0], tokens[0], scale=2.0))
+    assert ensemble.predict(images[0], tokens=tokens[0]).shape == (4, 2)
+
+
+class Output:
+    def __init__(self, logits: Tensor) -> None:
+        self.logits = logits
+
+
+@pytest.mark.parametrize(
+    ("output", "read"),
+    [
+        (lambda logits: logits, None),
+        (Output, None),
+        (lambda logits: {"loss": None, "logits": logits}, None),
+        (lambda logits: (logits, "more"), lambda output: output[0]),
+    ],
+)
+def test_logits_are_found_where_models_put_them(output: Callable[[Tensor], Any], read: Any) -> None:
+    torch.manual_seed(0)
+    model, example = Pair(output).eval(), (torch.randn(2, 3), torch.randint(7, (2, 5)))
+    ensemble = batch_ensemble(model, 2, 0.0, example_input=example, logits=read)
+    plain = Pair()
+    plain.load_state_dict(model.state_dict())
+    torch.testing.assert_close(ensemble.predict(*example), plain(*example).softmax(-1))
+
+
+@pytest.mark.parametrize(
+    ("output", "read", "message"),
+    [
+        (
+            lambda logits: (logits,),
+            None,
+            "the model returned a tuple; counterpoint takes a tensor, an object with .logits",
+        ),
+        (lambda logits: {"out": logits}, None, "the model returned a dict with 'out'; "),
+        (lambda logits: logits, lambda _: "nothing", "the function given as logits= returned a str"),
+        (lambda logits: logits.sum(0, keepdim=True), None, r"gave logits of shape \(1, 2\) for 4 rows"),
+    ],
+)
+def test_other_outputs_are_refused(output: Callable[[Tensor], Any], read: Any, message: str) -> None:
+    ensemble = batch_ensemble(Pair(output), 2, logits=read)
+    with pytest.raises(InputError, match=message):
+        ensemble(torch.randn(2, 2, 3), torch.randint(7, (2, 2, 5)))
+
+
+def test_wrong_inputs_are_named() -> None:
+    ensemble = batch_ensemble(Pair(), 2)
+    images, tokens = torch.randn(2, 4, 3), torch.randint(7, (2, 4, 5))
+    with pytest.raises(InputError, match=r"input 2 has shape \(4, 5\); it must be \(M, B, …\) with M = 2 members"):
+        ensemble(images, tokens[0])
+    with pytest.raises(InputError, match=r"the input .tokens. has 6 rows \(members × batch\), and the inputs"):
+        ensemble(images, tokens=tokens[:, :3])
+    with pytest.raises(InputError, match=r"needs a tensor \(M, B, …\) among its inputs, and none was given"):
+        ensemble()
+
+
+def test_an_ensemble_can_be_compiled() -> None:
+    torch.manual_seed(0)
+    ensemble = batch_ensemble(nn.Sequential(StandardisedConv2d(3, 4, 3), nn.Flatten(), nn.Linear(36, 2)), 2, 0.5)
+    views = torch.randn(2, 3, 3, 5, 5)
+    compiled = torch.compile(ensemble, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(views), ensemble(views))
+
+
+def test_an_ensemble_trains_under_distributed_data_parallel(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    ensemble = batch_ensemble(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), 2, 0.5)
+    twin = copy.deepcopy(ensemble)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
+    try:
+        views = torch.randn(2, 5, 3)
+        nn.parallel.DistributedDataParallel(ensemble)(views).square().sum().backward()
+    finally:
+        torch.distributed.destroy_process_group()
+    twin(views).square().sum().backward()
+    for parameter, expected in zip(ensemble.parameters(), twin.parameters(), strict=True):
+        assert expected.grad is not None
+        torch.testing.assert_close(parameter.grad, expected.grad)

@@ -1,10 +1,13 @@
+import copy
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn import PerMemberBatchNorm2d, resnet
-from counterpoint.nn.norm import give_each_member_a_norm, left_untouched
+from counterpoint.nn.norm import give_each_member_a_norm, keep_one_norm, left_untouched
 
 
 def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
@@ -44,3 +47,37 @@ def test_per_member_norm_is_one_norm_per_member() -> None:
     torch.testing.assert_close(norm(x), expected)
     with pytest.raises(InputError, match="7 rows cannot be divided among 3"):
         norm(x[:7])
+
+
+class NormAndReLU(nn.BatchNorm2d):
+    """A subclass that does more, channel by channel."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input).relu()
+
+
+@pytest.mark.parametrize(
+    ("norm", "shape"),
+    [
+        (nn.BatchNorm1d(5), ()),
+        (nn.BatchNorm1d(5, affine=False), (4,)),
+        (nn.BatchNorm3d(5, momentum=None), (2, 3, 2)),
+        (NormAndReLU(5), (3, 3)),
+        (nn.BatchNorm2d(5, track_running_stats=False), (3, 3)),
+    ],
+    ids=["vectors", "signals", "volumes", "subclass", "without statistics"],
+)
+def test_every_batchnorm_can_be_one_per_member(norm: nn.BatchNorm1d, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    norm = norm.double()
+    each: Any = copy.deepcopy(norm)
+    give_each_member_a_norm(each, 2)
+    separate = [copy.deepcopy(norm) for _ in range(2)]
+    x = torch.randn(8, 5, *shape, dtype=torch.float64)
+    for training in (True, True, False):
+        expected = torch.cat([one.train(training)(x[4 * i : 4 * i + 4]) for i, one in enumerate(separate)])
+        torch.testing.assert_close(each.train(training)(x), expected)
+    keep_one_norm(each, 1)
+    assert type(each) is type(norm)
+    torch.testing.assert_close(each(x), separate[1](x))
+    assert each.state_dict().keys() == norm.state_dict().keys()

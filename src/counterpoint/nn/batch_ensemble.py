@@ -219,9 +219,10 @@ def _add_factors(
     layer: Any, inputs: int, outputs: int, num_members: int, init: Init, std: float, generator: torch.Generator | None
 ) -> None:
     layer.num_members = num_members
+    like = next(layer.parameters())  # `weight` may be what a hook computed before the layer got its dtype
     for name, size in (("r", outputs), ("s", inputs)):
         factors = initial_factors((num_members, size), init, std, generator)
-        setattr(layer, name, nn.Parameter(factors.to(layer.weight)))
+        setattr(layer, name, nn.Parameter(factors.to(like)))
 
 
 def _wrapped(plain: type[nn.Module]) -> type[WrappedLayer]:

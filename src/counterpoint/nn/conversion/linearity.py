@@ -12,8 +12,8 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 1e-2, torc
 """How far two computations of the same value may lie apart, relative to the largest of them."""
 
 
-def close(found: Tensor, expected: Tensor) -> bool:
-    """Whether two results agree within their dtype's tolerance. Values that are not finite must be the same."""
+def close(found: Tensor, expected: Tensor, share: float = 1.0) -> bool:
+    """Whether two results agree within a share of their dtype's tolerance. What is not finite must be so in both."""
     if found.shape != expected.shape:
         return False
     if not expected.is_floating_point():
@@ -24,7 +24,7 @@ def close(found: Tensor, expected: Tensor) -> bool:
     if not finite.any():
         return True
     scale = expected[finite].abs().max().double().clamp(min=1e-30)
-    return bool((found - expected)[finite].abs().max().double() <= TOLERANCE[expected.dtype] * scale)
+    return bool((found - expected)[finite].abs().max().double() <= share * TOLERANCE[expected.dtype] * scale)
 
 
 @torch.no_grad()

@@ -67,7 +67,8 @@ class Conversion:
 
     def _lines(self) -> Iterator[str]:
         layers = len(self.converted) + len(self.left_out)
-        yield f"{self.model} as an ensemble of {self.num_members} members; {self.factors}"
+        members = "1 member" if self.num_members == 1 else f"{self.num_members} members"
+        yield f"{self.model} as an ensemble of {members}; {self.factors}"
         yield f"  converted  {_counted(self.converted)}: {len(self.converted)} of {layers} weight layers"
         yield f"             with {self.parameter_share:.1%} of the model's {self.parameters:,} parameters"
         yield f"  added      {self.parameters_added:,} parameters ({self.parameters_added / self.parameters:.1%})"

@@ -1,0 +1,109 @@
+"""A conversion that would be wrong is refused, and the module to blame is named."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from counterpoint.errors import InputError
+from counterpoint.nn import batch_ensemble
+from tests.nn.conversion.layers import Text
+
+
+class CentreRows(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x - x.mean(dim=0)
+
+
+class MixesBetween(nn.Module):
+    """Its own code mixes rows, between two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        logits: Tensor = self.last(x + x.roll(1, dims=0))
+        return logits
+
+
+class MixesAtTheEnd(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x))
+        return logits.softmax(dim=0)
+
+
+class CallsAndReads(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x) @ self.first.weight)
+        return logits
+
+
+class Discards(MixesBetween):
+    """It calls its layers, and its logits depend on none of them."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last(self.first(x))
+        return x
+
+
+class FixedRows(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x.view(2, 4)))
+        return logits
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (nn.Sequential(nn.Linear(4, 4), nn.Sequential(CentreRows()), nn.Linear(4, 2)), r"'1.0' \(CentreRows\) mixes"),
+        (MixesBetween(), r"the code of MixesBetween itself before it calls 'last' \(Sequential\) mixes the rows"),
+        (MixesAtTheEnd(), "MixesAtTheEnd itself mixes the rows"),
+        (
+            CallsAndReads(),
+            r"CallsAndReads itself before it calls 'last' \(Sequential\) computes something else for memb",
+        ),
+        (Discards(), "member 0's logits do not depend on its r and s"),
+        (
+            FixedRows(),
+            "runs on the example input, but as an ensemble it does not: FixedRows itself raised RuntimeError",
+        ),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_the_culprit_is_named(model: nn.Module, message: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(InputError, match=f"does not convert: .*{message}"):
+        batch_ensemble(model.to(dtype), 3, example_input=torch.randn(2, 4, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.Flatten(), nn.Linear(144, 5))
+    images = torch.randn(2, 3, 8, 8, dtype=dtype)
+    ensemble = batch_ensemble(model.to(dtype), 3, 0.5, example_input=images)
+    logits = ensemble(images.expand(3, *images.shape))
+    assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
+
+
+def test_the_check_leaves_modes_factors_and_statistics_as_they_were() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).train()
+    model[1].eval()
+    torch.manual_seed(0)
+    checked = batch_ensemble(model, 2, example_input=torch.randn(3, 4), generator=torch.Generator().manual_seed(1))
+    unchecked = batch_ensemble(model, 2, generator=torch.Generator().manual_seed(1))
+    assert [m.training for m in checked.network.modules()] == [m.training for m in model.modules()]
+    assert checked.training
+    expected = unchecked.state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in checked.state_dict().items())
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in checked.network.modules())
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_rows_on_another_axis_are_named_by_the_user() -> None:
+    torch.manual_seed(0)
+    model, tokens = Text(batch_first=False).eval(), torch.randint(11, (6, 2))
+    with pytest.raises(InputError, match="as an ensemble it does not"):
+        batch_ensemble(model, 3, example_input=tokens)
+    ensemble = batch_ensemble(model, 3, 0.0, example_input=tokens, batch_axis=1)
+    torch.testing.assert_close(ensemble.predict(tokens), model(tokens).softmax(-1))
