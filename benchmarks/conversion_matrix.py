@@ -4,9 +4,9 @@
     python benchmarks/conversion_matrix.py --only 'swin*'
 
 Every model is made from its configuration, without a download, and converted to three members. The five checks are in
-conversion/checks.py. A model passes if all five hold and 90 % of its weight layers are converted. One that does not says
-why: with counterpoint's own words where it refuses the model or leaves layers out, otherwise with the check that failed.
-An exception that is no refusal is a fault; it is written down as a crash, and the command ends with status 1.
+conversion/checks.py. A model passes if all five hold and 90 % of its weight layers are converted. One that does not
+says why: in counterpoint's own words where it refuses the model or leaves layers out, otherwise with the check that
+failed. An exception that is no refusal is a fault. It is written down as a crash, and the command ends with status 1.
 """
 
 import argparse
@@ -96,17 +96,15 @@ def row(case: Case) -> dict[str, Any]:
         found = {"refused": str(refusal)}
     except Exception as error:  # one model's fault is written down, and the others go on
         found = {"crash": f"{type(error).__name__}: {error}"}
-    found["passed"] = (
-        "checks" in found
-        and not any(found["checks"].values())
-        and found["layer_share"] >= ENOUGH
-    )
+    found["passed"] = "checks" in found and not any(found["checks"].values()) and found["layer_share"] >= ENOUGH
     described = {name: getattr(case, name) for name in ("name", "family", "source", "kind")}
     return described | found | {"seconds": time.perf_counter() - start}
 
 
 def line(found: dict[str, Any]) -> str:
-    marks = "".join("✗" if found["checks"][name] else "✓" for name in CHECKS) if "checks" in found else "–" * len(CHECKS)
+    marks = (
+        "".join("✗" if found["checks"][name] else "✓" for name in CHECKS) if "checks" in found else "–" * len(CHECKS)
+    )
     layers = f"{found['layers_converted']}/{found['layers']}" if "checks" in found else ""
     verdict = "pass" if found["passed"] else "no"
     return f"{found['name']:32}{verdict:5}{marks} {layers:>9}{found['seconds']:7.1f} s  {why(found)}"

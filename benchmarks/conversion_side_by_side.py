@@ -19,6 +19,7 @@ import torch
 from conversion.case import Case, Inputs, call, logits_of
 from conversion.checks import MEMBERS, Converted, gradients, independent, kept, seeded, step
 from conversion.models import CASES
+from conversion.peer_table import peer_table
 from conversion.table import environment, write_section
 from conversion_matrix import plain_model
 from torch import Tensor, nn
@@ -105,10 +106,15 @@ def row(case: Case) -> dict[str, Any]:
     return {"name": case.name, "layers": layers} | found
 
 
+def passed(matrix: Path) -> dict[str, bool]:
+    return {row["name"]: row["passed"] for row in json.loads(matrix.read_text(encoding="utf-8"))["rows"]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="*", metavar="PATTERN", help="models whose name matches")
     parser.add_argument("--doc", type=Path, help="the page whose table is written again")
+    parser.add_argument("--matrix", type=Path, default=Path("results/conversion/matrix.json"), help="what passed there")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     rows = []
@@ -121,7 +127,7 @@ def main() -> None:
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if options.doc:
-        write_section(options.doc, "side-by-side", '')
+        write_section(options.doc, "side-by-side", peer_table(record, passed(options.matrix)))
 
 
 if __name__ == "__main__":

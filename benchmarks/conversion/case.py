@@ -11,6 +11,7 @@ ROWS = 2
 CLASSES = 5
 VOCABULARY = 99
 
+Kind = Literal["vector", "image", "pixels", "video", "text", "audio"]
 Inputs = tuple[Tensor, ...] | dict[str, Tensor]
 
 
@@ -21,7 +22,7 @@ class Case:
     name: str
     family: str
     source: Literal["torchvision", "timm", "transformers"]
-    kind: Literal["vector", "image", "pixels", "video", "text", "audio"]
+    kind: Kind
     make: Callable[[], nn.Module]
     inputs: Inputs
     logits: Callable[[Any], Tensor] | None = None

@@ -1,4 +1,4 @@
-"""transformers' audio models from small configurations, and its image, video and detection models."""
+"""transformers' audio models, and those of its image and video models that the other libraries lack."""
 
 from functools import partial
 from typing import Any
@@ -6,11 +6,14 @@ from typing import Any
 import transformers as hf
 from torch import nn
 
-from conversion.case import CLASSES, Case, Inputs, noise
+from conversion.case import CLASSES, Case, Inputs, Kind, noise
 
 _ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 _IMAGE = _ENCODER | {"image_size": 32, "patch_size": 8, "num_labels": CLASSES}
-# LayerDrop leaves out whole layers of a training step at random: their factors would rightly get no gradient then.
+_IN_TWO = {"vision_config": _IMAGE, "num_labels": CLASSES}  # a configuration for images and one for texts
+_FRAMES = _IMAGE | {"num_frames": 4}
+_BOXES = _IMAGE | {"image_size": (32, 32), "num_detection_tokens": 5}
+_SPECTRUM = _ENCODER | {"patch_size": 8, "max_length": 32, "num_mel_bins": 16, "num_labels": CLASSES}
 _SPEECH = _ENCODER | {
     "conv_dim": (16, 16, 32),
     "conv_kernel": (10, 3, 3),
@@ -18,26 +21,10 @@ _SPEECH = _ENCODER | {
     "num_conv_pos_embeddings": 16,
     "num_conv_pos_embedding_groups": 4,
     "classifier_proj_size": 16,
-    "layerdrop": 0.0,
-    "apply_spec_augment": False,
+    "layerdrop": 0.0,  # it leaves out whole layers of a step: their factors would rightly get no gradient then
+    "apply_spec_augment": False,  # it draws from NumPy's global generator
     "num_labels": CLASSES,
 }
-
-
-def _make(name: str, task: str, settings: dict[str, Any]) -> nn.Module:
-    return getattr(hf, f"{name}For{task}")(getattr(hf, f"{name}Config")(**settings))
-
-
-def _speech(family: str, name: str, **settings: Any) -> Case:
-    make = partial(_make, name, "SequenceClassification", _SPEECH | settings)
-    return Case(name, family, "transformers", "audio", make, {"input_values": noise(1600)})
-
-
-def _other(family: str, name: str, task: str, settings: dict[str, Any], inputs: Inputs) -> Case:
-    kind = "audio" if "Audio" in task else "video" if "Video" in task else "image"
-    return Case(name, family, "transformers", kind, partial(_make, name, task, settings), inputs)
-
-
 _WHISPER = {
     "d_model": 32,
     "encoder_layers": 2,
@@ -48,8 +35,21 @@ _WHISPER = {
     "classifier_proj_size": 16,
     "num_labels": CLASSES,
 }
-_AST = {name: value for name, value in _IMAGE.items() if name != "image_size"} | {"max_length": 32, "num_mel_bins": 16}
-_FRAMES = _IMAGE | {"num_frames": 4}
+_PIXELS = {"pixel_values": noise(3, 32, 32)}
+_VIDEO = {"pixel_values": noise(4, 3, 32, 32)}
+
+
+def _make(name: str, task: str, settings: dict[str, Any]) -> nn.Module:
+    return getattr(hf, f"{name}For{task}")(getattr(hf, f"{name}Config")(**settings))
+
+
+def _case(kind: Kind, family: str, name: str, task: str, settings: dict[str, Any], inputs: Inputs) -> Case:
+    return Case(name, family, "transformers", kind, partial(_make, name, task, settings), inputs)
+
+
+def _speech(family: str, name: str, **settings: Any) -> Case:
+    return _case("audio", family, name, "SequenceClassification", _SPEECH | settings, {"input_values": noise(1600)})
+
 
 CASES = [
     _speech("Wav2Vec2", "Wav2Vec2"),
@@ -58,12 +58,12 @@ CASES = [
     _speech("Data2Vec audio", "Data2VecAudio", conv_pos_kernel_size=3),
     _speech("SEW", "SEW", squeeze_factor=2),
     _speech("Wav2Vec2-Conformer", "Wav2Vec2Conformer", conv_depthwise_kernel_size=5),
-    _other("AST", "AST", "AudioClassification", _AST, {"input_values": noise(32, 16)}),
-    _other("Whisper", "Whisper", "AudioClassification", _WHISPER, {"input_features": noise(16, 50)}),
-    _other("CLIP", "CLIP", "ImageClassification", {"vision_config": _IMAGE, "num_labels": CLASSES}, {"pixel_values": noise(3, 32, 32)}),  # fmt: skip
-    _other("SigLIP", "Siglip", "ImageClassification", {"vision_config": _IMAGE, "num_labels": CLASSES}, {"pixel_values": noise(3, 32, 32)}),  # fmt: skip
-    _other("DINOv2", "Dinov2", "ImageClassification", _IMAGE, {"pixel_values": noise(3, 32, 32)}),
-    _other("TimeSformer", "Timesformer", "VideoClassification", _FRAMES, {"pixel_values": noise(4, 3, 32, 32)}),
-    _other("VideoMAE", "VideoMAE", "VideoClassification", _FRAMES, {"pixel_values": noise(4, 3, 32, 32)}),
-    _other("YOLOS", "Yolos", "ObjectDetection", _IMAGE | {"image_size": (32, 32), "num_detection_tokens": 5}, {"pixel_values": noise(3, 32, 32)}),  # fmt: skip
+    _case("audio", "AST", "AST", "AudioClassification", _SPECTRUM, {"input_values": noise(32, 16)}),
+    _case("audio", "Whisper", "Whisper", "AudioClassification", _WHISPER, {"input_features": noise(16, 50)}),
+    _case("image", "CLIP", "CLIP", "ImageClassification", _IN_TWO, _PIXELS),
+    _case("image", "SigLIP", "Siglip", "ImageClassification", _IN_TWO, _PIXELS),
+    _case("image", "DINOv2", "Dinov2", "ImageClassification", _IMAGE, _PIXELS),
+    _case("image", "YOLOS", "Yolos", "ObjectDetection", _BOXES, _PIXELS),
+    _case("video", "TimeSformer", "Timesformer", "VideoClassification", _FRAMES, _VIDEO),
+    _case("video", "VideoMAE", "VideoMAE", "VideoClassification", _FRAMES, _VIDEO),
 ]

@@ -5,9 +5,9 @@ from typing import Any
 import transformers as hf
 from torch import Tensor, nn
 
-from conversion.case import CLASSES, VOCABULARY, Case, Inputs, tokens
+from conversion.case import CLASSES, VOCABULARY, Case, tokens
 
-hf.logging.set_verbosity_error()  # advice on faster kernels, and defaults of fields that are not used here
+hf.logging.set_verbosity_error()  # without advice on faster kernels and on fields that are not used here
 
 SMALL: dict[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -15,32 +15,31 @@ SMALL: dict[str, Any] = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 64,
-    "max_position_embeddings": 64,
+    "max_position_embeddings": 66,  # RoBERTa and Longformer begin at position 2
     "pad_token_id": 0,
     "bos_token_id": 1,
     "eos_token_id": 2,
     "num_labels": CLASSES,
 }
-
-
-def _without(*names: str, **changed: Any) -> dict[str, Any]:
-    return {name: value for name, value in SMALL.items() if name not in names} | changed
+"""Most configurations take these names, also for fields that they call differently."""
+CLASSIFIER = "SequenceClassification"
 
 
 def _text(
-    family: str, name: str, settings: dict[str, Any] = SMALL, length: int = 12, task: str = "SequenceClassification"
+    family: str, name: str, *, task: str = CLASSIFIER, length: int = 12, without: tuple[str, ...] = (), **settings: Any
 ) -> Case:
-    """The model `name`For`task` from `name`Config with these settings."""
+    """The model for a task, from a configuration with `settings` and all of `SMALL` but the fields in `without`."""
+    small = {field: value for field, value in SMALL.items() if field not in without}
 
     def make() -> nn.Module:
-        return getattr(hf, f"{name}For{task}")(getattr(hf, f"{name}Config")(**settings))
+        return getattr(hf, f"{name}For{task}")(getattr(hf, f"{name}Config")(**(small | settings)))
 
-    shown = name if task == "SequenceClassification" else f"{name}For{task}"
+    shown = name if task == CLASSIFIER else f"{name}For{task}"
     return Case(shown, family, "transformers", "text", make, _inputs(name, length))
 
 
-def _inputs(name: str, length: int) -> Inputs:
-    inputs: dict[str, Tensor] = tokens(length)
+def _inputs(name: str, length: int) -> dict[str, Tensor]:
+    inputs = tokens(length)
     if name in ("Bart", "T5"):
         inputs["input_ids"][:, -1] = SMALL["eos_token_id"]  # their classifiers read the state at the end of the text
     if name in ("FNet", "Mamba"):
@@ -48,39 +47,43 @@ def _inputs(name: str, length: int) -> Inputs:
     return inputs
 
 
-_GPT2 = _without("hidden_size", "num_hidden_layers", "num_attention_heads", "max_position_embeddings", n_embd=32, n_layer=2, n_head=4, n_positions=64)  # fmt: skip
-_T5 = _without("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", d_model=32, num_layers=2, num_heads=4, d_kv=8, d_ff=64, decoder_start_token_id=0)  # fmt: skip
-_BART = _without("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, decoder_start_token_id=2)  # fmt: skip
+_BART: dict[str, Any] = {
+    "decoder_layers": 2,
+    "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64,
+}
+_RELATIVE: dict[str, Any] = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 
 CASES = [
     _text("BERT", "Bert"),
-    _text("BERT", "Roberta", _without(max_position_embeddings=66)),
-    _text("DistilBERT", "DistilBert", _without("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", dim=32, n_layers=2, n_heads=4, hidden_dim=64)),  # fmt: skip
-    _text("ALBERT", "Albert", _without(embedding_size=16)),
-    _text("ELECTRA", "Electra", _without(embedding_size=16)),
-    _text("DeBERTa", "Deberta", _without(relative_attention=True, pos_att_type=["c2p", "p2c"])),
-    _text("DeBERTa", "DebertaV2", _without(relative_attention=True, pos_att_type=["c2p", "p2c"], conv_kernel_size=3, conv_act="gelu")),  # fmt: skip
+    _text("BERT", "Roberta"),
+    _text("DistilBERT", "DistilBert", hidden_dim=64),
+    _text("ALBERT", "Albert", embedding_size=16),
+    _text("ELECTRA", "Electra", embedding_size=16),
+    _text("DeBERTa", "Deberta", **_RELATIVE),
+    _text("DeBERTa", "DebertaV2", **_RELATIVE, conv_kernel_size=3, conv_act="gelu"),
     _text("MPNet", "MPNet"),
     _text("FNet", "FNet"),
-    _text("Funnel", "Funnel", _without("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", d_model=32, n_head=4, d_head=8, d_inner=64, block_sizes=[1, 1])),  # fmt: skip
-    _text("Longformer", "Longformer", _without(attention_window=4, max_position_embeddings=66)),
-    _text("BigBird", "BigBird", _without(attention_type="block_sparse", block_size=4, num_random_blocks=1), length=40),
-    _text("ConvBERT", "ConvBert", _without(embedding_size=32, head_ratio=2, conv_kernel_size=3)),
-    _text("SqueezeBERT", "SqueezeBert", _without(embedding_size=32)),
-    _text("MobileBERT", "MobileBert", _without(embedding_size=16, intra_bottleneck_size=16)),
-    _text("Nyströmformer", "Nystromformer", _without(num_landmarks=4, segment_means_seq_len=12)),
-    _text("XLNet", "XLNet", _without("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings", d_model=32, n_layer=2, n_head=4, d_inner=64)),  # fmt: skip
-    _text("RoFormer", "RoFormer", _without(embedding_size=32)),
-    _text("CANINE", "Canine", _without("vocab_size", num_hash_buckets=64, local_transformer_stride=8, downsampling_rate=4), length=32),  # fmt: skip
-    _text("ModernBERT", "ModernBert", _without(cls_token_id=1, sep_token_id=2)),
-    _text("GPT-2", "GPT2", _GPT2),
-    _text("OPT", "OPT", _without("intermediate_size", ffn_dim=64, word_embed_proj_dim=32)),
-    _text("BLOOM", "Bloom", _without("num_hidden_layers", "num_attention_heads", n_layer=2, n_head=4)),
-    _text("Llama", "Llama", _without(num_key_value_heads=2)),
-    _text("Llama", "Qwen3", _without(num_key_value_heads=2, head_dim=8)),
-    _text("Mixtral", "Mixtral", _without(num_key_value_heads=2, num_local_experts=4)),
-    _text("Mamba", "Mamba", _without("num_attention_heads", "intermediate_size", state_size=4), task="CausalLM"),
-    _text("T5", "T5", _T5),
-    _text("BART", "Bart", _BART),
-    _text("BART", "Bart", _BART, task="ConditionalGeneration"),
+    _text("Funnel", "Funnel", without=("num_hidden_layers",), block_sizes=[1, 1], d_head=8, d_inner=64),
+    _text("Longformer", "Longformer", attention_window=4),
+    _text("BigBird", "BigBird", length=40, attention_type="block_sparse", block_size=4, num_random_blocks=1),
+    _text("ConvBERT", "ConvBert", embedding_size=32, head_ratio=2, conv_kernel_size=3),
+    _text("SqueezeBERT", "SqueezeBert", embedding_size=32),
+    _text("MobileBERT", "MobileBert", embedding_size=16, intra_bottleneck_size=16),
+    _text("Nyströmformer", "Nystromformer", num_landmarks=4, segment_means_seq_len=12),
+    _text("XLNet", "XLNet", without=("max_position_embeddings",), d_inner=64),
+    _text("RoFormer", "RoFormer", embedding_size=32),
+    _text("CANINE", "Canine", length=32, num_hash_buckets=64, local_transformer_stride=8, downsampling_rate=4),
+    _text("ModernBERT", "ModernBert", cls_token_id=1, sep_token_id=2),
+    _text("GPT-2", "GPT2"),
+    _text("OPT", "OPT", ffn_dim=64, word_embed_proj_dim=32),
+    _text("BLOOM", "Bloom"),
+    _text("Llama", "Llama", num_key_value_heads=2),
+    _text("Llama", "Qwen3", num_key_value_heads=2, head_dim=8),
+    _text("Mixtral", "Mixtral", num_key_value_heads=2, num_local_experts=4),
+    _text("Mamba", "Mamba", task="CausalLM", state_size=4),
+    _text("T5", "T5", d_kv=8, d_ff=64, decoder_start_token_id=0),
+    _text("BART", "Bart", **_BART),
+    _text("BART", "Bart", task="ConditionalGeneration", **_BART),
 ]

@@ -60,6 +60,8 @@ CASES = [
     _image("MLP-Mixer", "mixer_s32_224", img_size=64),
     _image("ResMLP", "resmlp_12_224", img_size=64),
     _image("gMLP", "gmlp_ti16_224", img_size=64),
-    Case("ConvMixer, 8 blocks", "ConvMixer", "timm", "image", partial(ConvMixer, 256, 8, num_classes=CLASSES), image(64)),
+    Case(
+        "ConvMixer, 8 blocks", "ConvMixer", "timm", "image", partial(ConvMixer, 256, 8, num_classes=CLASSES), image(64)
+    ),
     _image("Sequencer", "sequencer2d_s", 64),
 ]
