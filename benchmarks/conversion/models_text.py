@@ -72,7 +72,7 @@ CASES = [
     _text("SqueezeBERT", "SqueezeBert", embedding_size=32),
     _text("MobileBERT", "MobileBert", embedding_size=16, intra_bottleneck_size=16),
     _text("Nyströmformer", "Nystromformer", num_landmarks=4, segment_means_seq_len=12),
-    _text("XLNet", "XLNet", without=("max_position_embeddings",), d_inner=64),
+    _text("XLNet", "XLNet", without=("max_position_embeddings",), d_head=8, d_inner=64),
     _text("RoFormer", "RoFormer", embedding_size=32),
     _text("CANINE", "Canine", length=32, num_hash_buckets=64, local_transformer_stride=8, downsampling_rate=4),
     _text("ModernBERT", "ModernBert", cls_token_id=1, sep_token_id=2),
