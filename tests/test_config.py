@@ -28,6 +28,7 @@ def test_json_brings_an_experiment_back(experiment: Experiment) -> None:
         (["num_members=none"], replace(BASE, num_members=None)),
         (["steps=64"], replace(BASE, steps=64)),
         (["batchnorm=per-member"], replace(BASE, batchnorm="per-member")),
+        (["ensemble=deep", "decay_rs=false"], replace(BASE, ensemble="deep", decay_rs=False)),
         (["policy.flip=False"], replace(BASE, policy=MemberPolicy(flip=False))),
         (["policy.augmix.p=1"], replace(BASE, policy=MemberPolicy(augmix=AugMix(p=1.0)))),
         (
@@ -56,6 +57,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("learning_rate=nan", "learning_rate is nan; it must be 0 or more"),
         ("decay_rs=maybe", "decay_rs=maybe: it must be true or false"),
         ("batchnorm=none", "batchnorm=none: it must be one of shared, per-member"),
+        ("ensemble=snapshot", "ensemble=snapshot: it must be one of batch, deep"),
         ("num_members=two", "num_members=two: it must be a whole number or none"),
         ("num_members=0", "num_members is 0"),
         ("steps=0", "steps is 0; it must be 1 or more"),
@@ -94,6 +96,27 @@ def test_a_single_network_needs_one_severity() -> None:
     assert override(single, ["policy.augmix.p=1", "policy.augmix.severity=3"]).policy.augmix == AugMix((3.0,), p=1.0)
 
 
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("num_members=none", "ensemble is deep and num_members is none, a single network; set num_members to a number"),
+        ("batchnorm=per-member", "batchnorm is per-member and ensemble is deep; .* each has its own BatchNorm"),
+        ("init_std=0.1", r"init_std is 0\.1 and ensemble is deep; .* have no r and s, .*: leave init_std at 0\.5"),
+        ("member_rate=0.5", r"member_rate is 0\.5 and ensemble is deep; .*: leave member_rate at 1\.0"),
+    ],
+)
+def test_what_has_no_meaning_for_a_deep_ensemble_is_refused(assignment: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        override(BASE, ["ensemble=deep", assignment])
+
+
+@pytest.mark.parametrize(
+    ("changes", "has"), [({}, True), ({"ensemble": "deep"}, False), ({"num_members": None}, False)]
+)
+def test_only_a_batch_ensemble_has_factors(changes: dict[str, Any], has: bool) -> None:
+    assert replace(BASE, **changes).has_factors is has
+
+
 def test_what_is_missing_has_its_default() -> None:
     values = to_dict(FULL)
     del values["steps"], values["policy"]["adversarial"]["space"]
@@ -116,7 +139,7 @@ def test_differences_name_the_keys() -> None:
     assert differences(json.loads(json.dumps(to_dict(FULL))), to_dict(FULL)) == []
 
 
-@pytest.mark.parametrize("key", ["dataset", "train_on", "model", "batchnorm"])
+@pytest.mark.parametrize("key", ["dataset", "train_on", "model", "ensemble", "batchnorm"])
 def test_a_choice_that_is_none_is_refused_in_python_too(key: str) -> None:
     changed: dict[str, Any] = {key: "convnet"}
     with pytest.raises(InputError, match=f"unknown {key} 'convnet' .*known: "):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         BatchEnsembleLinear,
         Ensemble,
         batch_ensemble,
+        deep_ensemble,
         parameter_groups,
         resnet,
         resnext29,
@@ -33,7 +34,8 @@ _PUBLIC = {
     "errors": "InputError",
     "experiments": "EXPERIMENTS",
     "metrics": "brier disagreement ece ece_rms nll reliability_bins",
-    "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble parameter_groups resnet resnext29",
+    "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble deep_ensemble parameter_groups resnet "
+    "resnext29",
     "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
 }
 _ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
@@ -54,6 +56,7 @@ __all__ = [
     "apply_augmix",
     "batch_ensemble",
     "brier",
+    "deep_ensemble",
     "disagreement",
     "ece",
     "ece_rms",

@@ -31,6 +31,9 @@ class Experiment:
     width: int = 16
     num_members: int | None = 4
     """None is a plain network."""
+    ensemble: Literal["batch", "deep"] = "batch"
+    """`batch` members share their weights and have r and s of their own; `deep` members are networks that share
+    nothing, each trained as it would be alone. `decay_rs` then has nothing to do."""
     batchnorm: Literal["shared", "per-member"] = "shared"
     init_std: float = 0.5
     policy: MemberPolicy = field(default_factory=MemberPolicy)
@@ -50,7 +53,7 @@ class Experiment:
     """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
 
     def __post_init__(self) -> None:
-        for key in ("dataset", "train_on", "model", "batchnorm"):
+        for key in ("dataset", "train_on", "model", "ensemble", "batchnorm"):
             known = get_args(get_type_hints(Experiment)[key])
             if (value := getattr(self, key)) not in known:
                 raise unknown(key, value, known)
@@ -63,12 +66,30 @@ class Experiment:
                 _check_at_least(key, value, 1)
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
+        if self.ensemble == "deep":
+            self._check_deep()
         self.policy.check_members(self.members)
 
     @property
     def members(self) -> int:
         """M, the number of members; it is 1 for a plain network."""
         return self.num_members or 1
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether there are r and s."""
+        return self.num_members is not None and self.ensemble == "batch"
+
+    def _check_deep(self) -> None:
+        if self.num_members is None:
+            raise InputError("ensemble is deep and num_members is none, a single network; set num_members to a number")
+        for key in ("batchnorm", "init_std", "member_rate"):
+            value, default = getattr(self, key), getattr(Experiment, key)
+            if value != default:
+                raise InputError(
+                    f"{key} is {value} and ensemble is deep; the members of a deep ensemble have no r and s, and each "
+                    f"has its own BatchNorm: leave {key} at {default}"
+                )
 
 
 def _check_at_least(key: str, value: float, least: float) -> None:

@@ -70,6 +70,15 @@ def test_identical_members_are_noticed(make_run: MakeRun) -> None:
     assert collapse.r.plain == pytest.approx(1)
 
 
+def test_a_deep_ensemble_is_judged_by_its_predictions(make_run: MakeRun) -> None:
+    run = make_run(ensemble="deep")
+    write_arrays(run.folder / "logits" / "factors.npz", {})
+    collapse = collapse_record(run, CLEAN, CORRUPTED, num_classes=3)
+    assert collapse is not None
+    assert (collapse.r, collapse.s) == (None, None)
+    assert collapse.verdict.startswith("The members differ clearly")
+
+
 def test_a_single_network_cannot_collapse(make_run: MakeRun) -> None:
     assert collapse_record(make_run(members=1), summary((0.1,), None, None), None, num_classes=3) is None
 

@@ -216,13 +216,18 @@ def test_thirty_steps_lead_to_the_same_place() -> None:
 
 @pytest.mark.parametrize(
     ("engine", "experiment"),
-    [("eager", RESNEXT), ("compiled", replace(RESNET, policy=MemberPolicy())), ("fast", RESNEXT)],
-    ids=["eager", "compiled", "fast"],
+    [
+        ("eager", RESNEXT),
+        ("compiled", replace(RESNET, policy=MemberPolicy())),
+        ("auto", replace(RESNET, policy=MemberPolicy(), ensemble="deep")),
+        ("fast", RESNEXT),
+    ],
+    ids=["eager", "compiled", "deep", "fast"],
 )
 def test_resume_gives_the_same_bits_when_deterministic(
     tmp_path: Path, engine: EngineName, experiment: Experiment
 ) -> None:
-    """Compiling takes most of the time: the compiled network is the smaller one, without adversarial views."""
+    """Compiling takes most of the time: the compiled networks are the smaller ones, without adversarial views."""
     options = Options(device="cuda", deterministic=True, engine=engine)
     assert train(experiment, tmp_path / "whole", tiny_data(), options=options)
     calls = 0

@@ -26,6 +26,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 EXPERIMENT = replace(TINY, width=2, batch_size=4)
 RESNEXT = Experiment("a", "cifar10")
 RESNET = replace(RESNEXT, model="resnet")
+DEEP = replace(RESNEXT, ensemble="deep")
 
 
 def tiny_batches(experiment: Experiment = EXPERIMENT) -> list[Batch]:
@@ -50,6 +51,7 @@ def test_an_unknown_engine_is_refused() -> None:
         (RESNEXT, CUDA, True, "fast"),
         (RESNEXT, CUDA, False, "compiled"),
         (RESNET, CUDA, True, "compiled"),
+        (DEEP, CUDA, True, "compiled"),
         (RESNEXT, CPU, True, "eager"),
         (RESNET, CPU, False, "eager"),
     ],
@@ -76,6 +78,11 @@ def test_the_fast_engine_is_refused_where_it_cannot(experiment: Experiment, devi
     here = f"this is a {experiment.model} on {device}; use --engine auto"
     with pytest.raises(InputError, match=f"needs a GPU and a resnext29, and {here}"):
         choose_engine("fast", experiment, device)
+
+
+def test_the_fast_engine_is_refused_for_a_deep_ensemble() -> None:
+    with pytest.raises(InputError, match="no kernels for a deep ensemble; use --engine auto, compiled or eager"):
+        choose_engine("fast", DEEP, CUDA)
 
 
 def test_the_fast_engine_is_refused_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ def test_the_words_name_the_loss_and_the_remedy() -> None:
         (replace(ENSEMBLE, warmup_steps=352), ("a lower learning_rate than 0.1.", "--set decay_rs=false,")),
         (replace(ENSEMBLE, decay_rs=False), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
         (SINGLE, ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
+        (replace(ENSEMBLE, ensemble="deep"), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
     ],
 )
 def test_no_remedy_that_is_taken_already_or_cannot_be(experiment: Experiment, remedies: tuple[str, str]) -> None:

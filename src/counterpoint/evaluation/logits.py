@@ -178,7 +178,7 @@ def _read_old(path: Path) -> dict[str, Any]:
 
 
 def _factors(model: Ensemble) -> dict[str, np.ndarray]:
-    """Every layer's r and s, from which the members can be compared without the network. A plain network has none."""
+    """Every layer's r and s, by which members can be compared without the network; only a BatchEnsemble has them."""
     named = model.named_parameters()
     return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
 

@@ -13,12 +13,15 @@ from counterpoint.runs.folder import Run
 
 
 def collapse_record(run: Run, clean: Summary, corrupted: Shifted | None, num_classes: int) -> Collapse | None:
-    """How far an ensemble's factors and predictions differ, with a verdict. None for a single network."""
+    """How far an ensemble's factors and predictions differ, with a verdict. None for a single network.
+
+    A deep ensemble has no factors, and is judged by its predictions alone.
+    """
     if clean.disagreement is None or clean.pairwise_kl is None:
         return None
     by_severity = zip(*corrupted.cells.values(), strict=True) if corrupted else ()
     return Collapse(
-        **{kind: Factors(**asdict(factor_correlation(layers))) for kind, layers in read_factors(run).items()},
+        **{kind: Factors(**asdict(factor_correlation(layers))) for kind, layers in read_factors(run).items() if layers},
         clean=_between([clean], num_classes),
         severities=tuple(_between(summaries, num_classes) for summaries in by_severity),
         verdict=collapse_verdict(clean.disagreement, _mean_error(clean), clean.pairwise_kl, num_classes),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions
 
-# Shares of the disagreement that independent members of the same error would show.
+# Shares of the disagreement that members of the same error would show if they erred independently.
 NEARLY_IDENTICAL_BELOW = 0.05
 DIFFER_CLEARLY_FROM = 0.25
 NEARLY_IDENTICAL_KL_BELOW = 0.01  # in nats
@@ -76,7 +76,7 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
         return f"No member errs on these images, so they cannot tell whether the members differ (KL {kl:.2g} nats)."
     return (
         f"The members {_how_much(disagreement / independent, kl)}: two of them disagree on {disagreement:.1%} of the "
-        f"images, where independent members of the same error would on {independent:.1%}; "
+        f"images, where members of the same error that err independently would on {independent:.1%}; "
         f"the mean KL between two is {kl:.2g} nats."
     )
 

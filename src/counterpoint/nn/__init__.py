@@ -1,7 +1,8 @@
-"""BatchEnsemble layers, networks with and without members, and the conversion of any model."""
+"""BatchEnsemble layers, networks with and without members, the conversion of any model, and deep ensembles."""
 
 from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLinear
 from counterpoint.nn.conversion import Conversion, batch_ensemble
+from counterpoint.nn.deep import deep_ensemble
 from counterpoint.nn.ensemble import Ensemble
 from counterpoint.nn.extract import extract_member
 from counterpoint.nn.groups import parameter_groups
@@ -18,6 +19,7 @@ __all__ = [
     "Health",
     "PerMemberBatchNorm2d",
     "batch_ensemble",
+    "deep_ensemble",
     "extract_member",
     "measure_health",
     "parameter_groups",

@@ -60,7 +60,7 @@ class Ensemble(nn.Module):
         rows = self.count_rows(inputs, by_name)
         inputs, by_name = map_tensors(inputs, self._fold), map_tensors(by_name, self._fold)
         if keep is not None:
-            inputs = (*inputs, keep)
+            by_name["keep"] = keep
         logits = read_logits(self.network(*inputs, **by_name), self.logits)
         if logits.dim() < 2 or logits.shape[0] != rows:
             raise InputError(

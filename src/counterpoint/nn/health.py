@@ -15,7 +15,7 @@ DEAD_BELOW = 0.001
 
 @dataclass(frozen=True)
 class Health:
-    """A network's state of health. With per-member BatchNorm each member's channels count.
+    """A network's state of health. Where members have BatchNorm of their own, each member's channels count.
 
     The spread says how far the members' factors lie apart. It is the square root of their variance over the members
     (divisor M − 1), averaged over every entry of every layer. It begins at about `init_std`; identical members have 0.

@@ -254,6 +254,11 @@ class Results:
         return len(self.clean.members) > 1
 
     @property
+    def is_deep(self) -> bool:
+        """Whether the members share nothing. Configurations from before there was a choice do not say."""
+        return self.is_ensemble and self.config.get("ensemble") == "deep"
+
+    @property
     def suites(self) -> dict[str, Shifted]:
         """All figures under shift, by the name of the suite."""
         first = {} if self.corrupted is None else {"corrupted": self.corrupted}

@@ -2,7 +2,7 @@
 
 eager      plain PyTorch: what the others are compared with, and the only one on a CPU
 compiled   torch.compile, on a GPU for any network
-fast       counterpoint's own kernels, on a GPU for the networks that `nn.fast` knows
+fast       counterpoint's own kernels, on a GPU for the networks that `nn.fast` knows, alone or as a BatchEnsemble
 
 On a GPU all three use bf16 activations. Compiled and fast steps are recorded once as a CUDA graph and then replayed, so
 that the GPU never waits for Python.
@@ -47,9 +47,12 @@ def check_engine(name: str) -> EngineName:
 
 def choose_engine(name: EngineName, experiment: Experiment, device: torch.device) -> EngineName:
     """The engine called `name` if it can run here; "auto" is the fastest that can."""
-    on_gpu, has_kernels = device.type == "cuda", experiment.model == "resnext29"
+    on_gpu = device.type == "cuda"
+    has_kernels = experiment.model == "resnext29" and experiment.ensemble == "batch"
     if name == "auto":
         return "eager" if not on_gpu else "fast" if has_kernels and has_triton() else "compiled"
+    if name == "fast" and experiment.ensemble == "deep":
+        raise InputError("the fast engine has no kernels for a deep ensemble; use --engine auto, compiled or eager")
     if name == "fast" and not (on_gpu and has_kernels):
         raise InputError(
             f"the fast engine needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "

@@ -87,7 +87,7 @@ def _gentler_start(experiment: Experiment, steps_per_epoch: int) -> str:
 
 
 def _less_decay(experiment: Experiment) -> str:
-    if experiment.num_members and experiment.decay_rs:
+    if experiment.has_factors and experiment.decay_rs:
         return "--set decay_rs=false, which spares r and s"
     return f"a lower weight_decay than {experiment.weight_decay:g}"
 

@@ -131,6 +131,9 @@ class TrainState:
 def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward) -> None:
     """Perturb the views if the policy says so, compute the loss, and update by SGD.
 
+    The loss is the mean over all members' views. A deep ensemble is updated by the sum of its members' mean losses, so
+    that each member learns exactly as it would alone.
+
     All of it happens on the device, and nothing depends on the step's number. So a GPU can record and replay it.
     """
     views_MBCHW = perturbed_views(state.model, batch, experiment, forward)
@@ -140,7 +143,9 @@ def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: 
         loss = _loss(logits_MBK, batch.labels_B)
     else:
         logits_MBK, loss = _consistency(views_MBCHW, batch, experiment, forward)
-    loss.backward()
+    # The mean over members would let each member of a deep ensemble learn at 1/M of its rate, and decay at the whole.
+    objective = experiment.members * loss if experiment.ensemble == "deep" else loss
+    objective.backward()
     state.optimiser.step()
     wrong_MB = logits_MBK.detach().argmax(dim=-1) != batch.labels_B
     rows = wrong_MB.numel()

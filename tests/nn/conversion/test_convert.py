@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn import BatchEnsembleConv2d, batch_ensemble, extract_member
+from counterpoint.nn.conversion import DEFAULT_INIT_STD
+from tests.nn.conversion.layers import Text
 
 
 class Nested(nn.Module):
@@ -93,3 +95,28 @@ def test_wrong_arguments_are_named() -> None:
 def test_random_signs_are_an_option() -> None:
     network: Any = batch_ensemble(Nested(), 2, init="signs").network
     assert set(network.body[0].r.unique().tolist()) <= {-1.0, 1.0}
+
+
+def test_attention_can_be_left_out_by_its_type() -> None:
+    conversion = batch_ensemble(Text(), 2, exclude=[nn.MultiheadAttention]).conversion
+    assert conversion is not None
+    converted = [layer.name for layer in conversion.converted]
+    assert converted == [f"encoder.layers.{i}.linear{k}" for i in range(2) for k in (1, 2)] + ["head"]
+    assert {layer.reason for layer in conversion.left_out} == {"it was excluded"}
+
+
+def test_a_model_that_is_not_finished_or_cannot_be_copied_is_refused() -> None:
+    with pytest.raises(InputError, match=r"0\.weight has no shape yet; run the model once"):
+        batch_ensemble(nn.Sequential(nn.LazyLinear(3)))
+    model = nn.Sequential(nn.Linear(2, 2))
+    model.leftover = model(torch.zeros(1, 2))
+    with pytest.raises(InputError, match="Sequential cannot be copied, so it is not converted: Only Tensors created"):
+        batch_ensemble(model)
+
+
+def test_the_default_start_is_small_and_said() -> None:
+    generator = torch.Generator().manual_seed(0)
+    ensemble = batch_ensemble(nn.Sequential(nn.Linear(400, 400)), 4, generator=generator)
+    layer: Any = ensemble.network.get_submodule("0")
+    assert abs(layer.r.std().item() - DEFAULT_INIT_STD) < 0.1 * DEFAULT_INIT_STD
+    assert f"N(1, {DEFAULT_INIT_STD:g}²)" in str(ensemble.conversion)

@@ -68,6 +68,7 @@ def test_an_example_shows_which_layers_are_called() -> None:
         (["body", "head"], [], ["body.0", "head"]),
         ([nn.Linear], ["head"], ["body.0", "normed", "read", "unused"]),
         (["head"], [nn.Embedding], ["head"]),
+        ([nn.Sequential, "h*"], [], ["body.0", "head"]),
     ],
 )
 def test_layers_are_chosen_by_name_or_type(

@@ -19,7 +19,7 @@ def test_the_report_says_what_happened() -> None:
     assert conversion.layer_share == 2 / 3
     assert conversion.warning is None
     assert str(conversion).splitlines() == [
-        "Sequential as an ensemble of 2 members; r and s start as N(1, 0.1²)",
+        "Sequential as an ensemble of 2 members; r and s start as N(1, 0.05²)",
         "  converted  1 Conv2d, 1 Linear: 2 of 3 weight layers",
         "             with 90.8% of the model's 217 parameters",
         "  added      65 parameters (30.0%)",

@@ -85,6 +85,17 @@ def test_a_module_used_twice_stays_one() -> None:
     assert type(both[0]) is UnpackedAttention
 
 
+def test_parameters_that_were_shared_stay_shared() -> None:
+    first, second = (nn.MultiheadAttention(4, 1) for _ in range(2))
+    second.in_proj_weight = first.in_proj_weight
+    one, other = (module for module in unpack(nn.ModuleList([first, second])).children())
+    assert isinstance(one, UnpackedAttention)
+    assert isinstance(other, UnpackedAttention)
+    for name in ("q_proj", "k_proj", "v_proj"):
+        assert getattr(one, name).weight is getattr(other, name).weight
+        assert getattr(one, name).bias is not getattr(other, name).bias
+
+
 def test_what_torch_allows_without_a_batch_is_refused() -> None:
     unpacked = unpack(nn.MultiheadAttention(4, 1))
     with pytest.raises(InputError, match=r"the query has shape \(3, 4\); attention in an ensemble needs a batch axis"):

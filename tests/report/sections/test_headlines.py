@@ -1,3 +1,7 @@
+from typing import Any
+
+import pytest
+
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.headlines import headline_table, headlines, suites_in_words
 from counterpoint.report.tables import Table
@@ -55,6 +59,24 @@ def test_every_suite_has_its_line(make_evaluated: MakeEvaluated) -> None:
         f"{EXTRA}: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, "
         "regenerated with seed 0 (generator 0.1.0).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("members", "config", "kind"),
+    [
+        (1, {"num_members": None}, "one network"),
+        (1, {"num_members": 1, "ensemble": "deep"}, "one network"),
+        (2, {"num_members": 2}, "2 members"),  # as before there was a choice
+        (2, {"num_members": 2, "ensemble": "batch"}, "2 members"),
+        (2, {"num_members": 2, "ensemble": "deep"}, "2 separate networks"),
+    ],
+)
+def test_a_card_says_what_the_members_are(
+    make_evaluated: MakeEvaluated, members: int, config: dict[str, Any], kind: str
+) -> None:
+    run = changed(make_evaluated(members=members), "results.config", config)
+    (card,) = headlines([ReportedRun("mine", run)]).runs
+    assert card.kind == kind
 
 
 def test_a_card_has_a_group_for_each_set_of_images(make_evaluated: MakeEvaluated) -> None:

@@ -2,6 +2,7 @@ import pytest
 
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import HealthAfter, HealthRecord
+from counterpoint.report import render
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.health import RunHealth, health
 from tests.report.made import MakeEvaluated, changed
@@ -53,6 +54,14 @@ def test_a_plain_network_has_no_spread(evaluated: Evaluated) -> None:
     columns, rows = shown(changed(evaluated, "results.health.epochs", (HealthAfter(1, 0, 1261),)))
     assert columns == ["After epoch", "Dead scales", "Share", "Below eps", "Share"]
     assert rows == [["1", "1,261", "10.00", "0", "0.00"]]
+
+
+def test_the_page_explains_the_spread_where_there_is_one(evaluated: Evaluated) -> None:
+    without = changed(evaluated, "results.health.epochs", (HealthAfter(1, 0, 1261),))
+    for runs, explained in (([evaluated], True), ([without], False), ([without, evaluated], True)):
+        page = render(runs)
+        assert "no longer normalised" in page
+        assert ("The spread is the standard deviation of the factors" in page) is explained
 
 
 def test_a_network_without_batchnorm_still_has_its_spread(evaluated: Evaluated) -> None:

@@ -21,8 +21,8 @@ from counterpoint.nn.members import Init, MemberLayer
 from counterpoint.nn.norm import give_each_member_a_norm
 
 BatchNorm = Literal["shared", "per-member"]
-DEFAULT_INIT_STD = 0.1
-"""What init_std=None means: small, so that a trained model's members begin close to it (docs/conversion.md)."""
+DEFAULT_INIT_STD = 0.05
+"""What init_std=None means: small, so that a trained model's members begin close to it (measured in docs/models.md)."""
 
 
 def batch_ensemble(

@@ -11,7 +11,7 @@ from counterpoint.errors import unknown
 from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
 from counterpoint.nn.conversion.check import Example, run_watched
 from counterpoint.nn.conversion.linearity import why_not_linear
-from counterpoint.nn.conversion.report import Layer, LeftOut
+from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, Layer, LeftOut
 from counterpoint.nn.conversion.tracing import Pass
 from counterpoint.nn.conversion.unpacked import UnpackedAttention
 
@@ -31,11 +31,11 @@ class Plan:
 
 def make_plan(network: nn.Module, include: Chosen | None, exclude: Chosen, example: Example | None) -> Plan:
     """The plan for `network`. With an example, layers that are not called on it are found and left out."""
-    _check_chosen(network, [*(include or ()), *exclude])
+    included, excluded = None if include is None else _names(network, include), _names(network, exclude)
     usage = None if example is None else _usage(network, example)
     plan = Plan()
     for name, module in _outermost(network):
-        reason = _why_not(name, module, include, exclude, usage)
+        reason = _why_not(name, module, included, excluded, usage)
         if reason is not None:
             plan.left_out.append(LeftOut(name, type(module).__name__, reason))
         elif isinstance(module, _CONVERTIBLE):
@@ -51,27 +51,33 @@ def _usage(network: nn.Module, example: Example) -> Pass:
     return run_watched(network, lambda: example.run(network), "the model fails on the example input", layers)[1]
 
 
-def _check_chosen(network: nn.Module, chosen: Chosen) -> None:
-    """Refuse a name or a type that no layer has; it is probably a slip."""
-    modules = dict(network.named_modules())
+def _names(network: nn.Module, chosen: Chosen) -> set[str]:
+    """The modules that are chosen by name or type. A choice that no module has is probably a slip, and refused."""
+    modules = dict(network.named_modules(remove_duplicate=False))
+    names: set[str] = set()
     for one in chosen:
-        if not any(_is_among(name, module, [one]) for name, module in modules.items()):
-            kinds = {type(module).__name__ for module in modules.values()}
-            raise (
-                unknown("layer", one, filter(None, modules))
-                if isinstance(one, str)
-                else unknown("type of layer", one.__name__, sorted(kinds))
-            )
+        if isinstance(one, str):
+            found = {name for name in modules if fnmatchcase(name, one)}
+            slip = unknown("layer", one, filter(None, modules))
+        else:
+            found = {name for name, module in modules.items() if isinstance(module, one)}
+            slip = unknown("type of layer", one.__name__, sorted({type(m).__name__ for m in modules.values()}))
+        if not found:
+            raise slip
+        names |= found
+    return names
 
 
-def _why_not(name: str, module: nn.Module, include: Chosen | None, exclude: Chosen, usage: Pass | None) -> str | None:
+def _why_not(
+    name: str, module: nn.Module, included: set[str] | None, excluded: set[str], usage: Pass | None
+) -> str | None:
     """Why a layer with a weight gets no members. None for the others, and for modules without such a weight."""
     if not isinstance(module, _CONVERTIBLE):
         return _why_unknown(module)
-    if _is_among(name, module, exclude):
-        return "it was excluded"
-    if include is not None and not _is_among(name, module, include):
-        return "it was not included"
+    if _is_among(name, excluded):
+        return EXCLUDED
+    if included is not None and not _is_among(name, included):
+        return NOT_INCLUDED
     if usage is not None and module not in usage.called:
         reader = usage.read_by.get(module)
         if reader is None:
@@ -109,12 +115,10 @@ def _outermost(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     yield from walk("", network)
 
 
-def _is_among(name: str, module: nn.Module, chosen: Chosen) -> bool:
-    """Whether a layer is chosen by its type, by its name, or as a part of something that is chosen by name."""
-    return any(
-        fnmatchcase(name, one) or fnmatchcase(name, f"{one}.*") if isinstance(one, str) else isinstance(module, one)
-        for one in chosen
-    )
+def _is_among(name: str, names: set[str]) -> bool:
+    """Whether a layer is chosen, by itself or as a part of a module that is."""
+    parts = name.split(".")
+    return any(".".join(parts[:length]) in names for length in range(len(parts) + 1))
 
 
 def _of_its_own(name: str, module: nn.Module) -> list[Layer]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 ENOUGH = 0.5
 """A conversion of a smaller share of the weight layers gives a warning."""
+BY_CHOICE = EXCLUDED, NOT_INCLUDED = "it was excluded", "it was not included"
 _NAMED = 3  # how many layers a line of the report names
 
 
@@ -22,6 +23,11 @@ class LeftOut(Layer):
     """A layer with a weight that all members share, and why."""
 
     reason: str
+
+    @property
+    def by_choice(self) -> bool:
+        """Whether the user said so."""
+        return self.reason in BY_CHOICE
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,12 @@ class Conversion:
 
     @property
     def warning(self) -> str | None:
-        if self.layer_share >= ENOUGH:
+        wanted = len(self.converted) + sum(not layer.by_choice for layer in self.left_out)
+        if len(self.converted) >= ENOUGH * wanted:
             return None
         return (
-            f"only {len(self.converted)} of {len(self.converted) + len(self.left_out)} weight layers of {self.model} "
-            "have members of their own; the members may hardly differ"
+            f"only {len(self.converted)} of {wanted} weight layers of {self.model} have members of their own; "
+            "the members may hardly differ"
         )
 
     def __str__(self) -> str:

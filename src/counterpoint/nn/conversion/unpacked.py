@@ -4,6 +4,7 @@ nn.MultiheadAttention keeps three projections in one weight. transformers' Conv1
 transposed. Once they are made of nn.Linear, they convert like everything else.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -68,12 +69,36 @@ class UnpackedAttention(nn.MultiheadAttention):
         return k, v, k.shape[1] - before
 
 
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """One of several equal parts of a parameter, transposed or not."""
+
+    parameter: nn.Parameter
+    part: int = 0
+    parts: int = 1
+    transposed: bool = False
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return id(self.parameter), self.part
+
+    def copied(self) -> nn.Parameter:
+        values = self.parameter.detach().chunk(self.parts)[self.part]
+        values = values.t() if self.transposed else values
+        return nn.Parameter(values.clone(memory_format=torch.contiguous_format), self.parameter.requires_grad)
+
+
+SharedParameters = dict[tuple[int, int], nn.Parameter]
+"""The new parameter of each piece, so that modules that shared a parameter share the new one."""
+
+
 def unpack(network: nn.Module) -> nn.Module:
     """`network`, changed in place, with each module above made of nn.Linear layers and fused paths switched off.
 
-    A module that is used in two places stays one module.
+    A module or a parameter that is used in two places stays one.
     """
-    unpacked = {module: _unpacked(module) for module in list(network.modules())}
+    shared: SharedParameters = {}
+    unpacked = {module: _unpacked(module, shared) for module in list(network.modules())}
     for parent in unpacked:
         for name, child in parent._modules.items():
             if child is not None and child in unpacked:  # attention has new children of its own
@@ -81,40 +106,39 @@ def unpack(network: nn.Module) -> nn.Module:
     return unpacked[network]
 
 
-def _unpacked(module: nn.Module) -> nn.Module:
+def _unpacked(module: nn.Module, shared: SharedParameters) -> nn.Module:
     if type(module) is nn.MultiheadAttention:
-        _unpack_attention(module)
+        _unpack_attention(module, shared)
     elif isinstance(module, nn.TransformerEncoder):
         module.use_nested_tensor = False  # nested tensors have no rows that could belong to a member
     elif isinstance(module, nn.TransformerEncoderLayer):
         module.activation_relu_or_gelu = 0  # which torch asks before it takes the fused path
     elif f"{type(module).__module__}.{type(module).__name__}" == "transformers.pytorch_utils.Conv1D":
-        return _linear_of_conv1d(module)
+        conv1d: Any = module
+        return _linear(_Piece(conv1d.weight, transposed=True), _Piece(conv1d.bias), shared)
     return module
 
 
-def _unpack_attention(attention: Any) -> None:
-    same = attention.in_proj_weight is not None
-    weights = attention.in_proj_weight.chunk(3) if same else [getattr(attention, f"{n}_weight") for n in _PROJECTIONS]
-    biases = [None] * 3 if attention.in_proj_bias is None else attention.in_proj_bias.chunk(3)
+def _unpack_attention(attention: Any, shared: SharedParameters) -> None:
+    packed, bias = attention.in_proj_weight, attention.in_proj_bias
     attention.__class__ = UnpackedAttention
-    for name, weight, bias in zip(_PROJECTIONS, weights, biases, strict=True):
-        setattr(attention, name, _linear(weight, bias))
-    for name in ("in_proj_weight", "in_proj_bias", *(f"{n}_weight" for n in _PROJECTIONS)):
+    for part, name in enumerate(_PROJECTIONS):
+        separate = getattr(attention, f"{name}_weight")
+        weight = _Piece(separate) if packed is None else _Piece(packed, part, 3)
+        setattr(attention, name, _linear(weight, None if bias is None else _Piece(bias, part, 3), shared))
+    for name in ("in_proj_weight", "in_proj_bias", *(f"{projection}_weight" for projection in _PROJECTIONS)):
         setattr(attention, name, None)
     attention._qkv_same_embed_dim = False
     attention.out_proj.__class__ = nn.Linear  # a subclass whose only difference is that torch does not quantise it
 
 
-def _linear_of_conv1d(conv1d: Any) -> nn.Linear:
-    return _linear(conv1d.weight.t(), conv1d.bias)
-
-
-def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
-    linear = nn.Linear(weight.shape[1], weight.shape[0], bias is not None, device="meta")
-    linear.weight = nn.Parameter(weight.detach().clone(memory_format=torch.contiguous_format), weight.requires_grad)
+def _linear(weight: _Piece, bias: _Piece | None, shared: SharedParameters) -> nn.Linear:
+    """A layer with new parameters, or with those that were made of the same pieces before."""
+    values = shared.setdefault(weight.key, weight.copied())
+    linear = nn.Linear(values.shape[1], values.shape[0], bias is not None, device="meta")
+    linear.weight = values
     if bias is not None:
-        linear.bias = nn.Parameter(bias.detach().clone(), bias.requires_grad)
+        linear.bias = shared.setdefault(bias.key, bias.copied())
     return linear
 
 

@@ -105,7 +105,9 @@ def _entries(scores: Scores) -> tuple[Entry, ...]:
 
 
 def _kind(run: ReportedRun) -> str:
-    return f"{len(run.clean.members)} members" if run.results.is_ensemble else "one network"
+    if not run.results.is_ensemble:
+        return "one network"
+    return f"{len(run.clean.members)} {'separate networks' if run.results.is_deep else 'members'}"
 
 
 def _groups(run: ReportedRun) -> tuple[HeadlineGroup, ...]:

@@ -27,6 +27,11 @@ class RunHealth:
 class Health(Content):
     runs: tuple[RunHealth, ...]
 
+    @property
+    def has_spreads(self) -> bool:
+        """Whether a run has members with factors."""
+        return any(_SPREADS[0] in run.table.columns for run in self.runs)
+
     def blocks(self) -> Iterator[Block]:
         return (Block(f"{_TITLE}: {run.label}", (run.sentence, *run.warnings, run.table)) for run in self.runs)
 

@@ -1,4 +1,4 @@
-"""Do the members differ? Their predictions and factors against independent members and identical ones."""
+"""Do the members differ? Their predictions against members that err independently, their factors against each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

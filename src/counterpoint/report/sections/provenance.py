@@ -46,6 +46,7 @@ def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
     versions = {"counterpoint": results.counterpoint, **trained.versions}
     return (
         ("Experiment", results.experiment),
+        *_ensemble(run),
         ("Seed", str(trained.seed)),
         ("Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"),
         (
@@ -57,6 +58,15 @@ def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
         ("Commit", trained.commit or "not known"),
     )
+
+
+def _ensemble(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    """Nothing for a single network."""
+    members = len(run.clean.members)
+    if run.results.is_deep:
+        yield "Ensemble", f"deep ensemble: {members} separate networks"
+    elif run.results.is_ensemble:
+        yield "Ensemble", f"BatchEnsemble: {members} members with shared weights"
 
 
 def _corrupted_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:
