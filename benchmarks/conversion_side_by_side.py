@@ -29,17 +29,18 @@ from torch_uncertainty.methods import batch_ensemble
 WEIGHT_LAYERS = (nn.Linear, nn.modules.conv._ConvNd, nn.modules.rnn.RNNBase)
 
 
-def as_released(model: nn.Module) -> nn.Module:
+def as_released(model: nn.Module, _: Case) -> nn.Module:
     return batch_ensemble(model, MEMBERS, repeat_training_inputs=True, convert_layers=True)
 
 
-def by_hand(model: nn.Module) -> nn.Module:
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear):
-                setattr(parent, name, BatchLinear.from_linear(child, MEMBERS))
-            elif isinstance(child, nn.Conv2d):
-                setattr(parent, name, BatchConv2d.from_conv2d(child, MEMBERS))
+def by_hand(model: nn.Module, case: Case) -> nn.Module:
+    for name, layer in list(model.named_modules()):
+        if any(fnmatch.fnmatchcase(name, excluded) for excluded in case.exclude):
+            continue
+        if isinstance(layer, nn.Linear):
+            model.set_submodule(name, BatchLinear.from_linear(layer, MEMBERS))
+        elif isinstance(layer, nn.Conv2d):
+            model.set_submodule(name, BatchConv2d.from_conv2d(layer, MEMBERS))
     return batch_ensemble(model, MEMBERS, repeat_training_inputs=True)
 
 
@@ -67,13 +68,13 @@ def layers_that_run(converted: Converted, inputs: Inputs) -> int:
     return len(seen)
 
 
-def attempt(case: Case, way: Callable[[nn.Module], nn.Module]) -> dict[str, Any]:
+def attempt(case: Case, way: Callable[[nn.Module, Case], nn.Module]) -> dict[str, Any]:
     """What holds after one way to convert, or the error that it ends in."""
     inputs = first_of(case.inputs)
 
     def convert() -> Converted:
         with seeded(5):
-            return as_checked(way(plain_model(case)).eval(), case)
+            return as_checked(way(plain_model(case), case).eval(), case)
 
     try:
         converted = convert()

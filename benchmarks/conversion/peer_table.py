@@ -14,7 +14,7 @@ def peer_table(record: dict[str, Any], passed: dict[str, bool]) -> str:
     for way, title in WAYS.items():
         lines += [f"| {title} | models | pass the matrix | which |", "|---|---|---|---|"]
         for outcome, rows in _by_outcome(record["rows"], way).items():
-            names = ", ".join(_named(row, way) for row in rows)
+            names = " · ".join(_named(row, way) for row in rows)
             lines.append(f"| {outcome} | {len(rows)} | {sum(passed[row['name']] for row in rows)} | {names} |")
         lines.append("")
     return "\n".join([*lines, made_with(record)])

@@ -11,7 +11,7 @@ import torch
 from counterpoint.storage.provenance import command_line, describe_environment, now
 
 CHECKS = ("independent", "kept", "gradients", "round trip", "step")
-_LONGEST = 200
+_LONGEST = 330
 
 
 def environment(*packages: str) -> dict[str, Any]:
