@@ -133,7 +133,7 @@ def test_without_the_sequence_the_promise_would_break() -> None:
         kept_GN = confidence_N >= GRID[:, None]
         kept_G, wrong_G = kept_GN.sum(axis=1), (kept_GN & (correct_N == 0)).sum(axis=1)
         broken += bool((binom.cdf(wrong_G, kept_G, TARGET) < 0.05).any())
-    assert broken > 2 * MOST_BROKEN
+    assert broken > 1.5 * MOST_BROKEN
 
 
 @pytest.mark.parametrize("name", ["calibrated", "tied confidences", "surest are worst"])

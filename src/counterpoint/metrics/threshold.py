@@ -58,7 +58,7 @@ def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, s
     """
     _check_target(target)
     kept_G, wrong_G, total = _counts(confidence, correct)
-    _refuse_too_few(total, target)
+    refuse_too_few(total, target)
     first = _place(start)
     # The chance of no more wrong images, if the error were the target: below 5 % where the upper bound is below it.
     fails_G = bdtr(wrong_G, kept_G, target) >= RISK
@@ -86,6 +86,15 @@ def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, s
 def smallest_promise(images: int) -> float:
     """The smallest error that so many images can show, if none of them is wrong."""
     return float(1 - RISK ** (1 / images))
+
+
+def refuse_too_few(images: int, target: float) -> None:
+    """Raise where so many images could not show such an error even if none of them were wrong."""
+    if (smallest := smallest_promise(images)) >= target:
+        raise InputError(
+            f"an error below {_percent(target)} cannot be promised with {images:,} images: if none of them were wrong, "
+            f"it could be one below {_percent(_UP * smallest)}; use more validation images, or a higher target"
+        )
 
 
 def error_bound(kept: int, wrong: int) -> float:
@@ -131,14 +140,6 @@ def _place(start: float) -> int:
             f"the start is {start}, which is not a threshold of the grid; `likely_start` gives one that is"
         )
     return int(found[0])
-
-
-def _refuse_too_few(images: int, target: float) -> None:
-    if (smallest := smallest_promise(images)) >= target:
-        raise InputError(
-            f"an error below {_percent(target)} cannot be promised with {images:,} images: if none of them were wrong, "
-            f"it could be one below {_percent(_UP * smallest)}; use more validation images, or a higher target"
-        )
 
 
 def _not_reached(first: Tried, target: float, images: int) -> InputError:

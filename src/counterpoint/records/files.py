@@ -48,9 +48,9 @@ def read_evaluated(path: Path) -> Evaluated:
     results = read_results(file)
     if file.name != RESULTS:
         return Evaluated(results)
-    recalibrated, no_recalibrated = _read_current(file.parent / RECALIBRATED, Recalibrated, results)
-    compared, no_compared = _read_current(file.parent / COMPARED, Compared, results)
-    thresholded, no_thresholded = _read_current(file.parent / THRESHOLD, Thresholded, results)
+    recalibrated, no_recalibrated = read_current(file.parent / RECALIBRATED, Recalibrated, results)
+    compared, no_compared = read_current(file.parent / COMPARED, Compared, results)
+    thresholded, no_thresholded = read_current(file.parent / THRESHOLD, Thresholded, results)
     notes = (no_recalibrated, no_compared, no_thresholded)
     return Evaluated(results, recalibrated, compared, thresholded, tuple(f"left out: {note}" for note in notes if note))
 
@@ -58,6 +58,13 @@ def read_evaluated(path: Path) -> Evaluated:
 def read_results(file: Path) -> Results:
     """The results in `file`, as `evaluate` wrote them."""
     return read_record(file, Results, _remedy(file))
+
+
+def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
+    """The record beside the results, and why it is left out where it does not count any more."""
+    record = _read_beside(file, kind)
+    stale = _stale(file, record, results)
+    return (None if stale else record), stale
 
 
 def stale_notes(folder: Path, results: Results) -> list[str]:
@@ -102,13 +109,6 @@ def results_file(path: Path) -> Path:
     if not file.exists():
         raise InputError(_why_no_results(path))
     return file
-
-
-def _read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
-    """The record beside the results, and why it is left out where it does not count any more."""
-    record = _read_beside(file, kind)
-    stale = _stale(file, record, results)
-    return (None if stale else record), stale
 
 
 def _stale(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
