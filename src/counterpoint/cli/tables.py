@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from counterpoint.records.compared import Comparison
     from counterpoint.records.recalibrated import Recalibrated
     from counterpoint.records.results import Results
+    from counterpoint.records.threshold import Thresholded
 
 EXPERIMENTS_LEGEND = (
     "on: split holds training images out and evaluates on them; all trains on every one and evaluates on the test "
@@ -72,6 +73,15 @@ def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
         several = is_ensemble(recalibrated)
         parts += [to_rich(short_candidates_table(choice, several)), *choice_in_words(choice, several)]
     return parts
+
+
+def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
+    """What `threshold` prints: the promise in words, and what other images say of it."""
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.thresholds import checks_table, threshold_in_words
+
+    table = checks_table(thresholded)
+    return [*threshold_in_words(thresholded, several), *([to_rich(table)] if table else [])]
 
 
 def comparison_table(comparison: "Comparison") -> Table:
