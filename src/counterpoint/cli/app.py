@@ -19,6 +19,7 @@ from counterpoint.cli.progress import console
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
+from counterpoint.cli.settings import settings
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
@@ -37,6 +38,7 @@ app = typer.Typer(
 for command in (
     demo,
     experiments,
+    settings,
     data,
     views,
     train,
