@@ -57,7 +57,7 @@ def _confidence(found: Thresholded, several: bool) -> str:
 
 def checks_table(found: Thresholded) -> Table | None:
     """What other images say of the promise; None where there are none. Corruptions are pooled at each severity."""
-    caption = f"the promise on test images: of those kept, fewer than {with_sign(found.promise.target)} are wrong"
+    caption = f"the promise (below {with_sign(found.promise.target)}) on test images"
     rows = tuple(_rows(found))
     return Table(caption, _COLUMNS, rows) if rows else None
 
