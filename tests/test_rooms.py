@@ -96,7 +96,9 @@ def test_no_package_is_crowded(name: str) -> None:
     assert len([path for path in MODULES[name].parent.glob("*.py") if path.name != "__init__.py"]) <= MOST_MODULES
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["experiments"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["experiments"], ["settings"], ["--version"]], ids=" ".join
+)
 def test_help_comes_without_torch(arguments: list[str]) -> None:
     code = (
         "import sys; from counterpoint.cli import main\n"

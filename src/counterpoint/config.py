@@ -21,42 +21,58 @@ class Experiment:
     """
 
     name: str
+    """What it is called in tables; a result counts for a row of the paper under that row's name only."""
     dataset: Literal["cifar10", "cifar100", "digits"]
+    """The images to train on."""
     train_on: Literal["split", "all"] = "split"
     """`split` holds 5,000 training images out and evaluates on them; `all` trains on everything and evaluates on the
     test set."""
     model: str = "resnext29"
-    """resnext29, resnet, wide-resnet-DEPTH-WIDENING, vit, timm/NAME, torchvision/NAME, hf/NAME-OR-FOLDER or
-    MODULE:FUNCTION."""
+    """The network: resnext29, resnet, wide-resnet-DEPTH-WIDENING, vit, timm/NAME, torchvision/NAME,
+    hf/NAME-OR-FOLDER or MODULE:FUNCTION."""
     cardinality: int = 4
+    """Of resnext29: the groups of its 3×3 convolutions."""
     base_width: int = 32
+    """Of resnext29: the channels of a group in the first stage."""
     depth: int = 8
+    """Of resnet: its layers, 8, 14, 20 and so on."""
     width: int = 16
+    """Of resnet: the channels of the first stage."""
     model_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """Keyword arguments of the model; resnext29 and resnet have the four fields above instead."""
     pretrained: bool = False
     """Start from the library's published weights."""
     num_members: int | None = 4
-    """None is a plain network."""
+    """How many members there are; none is a plain network."""
     ensemble: Literal["batch", "deep"] = "batch"
     """`batch` members share their weights and have r and s of their own; `deep` members are networks that share
     nothing, each trained as it would be alone. `decay_rs` then has nothing to do."""
     batchnorm: Literal["shared", "per-member"] = "shared"
+    """Whether members share BatchNorm's statistics and parameters, or each has its own."""
     init_std: float | None = 0.5
-    """None is a small value, with which members start near the network they were made from."""
+    """How far r and s lie from 1 at the start: their standard deviation. None is a small value, with which members
+    start near the network they were made from."""
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
+    """How often each image is trained on."""
     steps: int | None = None
     """How many steps there are in all; if given, it is used instead of `epochs`."""
     batch_size: int = 128
+    """Images per step; each member sees a view of every one."""
     learning_rate: float = 0.1
+    """SGD's learning rate at its highest, from which a cosine goes down."""
     final_learning_rate: float = 1e-6
+    """The learning rate of the last step."""
     warmup_steps: int = 0
     """During these first steps the learning rate rises evenly to the value of the cosine schedule."""
     momentum: float = 0.9
+    """Nesterov momentum; 0 is none."""
     weight_decay: float = 5e-4
+    """How strongly weights are drawn towards 0."""
     decay_rs: bool = True
+    """Whether weight decay applies to r and s."""
     decay_batchnorm: bool = True
+    """Whether weight decay applies to BatchNorm's scales and shifts."""
     member_rate: float = 1.0
     """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
 
@@ -210,7 +226,7 @@ def _parse(key: str, text: str, annotation: Any) -> Any:
         if float in options:
             return float(text)
     except ValueError:
-        raise InputError(f"{key}={text}: it must be {_describe(annotation, key)}") from None
+        raise InputError(f"{key}={text}: it must be {describe_type(annotation, key)}") from None
     return text
 
 
@@ -247,14 +263,15 @@ def _check(key: str, value: Any, annotation: Any) -> Any:
             return float(value)
         if isinstance(option, type) and type(value) is option:
             return value
-    raise InputError(f"{key}={value}: it must be {_describe(annotation, key)}")
+    raise InputError(f"{key}={value}: it must be {describe_type(annotation, key)}")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _describe(annotation: Any, key: str) -> str:
+def describe_type(annotation: Any, key: str) -> str:
+    """What a setting may be, in words."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
     parts = []
     for option in _options(annotation):

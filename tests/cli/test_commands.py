@@ -108,6 +108,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["evaluate", "nowhere"], "nowhere holds no run"),
         (["evaluate", "nowhere", "--sets", "corupted"], "unknown set of images 'corupted'; did you mean 'corrupted'?"),
         (["recalibrate", "nowhere"], "nowhere holds no run"),
+        (["threshold", "nowhere", "--error", "1%"], "nowhere holds no run"),
         (["compare", "nowhere", "elsewhere"], "nowhere does not exist"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
@@ -198,7 +199,7 @@ def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
 def test_help_and_version() -> None:
     assert "Show the version" in run("--help").stdout
     assert run("--version").stdout.strip() == "0.1.0"
-    for command in ("train", "evaluate", "recalibrate", "compare"):
+    for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
         assert f"Usage: counterpoint {command} " in run(command, "--help").stdout
 
 
