@@ -61,7 +61,7 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
         recalibration=recalibration,
         recalibration_name=name,
         fitted_images=len(first.clean),
-        test=_checked(test, recalibration, promise) if test else None,
+        test=_checked(test, recalibration, promise) if test is not None else None,
         cells=_checked_cells(run, about, recalibration, promise, watcher),
     )
     write_record(run.folder / THRESHOLD, thresholded)
