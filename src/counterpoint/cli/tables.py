@@ -51,7 +51,9 @@ def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
 
 def setting_in_words(setting: "Setting") -> list[str]:
     """All that is known of one setting."""
-    default = "none of its own, since every experiment says it" if setting.default is None else setting.default
+    default = (
+        "none of its own, since every experiment says it" if setting.default is None else setting.default or "not set"
+    )
     return [
         f"{setting.key}: {setting.meaning}",
         f"It may be {setting.may_be}. Its default is {default}.",

@@ -24,7 +24,7 @@ class Setting:
 
     key: str
     may_be: str
-    default: str | None  # None where every experiment has to say it
+    default: str | None  # None where every experiment has to say it, empty for keys that a user names
     meaning: str
 
     @property
@@ -46,6 +46,10 @@ def all_settings() -> list[Setting]:
 def _settings(kind: Any, prefix: str) -> Iterator[Setting]:
     hints, meanings = get_type_hints(kind), _meanings(kind)
     for field in dataclasses.fields(kind):
+        if field.default_factory is dict:
+            may_be = "what the model takes under KEY: a text, a number, true, false or none"
+            yield Setting(f"{prefix}{field.name}.KEY", may_be, "", meanings.get(field.name, ""))
+            continue
         key, options = prefix + field.name, get_args(hints[field.name]) or (hints[field.name],)
         nested = next((option for option in options if dataclasses.is_dataclass(option)), None)
         if nested is None or NoneType in options:
