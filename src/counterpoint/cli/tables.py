@@ -51,12 +51,12 @@ def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
 
 def setting_in_words(setting: "Setting") -> list[str]:
     """All that is known of one setting."""
-    default = (
-        "none of its own, since every experiment says it" if setting.default is None else setting.default or "not set"
-    )
+    default = f"Its default is {setting.default}." if setting.default else "It is not set by default."
+    if setting.default is None:
+        default = "It has no default, since every experiment says it."
     return [
         f"{setting.key}: {setting.meaning}",
-        f"It may be {setting.may_be}. Its default is {default}.",
+        f"It may be {setting.may_be}. {default}",
         f"For example: --set {setting.key}={setting.default or 'VALUE'}",
     ]
 
