@@ -15,6 +15,7 @@ from counterpoint.cli.data import data
 from counterpoint.cli.demo import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
+from counterpoint.cli.predict import predict
 from counterpoint.cli.progress import console
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
@@ -45,6 +46,7 @@ for command in (
     evaluate,
     recalibrate,
     threshold,
+    predict,
     compare,
     report,
     corrupt,

@@ -77,7 +77,7 @@ def collect_logits(
     )
     made_with = {
         "step": step,
-        "weights": _fingerprint(model),
+        "weights": fingerprint(model),
         "precision": describe_precision(precision, device),
     }
     folder = _claim(run.folder / "logits", made_with, groups)
@@ -193,7 +193,7 @@ def _factors(model: Ensemble) -> dict[str, np.ndarray]:
     return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
 
 
-def _fingerprint(model: Ensemble) -> str:
+def fingerprint(model: Ensemble) -> str:
     """A hash of the weights, which tells whether saved logits belong to them."""
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):

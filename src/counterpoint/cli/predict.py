@@ -1,0 +1,122 @@
+"""`counterpoint predict`."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterpoint.cli.options import DeviceOption, RunArgument, find_modules_here
+from counterpoint.cli.progress import console
+from counterpoint.errors import unknown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from counterpoint.serving.predict import Prediction, Unread
+
+_FORMATS = ("table", "jsonl", "csv")
+
+
+def predict(
+    run: RunArgument,
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="Picture files, folders of them, or - for a list on standard input.", show_default=False),
+    ],
+    format_: Annotated[str, typer.Option("--format", help="table, jsonl (a JSON object per line) or csv.")] = "table",
+    not_sure_below: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONFIDENCE",
+            help="Say of each prediction whether its confidence is at least this: 0.9, 90%, or the word threshold for "
+            "what `counterpoint threshold` found.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
+            "imported.",
+            show_default="the run's",
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Predict the class of pictures with a finished run: class and confidence, and what each member says.
+
+    The confidence is corrected as the run's validation images judged best, if it has been recalibrated.
+
+    A picture is resized to the run's images by its shorter side, and its middle is taken.
+
+    A file that gives no picture gets a line with its error, and the command ends with status 1.
+    """
+    from counterpoint.runs.folder import load_run
+    from counterpoint.serving.correction import find_correction
+    from counterpoint.serving.formats import csv_lines, json_lines
+    from counterpoint.serving.predict import Predictor, Unread, find_files
+
+    if format_ not in _FORMATS:
+        raise unknown("--format", format_, _FORMATS)
+    find_modules_here(model)
+    loaded = load_run(run)
+    correction = find_correction(run, not_sure_below)
+    predictor = Predictor(loaded, correction, device=device, said=model)
+    unread: list[Unread] = []
+
+    def answers() -> Iterator["Prediction | Unread"]:
+        for answer in predictor.predict(find_files(_named(paths))):
+            if isinstance(answer, Unread):
+                unread.append(answer)
+            yield answer
+
+    if format_ == "table":
+        console.print(_table(answers(), sure=correction.sure_from is not None))
+        console.print(f"recalibration: {correction.name}", highlight=False)
+    else:
+        as_csv = partial(csv_lines, members=loaded.experiment.members)
+        lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
+        for line in lines:
+            print(line, flush=True)  # as soon as it is known; no terminal may wrap it
+    if unread:
+        raise typer.Exit(1)
+
+
+def _named(paths: list[str]) -> Iterator[Path]:
+    for path in paths:
+        if path == "-":
+            yield from (Path(line.rstrip("\n")) for line in sys.stdin if line.strip())
+        else:
+            yield Path(path)
+
+
+def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
+    from rich.table import Table
+
+    from counterpoint.serving.predict import Unread
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("picture", "class", "confidence", "members", *(["sure"] if sure else [])):
+        table.add_column(column, justify="right" if column == "confidence" else "left", overflow="fold")
+    for answer in answers:
+        if isinstance(answer, Unread):
+            table.add_row(answer.path, "–", "–", answer.error)
+        else:
+            row = [answer.path, answer.said.name, f"{answer.said.confidence:.1%}", _members(answer)]
+            table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
+    return table
+
+
+def _members(answer: "Prediction") -> str:
+    if len(answer.members) == 1:
+        return "one network"
+    if answer.agree:
+        return f"all {len(answer.members)} agree"
+    votes = Counter(member.name for member in answer.members)
+    return ", ".join(f"{count} say {name}" for name, count in votes.most_common())

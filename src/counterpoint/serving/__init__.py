@@ -1,0 +1,1 @@
+"""A finished run at work: what it says of new images."""

@@ -1,0 +1,74 @@
+"""How a run's confidences are corrected before anybody sees them, and below which of them it is not sure."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterpoint.errors import InputError
+from counterpoint.recalibration.choose import NONE
+from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
+from counterpoint.records.recalibrated import Recalibrated, Recalibration
+from counterpoint.records.threshold import Thresholded
+
+THRESHOLD = "threshold"
+"""The word for the threshold that `counterpoint threshold` found."""
+
+
+@dataclass(frozen=True)
+class Correction:
+    """A recalibration, what it is called, and from which confidence on a prediction is sure; None if nobody asks."""
+
+    recalibration: Recalibration
+    name: str
+    sure_from: float | None = None
+    weights: str | None = None
+    """A hash of the weights that it was fitted for; None where nothing was fitted."""
+
+
+def find_correction(folder: Path, not_sure_below: str | None = None) -> Correction:
+    """The correction that the run's validation images speak for.
+
+    It is the recalibration that `recalibrate --choose` took, or else the one with the least NLL on validation images,
+    or none for a run that was not recalibrated. A threshold brings the recalibration that it was found with, since its
+    promise is for those confidences alone.
+    """
+    evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
+    if not_sure_below == THRESHOLD:
+        return _of_threshold(folder, evaluated)
+    sure_from = None if not_sure_below is None else parse_confidence(not_sure_below)
+    if evaluated is None or evaluated.recalibrated is None:
+        return Correction(NONE, "none", sure_from)
+    name = best_way(evaluated.recalibrated)
+    way = evaluated.recalibrated.ways.get(name)
+    recalibration = NONE if way is None else way.recalibration
+    return Correction(recalibration, name, sure_from, evaluated.recalibrated.made_from.weights)
+
+
+def best_way(recalibrated: Recalibrated) -> str:
+    """What validation images judged best. A choice may also be for no recalibration at all."""
+    if recalibrated.choice is not None:
+        return recalibrated.choice.chosen
+    return min(recalibrated.ways, key=lambda name: recalibrated.ways[name].clean.ensemble.nll)
+
+
+def parse_confidence(text: str) -> float:
+    """A confidence as a person writes it: 0.9 or 90%."""
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(
+            f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%, or the word {THRESHOLD}"
+        )
+    return value
+
+
+def _of_threshold(folder: Path, evaluated: Evaluated | None) -> Correction:
+    found: Thresholded | None = evaluated.thresholded if evaluated else None
+    if found is None:
+        raise InputError(
+            f"{folder} has no threshold that counts; `counterpoint threshold {folder} --error 1%` finds one, or give a "
+            "confidence: --not-sure-below 0.9"
+        )
+    name, from_ = found.recalibration_name, found.promise.chosen.threshold
+    return Correction(found.recalibration, name, from_, found.made_from.weights)

@@ -1,0 +1,137 @@
+"""What a finished run says of picture files: class and confidence, and what each member says."""
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy.special import softmax
+
+from counterpoint.devices import choose_device
+from counterpoint.errors import InputError
+from counterpoint.evaluation.logits import fingerprint
+from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits, read_ahead
+from counterpoint.images import Decoding, decode
+from counterpoint.metrics.checks import Floats
+from counterpoint.recalibration.apply import apply
+from counterpoint.runs.folder import Run
+from counterpoint.serving.correction import Correction
+
+_FILES_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """A class and how sure somebody is of it."""
+
+    name: str
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the ensemble says of a picture, and what its members say."""
+
+    path: str
+    said: Opinion
+    members: tuple[Opinion, ...]
+    sure: bool | None  # None where no threshold was asked for
+
+    @property
+    def agree(self) -> bool:
+        """Whether all members name one class."""
+        return len({member.name for member in self.members}) == 1
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that gives no picture, and why."""
+
+    path: str
+    error: str
+
+
+class Predictor:
+    """A run's members, ready for pictures. Images are decoded as squares of the size that the run was trained with."""
+
+    def __init__(self, run: Run, correction: Correction, *, device: str = "auto", said: str | None = None) -> None:
+        description, where = run.description, choose_device(device)
+        if description.height != description.width or description.channels not in (1, 3):
+            raise InputError(
+                f"{run.folder} was trained on images of {description.channels} × {description.height} × "
+                f"{description.width}; pictures are predicted for square ones, in grey or in colour"
+            )
+        model, _ = load_model(run, where, said)
+        if correction.weights not in (None, fingerprint(model)):
+            raise InputError(
+                f"{run.folder} was recalibrated with other weights than it has now; `counterpoint evaluate` and "
+                "`counterpoint recalibrate` make that anew"
+            )
+        self.classes, self.correction = description.classes, correction
+        self._decoding = Decoding(description.height, grey=description.channels == 1)
+        self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
+
+    def predict(self, paths: Iterable[Path]) -> Iterator[Prediction | Unread]:
+        """One answer for each path, in order. While one batch is in the network, the next one is decoded."""
+        for batch, pictures in read_ahead(self._read, _batches(paths)):
+            yield from self._answer(batch, pictures)
+
+    def _read(self, paths: Sequence[Path]) -> list[np.ndarray | str]:
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(self._read_one, paths))
+
+    def _read_one(self, path: Path) -> np.ndarray | str:
+        """The pixels, or why there are none."""
+        try:
+            return decode(path.read_bytes(), self._decoding)
+        except InputError as error:
+            return str(error)
+        except OSError as error:
+            return f"cannot be read ({error.strerror or error})"
+
+    def _answer(self, paths: Sequence[Path], pictures: Sequence[np.ndarray | str]) -> Iterator[Prediction | Unread]:
+        readable = [picture for picture in pictures if not isinstance(picture, str)]
+        opinions = iter(self._opinions(np.stack(readable)) if readable else ())
+        for path, picture in zip(paths, pictures, strict=True):
+            if isinstance(picture, str):
+                yield Unread(str(path), picture)
+            else:
+                ensemble, members = next(opinions)
+                limit = self.correction.sure_from
+                yield Prediction(str(path), ensemble, members, None if limit is None else ensemble.confidence >= limit)
+
+    def _opinions(self, images_NCHW: np.ndarray) -> Iterator[tuple[Opinion, tuple[Opinion, ...]]]:
+        logits_MNK = member_logits(self._members, torch.from_numpy(images_NCHW)).astype(np.float64)
+        corrected = apply(self.correction.recalibration, logits_MNK)
+        # A temperature after averaging is not the members' own.
+        members_MNK = softmax(logits_MNK, axis=2) if corrected.members_MNK is None else corrected.members_MNK
+        for i, probs_K in enumerate(corrected.ensemble_NK):
+            yield self._opinion(probs_K), tuple(self._opinion(of_member_K) for of_member_K in members_MNK[:, i])
+
+    def _opinion(self, probs_K: Floats) -> Opinion:
+        best = int(probs_K.argmax())
+        return Opinion(self.classes[best], float(probs_K[best]))
+
+
+def _batches(paths: Iterable[Path]) -> Iterator[list[Path]]:
+    waiting = iter(paths)
+    while batch := list(itertools.islice(waiting, _FILES_AT_ONCE)):
+        yield batch
+
+
+def find_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files that are named, and all files in the folders that are named, without hidden ones."""
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(
+                file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path))
+            )
+        else:
+            yield path
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)

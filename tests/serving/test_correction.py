@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.recalibration.choose import NONE
+from counterpoint.records.files import RECALIBRATED, read_evaluated, write_record
+from counterpoint.records.recalibrated import Choice, Recalibrated
+from counterpoint.runs.folder import Run
+from counterpoint.serving.correction import Correction, best_way, find_correction, parse_confidence
+
+
+def recalibrated_of(run: Run) -> Recalibrated:
+    found = read_evaluated(run.folder).recalibrated
+    assert found is not None
+    return found
+
+
+def test_a_run_without_results_is_not_corrected(bare_run: Run) -> None:
+    assert find_correction(bare_run.folder) == Correction(NONE, "none")
+    assert find_correction(bare_run.folder, "0.5").sure_from == 0.5
+
+
+def test_without_a_choice_the_best_on_validation_images_is_taken(run: Run) -> None:
+    recalibrated = recalibrated_of(run)
+    nll = {name: way.clean.ensemble.nll for name, way in recalibrated.ways.items()}
+    correction = find_correction(run.folder)
+    assert nll[correction.name] == min(nll.values())
+    assert correction.recalibration == recalibrated.ways[correction.name].recalibration
+    assert correction.weights == recalibrated.made_from.weights
+
+
+@pytest.mark.parametrize("chosen", ["after", "none"])
+def test_a_choice_counts_also_if_it_is_for_none(run: Run, chosen: str) -> None:
+    recalibrated = recalibrated_of(run)
+    changed = replace(recalibrated, choice=Choice(chosen, "both", 10, ()))
+    assert best_way(changed) == chosen
+    way = recalibrated.ways.get(chosen)
+    write_record(run.folder / RECALIBRATED, changed)
+    assert find_correction(run.folder).recalibration == (NONE if way is None else way.recalibration)
+
+
+def test_the_word_threshold_needs_one(run: Run) -> None:
+    with pytest.raises(InputError, match=r"has no threshold that counts; `counterpoint threshold .* --error 1%` finds"):
+        find_correction(run.folder, "threshold")
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.9", 0.9), ("90%", 0.9), ("0", 0.0), ("100%", 1.0)])
+def test_confidences_are_read_as_people_write_them(text: str, value: float) -> None:
+    assert parse_confidence(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["7", "-1", "nan", "high", "101%", ""])
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%"):
+        parse_confidence(text)
