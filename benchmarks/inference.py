@@ -24,7 +24,7 @@ from scipy.special import softmax
 from torch import Tensor
 from torch._dynamo.utils import counters
 
-from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.augment.standard import to_unit
 from counterpoint.data import DataSet, data_root, load
 from counterpoint.devices import Precision, arithmetic, choose_device
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
@@ -33,6 +33,7 @@ from counterpoint.evaluation.logits import collect_logits
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.metrics import ece, error
 from counterpoint.nn import Ensemble
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.provenance import command_line, describe_environment
 
@@ -46,7 +47,7 @@ Logits = Callable[[Tensor], Tensor]
 
 def unfolded(model: Ensemble) -> Logits:
     def logits(images_BCHW: Tensor) -> Tensor:
-        views_BCHW = normalise(to_unit(images_BCHW))
+        views_BCHW = NORMALISATION.apply(to_unit(images_BCHW))
         return model(views_BCHW.expand(model.num_members, *views_BCHW.shape))
 
     return logits
@@ -54,7 +55,9 @@ def unfolded(model: Ensemble) -> Logits:
 
 def folded(model: Ensemble, device: torch.device, precision: Precision, *, compiled: bool) -> Logits:
     members = fold_members(model, device, precision, compiled=compiled)
-    return lambda images_BCHW: torch.stack([members.forward(network, images_BCHW) for network in members.networks])
+    return lambda images_BCHW: torch.stack(
+        [members.forward(network, images_BCHW, members.normalisation) for network in members.networks]
+    )
 
 
 def time_throughput(model: Ensemble, data: DataSet, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -166,6 +169,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     run = load_run(options.run)
+    if run.description.normalisation != NORMALISATION:
+        parser.error(f"{options.run} is of a network that is not counterpoint's own")
     data = load(run.experiment.dataset, options.root)
     model, _ = load_model(run, options.device)
     results: dict[str, Any] = {"command": command_line(), "environment": describe_environment(options.device)}

@@ -53,6 +53,7 @@ from counterpoint.records.results import (
     Source,
     Trained,
 )
+from counterpoint.records.threshold import Checked, Promise, Thresholded, Tried
 
 _NUMBERS: dict[str, Any] = {
     "error": 0.25,
@@ -184,6 +185,33 @@ def make_compared() -> Compared:
         corrupted=CorruptedDifferences(_MEANS, (_MEANS, _MEANS), _CALIBRATION),
     )
     return Compared("digits/quickstart", 3, results.made_from, "counterpoint compare", "now", (comparison,))
+
+
+def make_thresholded() -> Thresholded:
+    """The promise breaks under fog and holds in snow."""
+    return Thresholded(
+        made_from=make_results().made_from,
+        command="counterpoint threshold",
+        finished="2026-01-01T00:04:00Z",
+        promise=Promise(
+            target=0.1,
+            images=60,
+            grid=163,
+            start=Tried(0.9, 40, 0, 0.072),
+            chosen=Tried(0.75, 50, 1, 0.091),
+            refused=Tried(0.74, 52, 2, 0.116),
+            coverage_low=0.6,
+            coverage_high=0.94,
+        ),
+        recalibration=Recalibration("before", "clean", (Parameter(0.3, 0.04),)),
+        recalibration_name="before",
+        fitted_images=20,
+        test=Checked(40, 30, 1, "holds"),
+        cells={
+            "fog": (Checked(4, 3, 1, "unclear"), Checked(4, 4, 3, "breaks")),
+            "snow": (Checked(4, 3, 0, "holds"), Checked(4, 0, 0, "holds")),
+        },
+    )
 
 
 def _summary(*, honest_members: bool) -> Summary:

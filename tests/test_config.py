@@ -36,6 +36,16 @@ def test_json_brings_an_experiment_back(experiment: Experiment) -> None:
             replace(BASE, policy=MemberPolicy(stochastic_depth=StochasticDepth((0.0, 0.1, 0.2, 0.3)))),
         ),
         (["policy.augmix.p=1", "policy.augmix=none"], BASE),
+        (["init_std=none"], replace(BASE, init_std=None)),
+        (
+            ["model=vit", "model_options.width=64", "model_options.a=true", "model_options.width=32"],
+            replace(BASE, model="vit", model_options={"width": 32, "a": True}),
+        ),
+        (["model=timm/a", "pretrained=true"], replace(BASE, model="timm/a", pretrained=True, init_std=None)),
+        (
+            ["init_std=0.5", "model=timm/a", "pretrained=true"],
+            replace(BASE, model="timm/a", pretrained=True, init_std=0.5),
+        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -50,6 +60,15 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("epoch=3", "unknown key 'epoch'; did you mean 'epochs'"),
         ("policy.augmix.q=1", r"unknown key 'policy.augmix.q'; did you mean .*policy.augmix.p"),
         ("model.size=3", "unknown key 'model.size'"),
+        ("model=resnet50", r"unknown model 'resnet50'; did you mean 'resnet' .*known: resnext29, .*MODULE:FUNCTION"),
+        ("model_options=3", r"model_options=3: it must be set key by key \(--set model_options.KEY=VALUE\)"),
+        ("model_options.=3", "unknown key 'model_options.'; did you mean 'model_options.KEY'"),
+        ("model_options.a.b=3", "unknown key 'model_options.a.b'; did you mean 'model_options.KEY'"),
+        ("model_options.depth=3", r"resnext29 takes no model_options \(depth\); it is set by --set cardinality=… and"),
+        ("pretrained=yes", "pretrained=yes: it must be true or false"),
+        ("pretrained=true", "pretrained is true, and resnext29 has no published weights: it is for models of timm/"),
+        ("init_std=-1", "init_std is -1.0; it must be 0 or more"),
+        ("init_std=big", "init_std=big: it must be a number or none"),
         ("epochs=many", "epochs=many: it must be a whole number"),
         ("epochs=1.5", "epochs=1.5: it must be a whole number"),
         ("epochs=0", "epochs is 0; it must be 1 or more"),
@@ -137,6 +156,22 @@ def test_differences_name_the_keys() -> None:
     changed = differences(to_dict(BASE), to_dict(FULL))
     assert "policy.augmix.p: None → 0.875" in changed
     assert differences(json.loads(json.dumps(to_dict(FULL))), to_dict(FULL)) == []
+
+
+@pytest.mark.parametrize("key", ["depth", "width", "cardinality", "base_width"])
+def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
+    with pytest.raises(InputError, match=f"{key} is for resne.*; vit is set by --set model_options.KEY=VALUE"):
+        override(BASE, ["model=vit", f"{key}=16"])
+    assert override(BASE, ["model=resnet", f"{key}=16"]).model == "resnet", "as it was before there were others"
+
+
+def test_a_model_keeps_its_options_in_json_and_is_no_key_of_a_dict() -> None:
+    options = {"a": 1, "b": 1.5, "c": "x", "d": None, "e": [1, 2], "f": False}
+    experiment = replace(BASE, model="m:f", model_options=options)
+    assert from_dict(json.loads(json.dumps(to_dict(experiment)))) == experiment
+    assert len({experiment, BASE}) == 2, "an experiment can still be hashed"
+    with pytest.raises(InputError, match=r"model_options\.a is \(1, 2\); it must be a text, a number, true, false"):
+        replace(BASE, model="m:f", model_options={"a": (1, 2)})
 
 
 @pytest.mark.parametrize("key", ["dataset", "train_on", "model", "ensemble", "batchnorm"])

@@ -13,8 +13,8 @@ import counterpoint
 PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
-    {"errors", "seeding", "policy", "config", "devices", "normalisation", "watching", "storage", "records"},
-    {"data", "augment", "corrupt", "nn", "metrics", "recalibration"},
+    set("errors seeding policy config model_names devices normalisation processes watching storage records".split()),
+    {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
     {"experiments", "reproduction", "report", "pictures"},
     {"cli", "__main__"},
@@ -96,7 +96,9 @@ def test_no_package_is_crowded(name: str) -> None:
     assert len([path for path in MODULES[name].parent.glob("*.py") if path.name != "__init__.py"]) <= MOST_MODULES
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["experiments"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["experiments"], ["settings"], ["--version"]], ids=" ".join
+)
 def test_help_comes_without_torch(arguments: list[str]) -> None:
     code = (
         "import sys; from counterpoint.cli import main\n"
@@ -109,6 +111,11 @@ def test_help_comes_without_torch(arguments: list[str]) -> None:
 
 def test_a_run_folder_needs_no_torch() -> None:
     code = "import sys, counterpoint.runs.folder, counterpoint.runs.transfer; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_processes_that_decode_images_start_without_torch() -> None:
+    code = "import sys, counterpoint.images; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 

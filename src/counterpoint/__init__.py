@@ -22,6 +22,8 @@ if TYPE_CHECKING:
         parameter_groups,
         resnet,
         resnext29,
+        vit,
+        wide_resnet,
     )
     from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
@@ -35,7 +37,7 @@ _PUBLIC = {
     "experiments": "EXPERIMENTS",
     "metrics": "brier disagreement ece ece_rms nll reliability_bins",
     "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble deep_ensemble parameter_groups resnet "
-    "resnext29",
+    "resnext29 vit wide_resnet",
     "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
 }
 _ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
@@ -69,6 +71,8 @@ __all__ = [
     "resnet",
     "resnext29",
     "sample_augmix",
+    "vit",
+    "wide_resnet",
 ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from counterpoint.errors import InputError, unknown
+from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.policy import MemberPolicy
 
 
@@ -20,50 +21,74 @@ class Experiment:
     """
 
     name: str
+    """What it is called in tables; a result counts for a row of the paper under that row's name only."""
     dataset: Literal["cifar10", "cifar100", "digits"]
+    """The images to train on."""
     train_on: Literal["split", "all"] = "split"
     """`split` holds 5,000 training images out and evaluates on them; `all` trains on everything and evaluates on the
     test set."""
-    model: Literal["resnext29", "resnet"] = "resnext29"
+    model: str = "resnext29"
+    """The network: resnext29, resnet, wide-resnet-DEPTH-WIDENING, vit, timm/NAME, torchvision/NAME,
+    hf/NAME-OR-FOLDER or MODULE:FUNCTION."""
     cardinality: int = 4
+    """Of resnext29: the groups of its 3×3 convolutions."""
     base_width: int = 32
+    """Of resnext29: the channels of a group in the first stage."""
     depth: int = 8
+    """Of resnet: its layers, 8, 14, 20 and so on."""
     width: int = 16
+    """Of resnet: the channels of the first stage."""
+    model_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """Keyword arguments of the model; resnext29 and resnet have the four fields above instead."""
+    pretrained: bool = False
+    """Start from the library's published weights."""
     num_members: int | None = 4
-    """None is a plain network."""
+    """How many members there are; none is a plain network."""
     ensemble: Literal["batch", "deep"] = "batch"
     """`batch` members share their weights and have r and s of their own; `deep` members are networks that share
     nothing, each trained as it would be alone. `decay_rs` then has nothing to do."""
     batchnorm: Literal["shared", "per-member"] = "shared"
-    init_std: float = 0.5
+    """Whether members share BatchNorm's statistics and parameters, or each has its own."""
+    init_std: float | None = 0.5
+    """How far r and s lie from 1 at the start: their standard deviation. None is a small value, with which members
+    start near the network they were made from."""
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
+    """How often each image is trained on."""
     steps: int | None = None
     """How many steps there are in all; if given, it is used instead of `epochs`."""
     batch_size: int = 128
+    """Images per step; each member sees a view of every one."""
     learning_rate: float = 0.1
+    """SGD's learning rate at its highest, from which a cosine goes down."""
     final_learning_rate: float = 1e-6
+    """The learning rate of the last step."""
     warmup_steps: int = 0
     """During these first steps the learning rate rises evenly to the value of the cosine schedule."""
     momentum: float = 0.9
+    """Nesterov momentum; 0 is none."""
     weight_decay: float = 5e-4
+    """How strongly weights are drawn towards 0."""
     decay_rs: bool = True
+    """Whether weight decay applies to r and s."""
     decay_batchnorm: bool = True
+    """Whether weight decay applies to BatchNorm's scales and shifts."""
     member_rate: float = 1.0
     """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
 
     def __post_init__(self) -> None:
-        for key in ("dataset", "train_on", "model", "ensemble", "batchnorm"):
+        check_model(self.model, self.model_options, self.pretrained)
+        for key in ("dataset", "train_on", "ensemble", "batchnorm"):
             known = get_args(get_type_hints(Experiment)[key])
             if (value := getattr(self, key)) not in known:
                 raise unknown(key, value, known)
         for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
             _check_at_least(key, getattr(self, key), 1)
-        for key in ("init_std", "learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
+        for key in ("learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
             _check_at_least(key, getattr(self, key), 0)
-        for key in ("num_members", "steps"):
+        for key, least in {"init_std": 0, "num_members": 1, "steps": 1}.items():
             if (value := getattr(self, key)) is not None:
-                _check_at_least(key, value, 1)
+                _check_at_least(key, value, least)
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
         if self.ensemble == "deep":
@@ -110,13 +135,21 @@ def from_dict(values: Mapping[str, Any]) -> Experiment:
 
 
 def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
-    """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1)."""
-    values = to_dict(experiment)
+    """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1).
+
+    With pretrained=true and no word on init_std, that becomes none: members that start far apart forget the weights.
+    """
+    values, named = to_dict(experiment), set()
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
             raise InputError(f"{assignment!r} is not key=value")
         _assign(values, key.strip(), text.strip())
+        named.add(key.strip())
+    newly_pretrained = values["pretrained"] is True and not experiment.pretrained
+    if newly_pretrained and values["ensemble"] == "batch" and "init_std" not in named:
+        values["init_std"] = None
+    check_fields(named, values["model"])
     return from_dict(values)
 
 
@@ -139,6 +172,9 @@ def _assign(values: dict[str, Any], key: str, text: str) -> None:
     """Put the parsed `text` under the dotted `key` into nested dicts shaped as Experiment."""
     kind: Any = Experiment
     *parents, last = key.split(".")
+    if parents == ["model_options"] and last:
+        values["model_options"][last] = parse_option(text)
+        return
     for name in parents:
         kind = _dataclass_in(get_type_hints(kind).get(name))
         if kind is None:
@@ -161,7 +197,8 @@ def _all_keys(kind: Any, prefix: str = "") -> list[str]:
     keys = []
     for name, annotation in get_type_hints(kind).items():
         nested = _dataclass_in(annotation)
-        keys += _all_keys(nested, f"{prefix}{name}.") if nested else [prefix + name]
+        own = f"{prefix}{name}.KEY" if get_origin(annotation) is Mapping else prefix + name
+        keys += _all_keys(nested, f"{prefix}{name}.") if nested else [own]
     return keys
 
 
@@ -189,7 +226,7 @@ def _parse(key: str, text: str, annotation: Any) -> Any:
         if float in options:
             return float(text)
     except ValueError:
-        raise InputError(f"{key}={text}: it must be {_describe(annotation, key)}") from None
+        raise InputError(f"{key}={text}: it must be {describe_type(annotation, key)}") from None
     return text
 
 
@@ -218,20 +255,23 @@ def _check(key: str, value: Any, annotation: Any) -> Any:
             return _build(option, value, f"{key}.")
         if get_origin(option) is Literal and value in get_args(option):
             return value
+        if get_origin(option) is Mapping and isinstance(value, Mapping):
+            return dict(value)
         if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
             return tuple(float(v) for v in value)
         if option is float and _is_number(value):
             return float(value)
         if isinstance(option, type) and type(value) is option:
             return value
-    raise InputError(f"{key}={value}: it must be {_describe(annotation, key)}")
+    raise InputError(f"{key}={value}: it must be {describe_type(annotation, key)}")
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _describe(annotation: Any, key: str) -> str:
+def describe_type(annotation: Any, key: str) -> str:
+    """What a setting may be, in words."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
     parts = []
     for option in _options(annotation):
@@ -239,6 +279,8 @@ def _describe(annotation: Any, key: str) -> str:
             parts.append("one of " + ", ".join(map(str, get_args(option))))
         elif get_origin(option) is tuple:
             parts.append("numbers separated by commas")
+        elif get_origin(option) is Mapping:
+            parts.append(f"set key by key (--set {key}.KEY=VALUE)")
         elif dataclasses.is_dataclass(option):
             parts.append(f"set by its parts ({', '.join(_all_keys(option, f'{key}.'))})")
         else:

@@ -1,31 +1,92 @@
 """How pixels become what networks see (docs/paper.md, 7)."""
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from counterpoint.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+PerChannel = float | tuple[float, ...]
+"""One number for all channels, or one for each."""
+
 
 @dataclass(frozen=True)
 class Normalisation:
-    """Pixels in [0, 1] less `mean`, divided by `std`; the same for every channel."""
+    """Pixels in [0, 1] less `mean`, divided by `std`: one number for all channels, or one for each.
 
-    mean: float
-    std: float
+    Where each channel has its own, images have the shape (…, C, H, W). A list, as JSON has it, becomes a tuple.
+    """
+
+    mean: PerChannel
+    std: PerChannel
+
+    def __post_init__(self) -> None:
+        for key in ("mean", "std"):
+            object.__setattr__(self, key, _checked(key, getattr(self, key)))
+        if _count(self.mean) != _count(self.std):
+            raise InputError(f"{self}: mean and std must be for the same channels")
+        if min(self.std if isinstance(self.std, tuple) else (self.std,)) <= 0:
+            raise InputError(f"{self}: std must be more than 0")
 
     @property
-    def limits(self) -> tuple[float, float]:
+    def limits(self) -> tuple[PerChannel, PerChannel]:
         """What black and white become."""
+        if isinstance(self.mean, tuple) and isinstance(self.std, tuple):
+            pairs = list(zip(self.mean, self.std, strict=True))
+            return tuple((0 - mean) / std for mean, std in pairs), tuple((1 - mean) / std for mean, std in pairs)
+        assert isinstance(self.mean, float)
+        assert isinstance(self.std, float)
         return (0 - self.mean) / self.std, (1 - self.mean) / self.std
+
+    def check_channels(self, channels: int) -> None:
+        """Raise unless images of so many channels can be normalised."""
+        if _count(self.mean) not in (0, channels):
+            raise InputError(f"{self} is for {_count(self.mean)} channels, and the images have {channels}")
 
     def apply(self, unit_images: "Tensor") -> "Tensor":
         """What networks see of pixels in [0, 1]."""
-        return (unit_images - self.mean) / self.std
+        return (unit_images - _like(self.mean, unit_images)) / _like(self.std, unit_images)
 
     def undo(self, seen_images: "Tensor") -> "Tensor":
         """The pixels again."""
-        return seen_images * self.std + self.mean
+        return seen_images * _like(self.std, seen_images) + _like(self.mean, seen_images)
+
+    def scale(self, changes: "Tensor") -> "Tensor":
+        """What changes of pixels, of the shape (…, 1, 1, 1), are in what networks see."""
+        return changes / _like(self.std, changes)
+
+    def clip(self, seen_images: "Tensor") -> "Tensor":
+        """What networks see, kept between black and white."""
+        low, high = (_like(limit, seen_images) for limit in self.limits)
+        return seen_images.clamp(low, high)  # type: ignore[arg-type]
+
+
+def _checked(key: str, value: Any) -> PerChannel:
+    numbers = value if isinstance(value, list | tuple) else [value]
+    if not numbers or not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
+        raise InputError(f"{key} is {value!r}; it must be a number, or one number for each channel")
+    return tuple(float(n) for n in numbers) if isinstance(value, list | tuple) else float(value)
+
+
+def _count(value: PerChannel) -> int:
+    """How many channels have a number of their own; 0 where one number is for all."""
+    return len(value) if isinstance(value, tuple) else 0
+
+
+def _like(value: PerChannel, images: "Tensor") -> "Tensor | float":
+    """The number, or the channels' numbers as (C, 1, 1) on the images' device.
+
+    They are filled in one by one. A copy from the CPU's memory could not be recorded in a CUDA graph.
+    """
+    if isinstance(value, float):
+        return value
+    import torch
+
+    return torch.cat([images.new_full((1, 1, 1), number) for number in value])
 
 
 NORMALISATION = Normalisation(mean=0.5, std=0.5)
+"""That of counterpoint's own networks. Other libraries' networks bring theirs."""

@@ -58,11 +58,17 @@ class AugMix:
     """
 
     severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
+    """How strong the operations are, for each member; 0 leaves a member's images clean."""
     assignment: Assignment = "diverse"
+    """Which member gets which severity: its own, dealt out anew before each step, or one for all."""
     mixing: Literal["bernoulli", "beta"] = "bernoulli"
+    """How clean and augmented image are mixed: one of them by chance, or both by a weight."""
     p: float = 0.875
+    """With bernoulli, the chance of the augmented image."""
     beta: float = 1.0
+    """With beta, both parameters of the weight's distribution."""
     jsd: float = 0.0
+    """The weight of AugMix's consistency loss; 0 is none."""
 
     def __post_init__(self) -> None:
         _check_vector("augmix severity", self.severity, self.assignment)
@@ -87,10 +93,15 @@ class Adversarial:
     """
 
     severity: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
+    """How far each pixel is moved at most, for each member."""
     assignment: Assignment = "diverse"
+    """Which member gets which severity: its own, dealt out anew before each step, or one for all."""
     p: float = 0.875
+    """The chance that an image is perturbed."""
     space: Literal["network", "pixel"] = "network"
+    """What the severity is measured in: the network's input from −1 to 1, or pixels from 0 to 1."""
     clip: bool = False
+    """Whether the result is kept a valid image."""
 
     def __post_init__(self) -> None:
         _check_vector("adversarial severity", self.severity, self.assignment)
@@ -111,8 +122,11 @@ class StochasticDepth:
     """
 
     drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
+    """The chance that a residual branch is dropped, for each member."""
     assignment: Assignment = "diverse"
+    """Which member gets which drop rate: its own, dealt out anew before each step, or one for all."""
     rescale: bool = True
+    """Whether a kept branch is divided by the chance to be kept."""
 
     def __post_init__(self) -> None:
         _check_vector("drop rate", self.drop_rate, self.assignment)
@@ -129,11 +143,17 @@ class MemberPolicy:
     """
 
     flip: bool = True
+    """Whether images are mirrored left to right by chance."""
     crop_padding: int = 4
+    """By how many black pixels images are padded before a random crop of their size; 0 is no crop."""
     crop_per_view: bool = False
+    """Whether each member gets a flip and crop of its own."""
     augmix: AugMix | None = None
+    """AugMix; naming one of its parts turns it on."""
     adversarial: Adversarial | None = None
+    """Adversarial perturbation; naming one of its parts turns it on."""
     stochastic_depth: StochasticDepth | None = None
+    """Stochastic depth; naming one of its parts turns it on."""
 
     def __post_init__(self) -> None:
         if self.crop_padding < 0:

@@ -9,6 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.adversarial import perturb, sample_amounts
 from counterpoint.nn import Ensemble, resnet
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import Adversarial
 from counterpoint.seeding import Stream
 
@@ -29,7 +30,10 @@ def views_and_labels() -> tuple[Tensor, Tensor]:
 
 @pytest.mark.parametrize("space", ["network", "pixel"])
 @pytest.mark.parametrize("clip", [False, True], ids=["unclipped", "clipped"])
-def test_perturb_is_the_formula(space: str, clip: bool) -> None:
+@pytest.mark.parametrize(
+    "normalisation", [NORMALISATION, Normalisation((0.1, 0.5, 0.4), (0.4, 0.5, 0.6))], ids=["ours", "by channel"]
+)
+def test_perturb_is_the_formula(space: str, clip: bool, normalisation: Normalisation) -> None:
     model = ensemble()
     views, labels = views_and_labels()
     severity_MB = torch.tensor(SETTINGS.severity, dtype=torch.float64)[:, None].expand(3, 5)
@@ -47,14 +51,17 @@ def test_perturb_is_the_formula(space: str, clip: bool) -> None:
             u, coin = STREAMS[member].uniform(torch.tensor([row]), 2)[0].tolist()
             m = 1.0 if coin < 0.875 else 0.0
             step = m / 0.875 * u * SETTINGS.severity[member]
-            pixels = views[member, row] / 2 + 0.5
+            sign = leaf.grad[member, row].sign()
             if space == "pixel":  # eq. 1 in [0, 1], then normalised again
-                moved = (pixels + step * leaf.grad[member, row].sign() - 0.5) / 0.5
+                moved = normalisation.apply(normalisation.undo(views[member, row]) + step * sign)
             else:
-                moved = views[member, row] + step * leaf.grad[member, row].sign()
-            expected[member, row] = moved.clamp(-1, 1) if clip else moved
+                moved = views[member, row] + step * sign
+            if clip:  # in [0, 1], then normalised again
+                moved = normalisation.apply(normalisation.undo(moved).clamp(0, 1))
+            expected[member, row] = moved
     settings = replace(SETTINGS, space=space, clip=clip)  # type: ignore[arg-type]
-    torch.testing.assert_close(perturb(loss, views, amount_MB, settings), expected, rtol=0, atol=1e-7)
+    moved = perturb(loss, views, amount_MB, settings, normalisation)
+    torch.testing.assert_close(moved, expected, rtol=0, atol=1e-7)
 
 
 def test_a_member_of_severity_0_sees_its_view_unchanged() -> None:

@@ -5,9 +5,10 @@ import torch
 from torch import Tensor
 
 from counterpoint.augment import apply_augmix, make_views, sample_augmix
-from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.views import Views, assign, sample_views
 from counterpoint.errors import InputError
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
 
@@ -22,10 +23,10 @@ def test_each_member_sees_augmix_of_its_severity_after_the_shared_crop() -> None
     numbers = torch.arange(100, 112)
     views = make_views(images(), DIVERSE, num_members=3, indices_B=numbers, seed=5, epoch=2)
     cropped = apply_crop(images(), sample_crop(numbers, Stream(5, "crop", 2), flip=True, padding=4))
-    assert torch.equal(views[0], normalise(to_unit(cropped)))
+    assert torch.equal(views[0], NORMALISATION.apply(to_unit(cropped)))
     for member, severity in ((1, 1.0), (2, 4.0)):
         plan = sample_augmix(numbers, severity, Stream(5, "augmix", 2, member), p=0.875)
-        assert torch.equal(views[member], normalise(apply_augmix(cropped, plan)))
+        assert torch.equal(views[member], NORMALISATION.apply(apply_augmix(cropped, plan)))
 
 
 def test_an_images_views_do_not_depend_on_its_batch() -> None:
@@ -35,6 +36,27 @@ def test_an_images_views_do_not_depend_on_its_batch() -> None:
         alone = make_views(images()[row : row + 1], DIVERSE, num_members=3, indices_B=numbers[row : row + 1])
         assert torch.equal(alone[:, 0], whole[:, row])
     assert torch.equal(make_views(images(), DIVERSE, num_members=3), whole)
+
+
+def test_another_normalisation_is_that_of_every_view() -> None:
+    policy = MemberPolicy(augmix=AugMix((1.0, 4.0), jsd=12.0))
+    numbers, other = torch.arange(6), Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+
+    def sampled(normalisation: Normalisation) -> Views:
+        common = {"num_members": 2, "indices_B": numbers, "steps_B": 0 * numbers, "seed": 1, "epoch": 2}
+        return sample_views(images(6), policy, **common, normalisation=normalisation)  # type: ignore[arg-type]
+
+    ours, theirs = sampled(NORMALISATION), sampled(other)
+    assert (
+        theirs.normalisation == theirs.select(slice(2)).normalisation == theirs.map(torch.clone).normalisation == other
+    )
+    for our, their in zip(ours.tensors, theirs.tensors, strict=True):
+        torch.testing.assert_close(other.undo(their), NORMALISATION.undo(our), rtol=0, atol=1e-6)
+        assert not torch.equal(their, our)
+    made = make_views(images(6), policy, num_members=2, seed=1, epoch=2, normalisation=other)
+    assert torch.equal(made, theirs.views_MBCHW)
+    with pytest.raises(InputError, match="is for 2 channels, and the images have 3"):
+        make_views(images(6), policy, num_members=2, normalisation=Normalisation((0.1, 0.2), (0.4, 0.5)))
 
 
 def test_crops_are_shared_unless_asked_for_each_view() -> None:
@@ -136,8 +158,8 @@ def test_some_images_are_cut_out_of_every_field() -> None:
     """Each field counts its images along the axis that its name calls B."""
     shapes = {"views_MBCHW": (2, 5, 3, 4, 4), "amount_MB": (2, 5), "keep_LMB": (3, 2, 5)}
     shapes["companions_2MBCHW"] = (2, 2, 5, 3, 4, 4)
-    assert shapes.keys() == Views.__dataclass_fields__.keys()
-    whole = Views(**{name: torch.rand(shape) for name, shape in shapes.items()})
+    assert shapes.keys() == Views.__dataclass_fields__.keys() - {"normalisation"}
+    whole = Views(**{name: torch.rand(shape) for name, shape in shapes.items()})  # type: ignore[arg-type]
     cut = whole.select(slice(1, 3))
     assert torch.equal(cut.views_MBCHW, whole.views_MBCHW[:, 1:3])
     for name in ("amount_MB", "keep_LMB", "companions_2MBCHW"):

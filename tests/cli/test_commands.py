@@ -91,12 +91,24 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["train", "digits/single", "--out", "x", "--set", "epoch=3"], "unknown key 'epoch'; did you mean 'epochs'"),
         (["train", "digits/single", "--out", "x", "--set", "epochs=many"], "epochs=many: it must be a whole number"),
         (["train", "digits/single", "--out", "x", "--device", "tpu"], "device 'tpu' is not known"),
+        (["train", "digits/single", "--out", "x", "--model", "resnet50"], "unknown model 'resnet50'; did you mean"),
+        (["train", "digits/single", "--out", "x", "--model", "wide-resnet-11-1"], "it must be 6n + 4: 10, 16, 22, 28"),
+        (
+            ["train", "digits/single", "--out", "x", "--model", "nowhere:f"],
+            "the model nowhere:f needs a module 'nowhere'",
+        ),
+        (
+            ["train", "digits/single", "--out", "x", "--model", "vit", "--set", "model_options.patch_size=5"],
+            "images of 32×32 pixels do not divide into patches of 5×5",
+        ),
+        (["views", "digits/single", "--model", "vit", "--set", "width=8"], "width is for resnet; vit is set by --set"),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
         (["evaluate", "nowhere"], "nowhere holds no run"),
         (["evaluate", "nowhere", "--sets", "corupted"], "unknown set of images 'corupted'; did you mean 'corrupted'?"),
         (["recalibrate", "nowhere"], "nowhere holds no run"),
+        (["threshold", "nowhere", "--error", "1%"], "nowhere holds no run"),
         (["compare", "nowhere", "elsewhere"], "nowhere does not exist"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
@@ -187,7 +199,7 @@ def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
 def test_help_and_version() -> None:
     assert "Show the version" in run("--help").stdout
     assert run("--version").stdout.strip() == "0.1.0"
-    for command in ("train", "evaluate", "recalibrate", "compare"):
+    for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
         assert f"Usage: counterpoint {command} " in run(command, "--help").stdout
 
 

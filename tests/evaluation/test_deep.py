@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import DataSet
 from counterpoint.data.split import held_out_images
 from counterpoint.evaluation.members import load_model
@@ -15,6 +15,7 @@ from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.nn import extract_member
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import MemberPolicy
 from counterpoint.records.files import read_evaluated
 from counterpoint.report import render
@@ -40,7 +41,7 @@ def test_from_training_to_report(
     assert [(epoch.spread_r, epoch.spread_s) for epoch in results.health.epochs] == [(None, None)]
 
     model, _ = load_model(run, torch.device("cpu"))
-    images_NCHW = normalise(to_unit(held_out_images(split_data, DEEP).images_NCHW))
+    images_NCHW = NORMALISATION.apply(to_unit(held_out_images(split_data, DEEP).images_NCHW))
     with torch.no_grad():
         alone = [extract_member(model, i)(images_NCHW).numpy() for i in range(2)]
     np.testing.assert_allclose(saved(run, "clean"), np.stack(alone), rtol=1e-4, atol=1e-5)

@@ -293,6 +293,19 @@ def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path
     assert read_logits(run, "clean") == pytest.approx(expected_MNK, rel=1e-4, abs=1e-5)
 
 
+def test_the_images_are_normalised_as_the_run_says(tmp_path: Path) -> None:
+    data, experiment = few_digits(20), replace(QUICK, num_members=None, policy=MemberPolicy())
+    model = build_model(experiment, 10, 1, seed=0).eval()
+    run = finished_run(tmp_path / "run", experiment, data, model)
+    description = run.record["description"] | {"normalisation": {"mean": [0.4], "std": [0.3]}}
+    collect_logits(
+        replace(run, record={**run.record, "description": description}), [clean_group(run, data)], device=CPU
+    )
+    with torch.no_grad():
+        expected_MNK = model(((data.test.images_NCHW / 255 - 0.4) / 0.3)[None]).numpy()
+    assert read_logits(run, "clean") == pytest.approx(expected_MNK, rel=1e-4, abs=1e-5)
+
+
 def finished_run(folder: Path, experiment: Any, data: DataSet, model: torch.nn.Module) -> Run:
     """A run that counts as finished with this model."""
     run = describe_run(open_run(folder, experiment, seed=0, options={}, environment={}), data)

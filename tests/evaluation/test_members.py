@@ -14,9 +14,11 @@ from torch import Tensor, nn
 
 from counterpoint.devices import Precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.members import fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.members import check_said, fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.nn import Ensemble, resnet
-from counterpoint.runs.folder import load_run
+from counterpoint.normalisation import Normalisation
+from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
 from tests.small import QUICK, few_digits, noise
 
@@ -193,9 +195,37 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
         load_model(load_run(tmp_path / "run"), CPU)
 
 
-def test_a_run_with_another_normalisation_is_refused(tmp_path: Path) -> None:
-    train(QUICK, tmp_path / "run", few_digits(40), options=Options(device="cpu"))
-    path = tmp_path / "run" / "run.json"
-    path.write_text(path.read_text().replace('"mean": 0.5', '"mean": 0.4'))
-    with pytest.raises(InputError, match=r"was trained with Normalisation\(mean=0.4, std=0.5\), and this version has"):
-        load_model(load_run(tmp_path / "run"), CPU)
+@pytest.mark.parametrize(
+    ("model", "said", "message"),
+    [
+        ("resnet", None, None),
+        ("resnet", "resnet", None),
+        ("m:f", "m:f", None),
+        ("m:f", None, "runs/a says that its network is made by m:f, and .* `counterpoint evaluate runs/a --model m:f`"),
+        ("m:f", "m:g", "the model of runs/a is m:f, and not m:g; give --model m:f, or leave it out"),
+        ("resnet", "vit", "the model of runs/a is resnet, and not vit"),
+    ],
+)
+def test_a_function_of_the_users_needs_the_users_word(model: str, said: str | None, message: str | None) -> None:
+    run = Run(Path("runs/a"), replace(QUICK, model=model), {})
+    if message is None:
+        check_said(run, said)
+        return
+    for refuse in (
+        check_said,
+        lambda run, said: load_model(run, CPU, said),
+        lambda run, said: evaluate_run(run, said=said),
+    ):
+        with pytest.raises(InputError, match=message):
+            refuse(run, said)
+
+
+@pytest.mark.parametrize("other", [Normalisation(0.4, 0.3), Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))])
+def test_images_are_normalised_as_in_training(other: Normalisation) -> None:
+    model, images_NCHW = random_model(), noise(20)
+    seen = other.apply(images_NCHW / 255)
+    with torch.no_grad():
+        expected = model(seen.expand(model.num_members, *seen.shape)).numpy()
+    logits_MNK = member_logits(fold_members(model, CPU, normalisation=other), images_NCHW)
+    assert logits_MNK == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert logits_MNK != pytest.approx(slow_logits(model, images_NCHW), rel=1e-2)

@@ -111,6 +111,12 @@ def test_whatever_changes_the_result_changes_the_hash(assignment: str) -> None:
     assert config_hash(override(row, [assignment])) != config_hash(row)
 
 
+@pytest.mark.parametrize("assignment", ["model_options.width=64", "model_options.depth=2", "pretrained=true"])
+def test_whatever_changes_a_model_by_name_changes_the_hash(assignment: str) -> None:
+    row = replace(find_experiment("cifar10/batch-ensemble"), model="timm/resnet18", init_std=None)
+    assert config_hash(override(row, [assignment])) != config_hash(row)
+
+
 def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
     for setting in fields(kind):
         yield prefix + setting.name
@@ -120,7 +126,7 @@ def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
 
 def test_no_setting_is_left_out_of_the_changes() -> None:
     changed = {assignment.split("=")[0] for assignment in CHANGES}
-    assert set(settings(Experiment)) - changed == {"name", "dataset", "policy"}
+    assert set(settings(Experiment)) - changed == {"name", "dataset", "policy", "model_options", "pretrained"}
 
 
 def test_the_name_and_how_a_number_is_written_change_no_hash() -> None:

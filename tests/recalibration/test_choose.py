@@ -259,6 +259,29 @@ def test_what_cannot_be_judged_is_refused() -> None:
         list(cross_fit(FAMILIES["before"], HeldOut(held_out.clean.select(slice(1)), {}), "both"))
 
 
+def test_who_cares_for_clean_images_only_needs_no_others() -> None:
+    held_out = made(planted("before", 0.5), 1000)
+    known = [FAMILIES[name] for name in ("before", "after", "per-member")]
+    alone = choose(known, HeldOut(held_out.clean, {}), "clean")
+    beside = choose(known, held_out, "clean")
+    assert alone.chosen == beside.chosen == "before"
+    assert [(one.name, one.score, one.above_best) for one in alone.candidates] == [
+        (one.name, one.score, one.above_best) for one in beside.candidates
+    ]
+    assert [one.shifted for one in alone.candidates] == [{}] * 4
+
+
+def test_some_images_are_the_same_ones_of_every_set() -> None:
+    held_out = first(made(planted("before", 0.5), 10), 4)
+    some = held_out.select(np.array([7, 2, 3]))
+    assert (some.clean.labels_N == held_out.clean.labels_N[[2, 3, 7]]).all()
+    for name, ones in held_out.shifted.items():
+        for one, selected in zip(ones, some.shifted[name], strict=True):
+            rows = [row for row in (2, 3, 7) if row < len(one)]
+            assert (selected.logits_MNK == one.logits_MNK[:, rows]).all()
+            assert (selected.labels_N == one.labels_N[rows]).all()
+
+
 def test_none_is_a_temperature_of_1() -> None:
     logits = made(NONE).clean.logits_MNK
     exponentials = np.exp(logits)

@@ -1,4 +1,4 @@
-"""results.json, recalibrated.json and compared.json: written and read back, damaged field by field, and out of date."""
+"""All files of records: written and read back, damaged field by field, and out of date."""
 
 import json
 import re
@@ -13,12 +13,13 @@ from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
 from counterpoint.records.results import Results
-from tests.made_results import make_compared, make_recalibrated, make_results
+from tests.made_results import make_compared, make_recalibrated, make_results, make_thresholded
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "results.json": make_results,
     "recalibrated.json": make_recalibrated,
     "compared.json": make_compared,
+    "threshold.json": make_thresholded,
 }
 HUGE = 10**400
 Place = tuple[str | int, ...]
@@ -26,7 +27,7 @@ Place = tuple[str | int, ...]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A run's folder with all three files."""
+    """A run's folder with all files."""
     (tmp_path / "run.json").write_text("{}")
     for name, make in MAKERS.items():
         write_record(tmp_path / name, make())
@@ -68,13 +69,14 @@ def problem_of(folder: Path) -> str:
     return ""
 
 
-def test_all_three_files_come_back(folder: Path) -> None:
-    assert read_evaluated(folder) == Evaluated(make_results(), make_recalibrated(), make_compared())
+def test_all_files_come_back(folder: Path) -> None:
+    everything = Evaluated(make_results(), make_recalibrated(), make_compared(), make_thresholded())
+    assert read_evaluated(folder) == everything
     assert read_evaluated(folder / "results.json") == read_evaluated(folder)
 
 
 def test_the_schema_number_is_in_every_file(folder: Path) -> None:
-    assert [json.loads((folder / name).read_text())["schema"] for name in MAKERS] == [SCHEMA] * 3
+    assert [json.loads((folder / name).read_text())["schema"] for name in MAKERS] == [SCHEMA] * len(MAKERS)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -102,7 +104,8 @@ def test_a_damaged_field_is_named(name: str, damage: Any) -> None:
 @pytest.mark.parametrize("damage", ["NaN", "1e999", "1" + 400 * "0", '"a word"', "{}"], ids=lambda value: value[:8])
 def test_the_error_is_one_line_with_the_file_and_what_to_do(folder: Path, name: str, damage: str) -> None:
     text = (folder / name).read_text()
-    field = {"results.json": "nll", "recalibrated.json": "nll", "compared.json": "low"}[name]
+    fields = {"results.json": "nll", "recalibrated.json": "nll", "compared.json": "low", "threshold.json": "threshold"}
+    field = fields[name]
     (folder / name).write_text(re.sub(rf'"{field}": [^,]+', f'"{field}": {damage}', text, count=1))
     message = problem_of(folder)
     assert re.match(
@@ -213,15 +216,21 @@ def test_a_folder_without_results_says_what_to_do(tmp_path: Path) -> None:
         read_evaluated(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize("name", ["recalibrated.json", "compared.json"])
+@pytest.mark.parametrize(
+    ("name", "verb"),
+    [("recalibrated.json", "recalibrate"), ("compared.json", "compare"), ("threshold.json", "threshold")],
+)
 @pytest.mark.parametrize("field", ["weights", "precision"])
-def test_what_was_made_from_other_logits_is_left_out(folder: Path, name: str, field: str) -> None:
+def test_what_was_made_from_other_logits_is_left_out(folder: Path, name: str, verb: str, field: str) -> None:
     record = MAKERS[name]()
     write_record(folder / name, replace(record, made_from=replace(record.made_from, **{field: "another"})))
     evaluated = read_evaluated(folder)
-    left = {"recalibrated.json": evaluated.recalibrated, "compared.json": evaluated.compared}
+    left = {
+        "recalibrated.json": evaluated.recalibrated,
+        "compared.json": evaluated.compared,
+        "threshold.json": evaluated.thresholded,
+    }
     assert [other for other, value in left.items() if value is None] == [name]
-    verb = "recalibrate" if name == "recalibrated.json" else "compare"
     (note,) = evaluated.notes
     assert note.startswith(f"left out: {folder / name} was made from other logits than results.json; ")
     assert f"`counterpoint {verb} {folder}" in note

@@ -4,6 +4,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.report.run import ReportedRun, grouped, label_runs, models
+from tests.made_results import make_thresholded
 from tests.report.made import MakeEvaluated
 
 
@@ -46,3 +47,5 @@ def test_the_commands_are_all_that_was_done_in_order(make_evaluated: MakeEvaluat
     done = (results.run.command, results.evaluation.command, recalibrated.command, compared.command)
     assert ReportedRun("run", whole).commands == done
     assert ReportedRun("run", replace(whole, recalibrated=None)).commands == (*done[:2], done[3])
+    thresholded = make_thresholded()
+    assert ReportedRun("run", replace(whole, thresholded=thresholded)).commands == (*done, thresholded.command)

@@ -29,6 +29,16 @@ def test_a_checkpoint_comes_back(tmp_path: Path) -> None:
         assert torch.equal(found.tensors[name], tensor)
 
 
+def test_a_weight_with_two_names_comes_back_under_both(tmp_path: Path) -> None:
+    whole = torch.arange(6.0).view(3, 2)
+    tied = {"model.first": whole, "model.second": whole, "model.part": whole[:1], "model.own": torch.ones(2)}
+    save_checkpoint(tmp_path, Checkpoint(tied, 1, seconds=0.0))
+    found = latest_checkpoint(tmp_path)
+    assert found is not None
+    assert found.tensors.keys() == tied.keys()
+    assert all(torch.equal(found.tensors[name], tensor) for name, tensor in tied.items())
+
+
 def test_the_last_two_are_kept_in_the_order_of_their_steps(tmp_path: Path) -> None:
     save(tmp_path, 9, 10, 1_000)
     names = ["step-000000010.safetensors", "step-000001000.safetensors"]

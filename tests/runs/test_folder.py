@@ -1,6 +1,6 @@
 """A run's folder: what it records, what it is refused for, and a log that survives a crash."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,9 @@ DESCRIPTION = Description(
 )
 
 
+WHOLE = asdict(DESCRIPTION)
+
+
 def test_a_run_describes_itself(tmp_path: Path) -> None:
     run = opened(tmp_path)
     with pytest.raises(InputError, match=r"run.json does not say yet what .*`counterpoint evaluate .*` adds it"):
@@ -59,7 +62,31 @@ def test_other_images_than_the_runs_are_refused(tmp_path: Path) -> None:
         keep_description(run, replace(DESCRIPTION, training_images=40))
 
 
-@pytest.mark.parametrize("damaged", [{}, {"classes": ["a"]}, {"normalisation": {"mean": 1}}])
+def test_a_normalisation_by_channel_comes_back(tmp_path: Path) -> None:
+    by_channel = replace(DESCRIPTION, normalisation=Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6)))
+    described = keep_description(opened(tmp_path), by_channel)
+    assert described.description == load_run(tmp_path).description == by_channel
+    assert keep_description(load_run(tmp_path), by_channel) == described
+
+
+def test_a_models_configuration_comes_back(tmp_path: Path) -> None:
+    configured = replace(DESCRIPTION, model_config={"model_type": "vit", "id2label": {"0": "a"}, "depths": [1, 2]})
+    described = keep_description(opened(tmp_path), configured)
+    assert described.description == load_run(tmp_path).description == configured
+    assert "model_config" not in keep_description(opened(tmp_path / "other"), DESCRIPTION).record["description"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {},
+        {"classes": ["a"]},
+        {"normalisation": {"mean": 1}},
+        {"normalisation": {"mean": 1, "std": "big"}},
+        WHOLE | {"model_config": "vit"},
+        WHOLE | {"normalisation": {"mean": [0.5, 0.5], "std": [0.5, 0.5]}},
+    ],
+)
 def test_a_description_that_is_none_is_named(tmp_path: Path, damaged: dict[str, object]) -> None:
     run = opened(tmp_path)
     with pytest.raises(InputError, match=r"description in .*run\.json is not one of this version"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.storage.locks import LOCK_FILE, locked, shared
+from counterpoint.storage.locks import LOCK_FILE, in_turn, locked, shared
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
@@ -88,5 +88,32 @@ def test_a_shared_folder_cannot_be_held_alone(tmp_path: Path) -> None:
         shared(tmp_path, lambda: None),
         pytest.raises(InputError, match=REFUSAL),
         locked(tmp_path, REFUSAL),
+    ):
+        pytest.fail("it was let in")
+
+
+def test_whoever_comes_in_turn_waits_for_the_one_before(tmp_path: Path) -> None:
+    child = """
+import sys
+from pathlib import Path
+from counterpoint.storage.locks import in_turn
+
+with in_turn(Path(sys.argv[1]), lambda: print("waiting", flush=True)):
+    print("held", flush=True)
+"""
+    command = [sys.executable, "-c", child, str(tmp_path)]
+    with locked(tmp_path, REFUSAL):
+        second = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert second.stdout
+        assert second.stdout.readline() == "waiting\n"
+        assert second.poll() is None
+    assert second.communicate(timeout=60)[0] == "held\n"
+
+
+def test_whoever_is_alone_does_not_wait(tmp_path: Path) -> None:
+    with (
+        in_turn(tmp_path / "new", lambda: pytest.fail("there is nobody to wait for")),
+        pytest.raises(InputError, match=REFUSAL),
+        locked(tmp_path / "new", REFUSAL),
     ):
         pytest.fail("it was let in")

@@ -16,6 +16,7 @@ from counterpoint.augment.views import sample_views
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.data.split import split_training_images
+from counterpoint.normalisation import Normalisation
 from counterpoint.policy import MemberPolicy
 from counterpoint.seeding import Stream
 from counterpoint.training import engines
@@ -198,6 +199,18 @@ def test_a_second_stream_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("deterministic")
 def test_a_training_gives_the_same_bits_again() -> None:
     assert_same_bits(trained(recorded(RESNEXT)), trained(recorded(RESNEXT)))
+
+
+def test_a_normalisation_by_channel_can_be_recorded() -> None:
+    """The adversarial perturbation scales and clips inside the recorded step."""
+    by_channel = Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    seen, amounts = 3 * torch.randn(2, 4, 3, 8, 8), torch.rand(2, 4, 1, 1, 1)
+    on_gpu = seen.cuda(), amounts.cuda()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = by_channel.clip(on_gpu[0] + by_channel.scale(on_gpu[1]))
+    graph.replay()
+    torch.testing.assert_close(found.cpu(), by_channel.clip(seen + by_channel.scale(amounts)))
 
 
 def test_thirty_steps_lead_to_the_same_place() -> None:

@@ -47,6 +47,18 @@ def test_a_run_of_an_earlier_version_is_described_from_its_data(tmp_path: Path) 
     assert load_run(folder).record.items() >= before.record.items()
 
 
+def test_a_run_of_a_librarys_model_is_not_described_by_asking_the_library(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(EARLIER, folder)
+    record = json.loads((folder / "run.json").read_text())
+    record["experiment"]["model"] = "hf/google/vit"
+    (folder / "run.json").write_text(json.dumps(record))
+    with pytest.raises(
+        InputError, match=r"run.json does not describe the hf/google/vit that was trained; go on with `make_fixture.py`"
+    ):
+        describe_run(load_run(folder), load("digits"))
+
+
 def test_other_data_than_the_runs_are_refused(tmp_path: Path) -> None:
     stopped = Options(device="cpu", max_minutes=0.0)
     assert not train(TINY, tmp_path / "run", noise_data(36, 4), options=stopped)

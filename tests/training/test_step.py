@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
 from counterpoint.data.split import Part, split_training_images
 from counterpoint.nn import Ensemble
+from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
 from counterpoint.training.engines import Engine
@@ -118,7 +119,7 @@ def test_views_without_other_augmentation_are_the_crops() -> None:
     _, part = start(PLAIN)
     batch = next(epoch_batches(part, PLAIN, seed=3, epoch=1, num_blocks=3))
     plan = sample_crop(batch.numbers_B, Stream(3, "crop", 1), flip=True, padding=4)
-    expected = normalise(to_unit(apply_crop(part.images.images_NCHW[batch.numbers_B], plan)))
+    expected = NORMALISATION.apply(to_unit(apply_crop(part.images.images_NCHW[batch.numbers_B], plan)))
     assert torch.equal(batch.views.views_MBCHW, torch.stack([expected, expected]))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from counterpoint.normalisation import NORMALISATION
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import Adversarial
 from counterpoint.seeding import Stream
 
@@ -18,7 +18,11 @@ def sample_amounts(indices_B: Tensor, severity_MB: Tensor, p: float, streams: li
 
 
 def perturb(
-    loss_of_views: Callable[[Tensor], Tensor], views_MBCHW: Tensor, amount_MB: Tensor, settings: Adversarial
+    loss_of_views: Callable[[Tensor], Tensor],
+    views_MBCHW: Tensor,
+    amount_MB: Tensor,
+    settings: Adversarial,
+    normalisation: Normalisation = NORMALISATION,
 ) -> Tensor:
     """The views moved by their amount along the sign of the loss's gradient.
 
@@ -28,7 +32,8 @@ def perturb(
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():
         (gradient,) = torch.autograd.grad(loss_of_views(views), views)
-    # A change of a pixel in [0, 1] is larger in what networks see.
-    units = 1 / NORMALISATION.std if settings.space == "pixel" else 1.0
-    moved = views_MBCHW + (units * amount_MB[..., None, None, None]).to(views_MBCHW.dtype) * gradient.sign()
-    return moved.clamp(*NORMALISATION.limits) if settings.clip else moved
+    amount_MB111 = amount_MB[..., None, None, None]
+    if settings.space == "pixel":  # a change of a pixel in [0, 1] is larger in what networks see
+        amount_MB111 = normalisation.scale(amount_MB111)
+    moved = views_MBCHW + amount_MB111.to(views_MBCHW.dtype) * gradient.sign()
+    return normalisation.clip(moved) if settings.clip else moved

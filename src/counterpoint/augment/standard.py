@@ -1,4 +1,4 @@
-"""Random left-right flip and crop, before any other augmentation (docs/paper.md, 10), and scaling for the network."""
+"""Random left-right flip and crop, before any other augmentation (docs/paper.md, 10), and 8-bit images as numbers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.normalisation import NORMALISATION
 from counterpoint.seeding import Stream
 
 
@@ -51,8 +50,3 @@ def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
 def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
     """8-bit images as numbers in [0, 1]."""
     return images_u8.to(dtype) / 255
-
-
-def normalise(unit_images: Tensor) -> Tensor:
-    """[0, 1] to the [−1, 1] that networks see."""
-    return NORMALISATION.apply(unit_images)

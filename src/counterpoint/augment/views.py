@@ -5,6 +5,7 @@ Everything random about a step is drawn here, before the step, and for any numbe
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,9 +13,10 @@ from torch import Tensor
 from counterpoint.augment.adversarial import sample_amounts
 from counterpoint.augment.augmix import apply_augmix
 from counterpoint.augment.augmix_plan import concatenate, sample_augmix
-from counterpoint.augment.standard import apply_crop, normalise, sample_crop, to_unit
+from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.stochastic_depth import branch_factors
 from counterpoint.errors import InputError
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.seeding import Stream
 
@@ -27,6 +29,7 @@ class Views:
     amount_MB: Tensor | None  # of the adversarial perturbation
     keep_LMB: Tensor | None  # what each of L residual branches is multiplied by
     companions_2MBCHW: Tensor | None = None  # for AugMix's consistency loss: the clean view and a second AugMix view
+    normalisation: Normalisation = NORMALISATION  # what the views were normalised with
 
     @property
     def keep(self) -> Tensor | None:
@@ -40,17 +43,17 @@ class Views:
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Views":
         """The views with every tensor changed."""
-        return replace(self, **{name: change(tensor) for name, tensor in self._present().items()})
+        changed: dict[str, Any] = {name: change(tensor) for name, tensor in self._present().items()}
+        return replace(self, **changed)
 
     def select(self, images: slice) -> "Views":
         """The views of some of the images."""
-        return replace(
-            self, **{name: tensor[(*_before_batch(name), images)] for name, tensor in self._present().items()}
-        )
+        selected: dict[str, Any] = {n: tensor[(*_before_batch(n), images)] for n, tensor in self._present().items()}
+        return replace(self, **selected)
 
     def _present(self) -> dict[str, Tensor]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: tensor for name, tensor in values.items() if tensor is not None}
+        return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
 def _before_batch(name: str) -> tuple[slice, ...]:
@@ -68,6 +71,7 @@ def sample_views(
     seed: int,
     epoch: int,
     num_blocks: int = 0,
+    normalisation: Normalisation = NORMALISATION,
     dtype: torch.dtype = torch.float32,
 ) -> Views:
     """Draw and make the views of the images with the numbers `indices_B` in the data set, for the steps `steps_B`."""
@@ -87,7 +91,7 @@ def sample_views(
     amount_MB = keep_LMB = companions_2MBCHW = None
     if augmix and augmix.jsd:
         second_MBCHW = _augmix(cropped_MBCHW, augmix, indices_B, severity_MB, streams("second augmix")).to(dtype)
-        companions_2MBCHW = normalise(torch.stack([to_unit(cropped_MBCHW, dtype), second_MBCHW]))
+        companions_2MBCHW = normalisation.apply(torch.stack([to_unit(cropped_MBCHW, dtype), second_MBCHW]))
     if adversarial := policy.adversarial:
         severity_MB = severity(adversarial.severity, adversarial.assignment, "adversarial")
         amount_MB = sample_amounts(indices_B, severity_MB, adversarial.p, streams("adversarial"))
@@ -95,7 +99,7 @@ def sample_views(
         rate_MB = severity(depth.drop_rate, depth.assignment, "stochastic depth")
         uniform_MBL = torch.stack([s.uniform(indices_B, num_blocks) for s in streams("stochastic depth")])
         keep_LMB = branch_factors(uniform_MBL.movedim(2, 0), rate_MB, rescale=depth.rescale)
-    return Views(normalise(unit_MBCHW), amount_MB, keep_LMB, companions_2MBCHW)
+    return Views(normalisation.apply(unit_MBCHW), amount_MB, keep_LMB, companions_2MBCHW, normalisation)
 
 
 def make_views(
@@ -107,8 +111,9 @@ def make_views(
     seed: int = 0,
     epoch: int = 0,
     step: int = 0,
+    normalisation: Normalisation = NORMALISATION,
 ) -> Tensor:
-    """Views (M, B, C, H, W) of a batch of uint8 images for your own training loop, normalised to [−1, 1].
+    """Views (M, B, C, H, W) of a batch of uint8 images for your own training loop, normalised (default: to [−1, 1]).
 
     `indices_B` are the images' numbers in the data set (default: 0 … B − 1). An image's views depend on
     (seed, epoch, its number, member) alone; where severities are shuffled, they depend on `step` too. The adversarial
@@ -117,6 +122,7 @@ def make_views(
     policy.check_members(num_members)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
+    normalisation.check_channels(images_BCHW.shape[1])
     if indices_B is None:
         indices_B = torch.arange(len(images_BCHW), device=images_BCHW.device)
     views = sample_views(
@@ -127,6 +133,7 @@ def make_views(
         steps_B=torch.full_like(indices_B, step),
         seed=seed,
         epoch=epoch,
+        normalisation=normalisation,
     )
     return views.views_MBCHW
 

@@ -19,6 +19,8 @@ from counterpoint.cli.progress import console
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
+from counterpoint.cli.settings import settings
+from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
 from counterpoint.errors import InputError
@@ -33,7 +35,21 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, experiments, data, views, train, evaluate, recalibrate, compare, report, corrupt, reproduce):
+for command in (
+    demo,
+    experiments,
+    settings,
+    data,
+    views,
+    train,
+    evaluate,
+    recalibrate,
+    threshold,
+    compare,
+    report,
+    corrupt,
+    reproduce,
+):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import SetOption
+from counterpoint.cli.options import SetOption, choose_experiment
 from counterpoint.cli.progress import console
 
 bench = typer.Typer(help="Measure this machine.", no_args_is_help=True)
@@ -36,14 +36,12 @@ def step(
     """
     from dataclasses import asdict
 
-    from counterpoint.config import override
     from counterpoint.devices import choose_device
-    from counterpoint.experiments import find_experiment
     from counterpoint.storage.files import write_json
     from counterpoint.storage.provenance import command_line, describe_environment
     from counterpoint.training.bench import measure
 
-    chosen = override(find_experiment(experiment), set_ or [])
+    chosen = choose_experiment(experiment, None, set_)
     found = []
     for figure in measure(chosen, repeats=repeats, slow=slow):
         console.print(str(figure), soft_wrap=True)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, DeviceOption, RunArgument
+from counterpoint.cli.options import DataOption, DeviceOption, RunArgument, find_modules_here
 from counterpoint.cli.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
@@ -33,6 +33,16 @@ def evaluate(
             "slow on a CPU) or strict (fp32 throughout)."
         ),
     ] = "headline",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
+            "imported.",
+            show_default="the run's",
+        ),
+    ] = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
     old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
@@ -58,6 +68,7 @@ def evaluate(
         raise InputError(
             "--recompute takes the saved logits as they are; leave --sets, --cell-images and --precision out"
         )
+    find_modules_here(model)
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     try:
         with TerminalWatcher() as watcher:
@@ -71,6 +82,7 @@ def evaluate(
                     device=device,
                     precision=check_precision(precision),
                     cell_images=cell_images,
+                    said=model,
                     watcher=watcher,
                 )
     except KeyboardInterrupt:

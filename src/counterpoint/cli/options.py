@@ -1,9 +1,14 @@
 """Options and arguments that several commands share."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from counterpoint.config import Experiment
 
 DataOption = Annotated[
     Path | None,
@@ -17,5 +22,34 @@ SeedOption = Annotated[int, typer.Option(min=0, help="Decides initial weights, o
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, e.g. --set epochs=20.")
 ]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="The network: resnext29, resnet, wide-resnet-28-10 (-DEPTH-WIDENING), vit, timm/NAME, torchvision/NAME, "
+        "hf/NAME-OR-FOLDER, or MODULE:FUNCTION of your own. Its options: --set model_options.KEY=VALUE; published "
+        "weights: --set pretrained=true.",
+        show_default="the experiment's",
+    ),
+]
 RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders (or their results.json).", show_default=False)]
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --out` made it.", show_default=False)]
+
+
+def choose_experiment(name: str, model: str | None, assignments: Sequence[str] | None) -> "Experiment":
+    """The experiment of that name with what the command line changes. --model NAME is short for --set model=NAME."""
+    from counterpoint.config import override
+    from counterpoint.experiments import find_experiment
+
+    chosen = override(find_experiment(name), [*([f"model={model}"] if model else []), *(assignments or [])])
+    find_modules_here(chosen.model)
+    return chosen
+
+
+def find_modules_here(model: str | None) -> None:
+    """Let a MODULE:FUNCTION that the user typed be found in the current folder, as `python -m` would."""
+    from counterpoint.model_names import is_function
+
+    if model and is_function(model) and (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)

@@ -11,9 +11,11 @@ from counterpoint.policy import MemberPolicy
 
 if TYPE_CHECKING:
     from counterpoint.data.fetch import Status
+    from counterpoint.experiments.settings import Setting
     from counterpoint.records.compared import Comparison
     from counterpoint.records.recalibrated import Recalibrated
     from counterpoint.records.results import Results
+    from counterpoint.records.threshold import Thresholded
 
 EXPERIMENTS_LEGEND = (
     "on: split holds training images out and evaluates on them; all trains on every one and evaluates on the test "
@@ -32,6 +34,31 @@ def experiments_table(experiments: Iterable[Experiment]) -> Table:
         members = str(e.num_members or "single")
         table.add_row(e.name, members, e.train_on, str(e.epochs), _augmentation(e.policy) or "–")
     return table
+
+
+def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
+    """A table for each group, because the keys of some are much longer than those of others."""
+    tables = []
+    for group in dict.fromkeys(setting.group for setting in settings):
+        table = _table(("key", "default", "what it means (and may be)"), title=group or "experiment")
+        table.columns[0].no_wrap = table.columns[1].no_wrap = True
+        for setting in settings:
+            if setting.group == group:
+                table.add_row(setting.key, setting.default or "–", f"{setting.line} ({setting.may_be})")
+        tables.append(table)
+    return tables
+
+
+def setting_in_words(setting: "Setting") -> list[str]:
+    """All that is known of one setting."""
+    default = f"Its default is {setting.default}." if setting.default else "It is not set by default."
+    if setting.default is None:
+        default = "It has no default, since every experiment says it."
+    return [
+        f"{setting.key}: {setting.meaning}",
+        f"It may be {setting.may_be}. {default}",
+        f"For example: --set {setting.key}={setting.default or 'VALUE'}",
+    ]
 
 
 def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
@@ -72,6 +99,15 @@ def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
         several = is_ensemble(recalibrated)
         parts += [to_rich(short_candidates_table(choice, several)), *choice_in_words(choice, several)]
     return parts
+
+
+def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
+    """What `threshold` prints: the promise in words, and what other images say of it."""
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.thresholds import checks_table, threshold_in_words
+
+    table = checks_table(thresholded)
+    return [*threshold_in_words(thresholded, several), *([to_rich(table)] if table else [])]
 
 
 def comparison_table(comparison: "Comparison") -> Table:

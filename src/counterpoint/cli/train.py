@@ -5,13 +5,22 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, DeviceOption, ExperimentArgument, SeedOption, SetOption
+from counterpoint.cli.options import (
+    DataOption,
+    DeviceOption,
+    ExperimentArgument,
+    ModelOption,
+    SeedOption,
+    SetOption,
+    choose_experiment,
+)
 from counterpoint.cli.progress import TerminalWatcher, console, stop_on_signal
 
 
 def train(
     experiment: ExperimentArgument,
     out: Annotated[Path, typer.Option(help="The run's folder; an unfinished run there goes on.", show_default=False)],
+    model: ModelOption = None,
     seed: SeedOption = 0,
     set_: SetOption = None,
     max_minutes: Annotated[
@@ -33,19 +42,19 @@ def train(
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
 ) -> None:
     """Train an experiment, or go on with the unfinished run in the folder."""
-    from counterpoint.config import override
     from counterpoint.data import load
-    from counterpoint.experiments import find_experiment
+    from counterpoint.model_names import is_function
     from counterpoint.training.engines import check_engine
     from counterpoint.training.loop import Options, train
 
-    chosen = override(find_experiment(experiment), set_ or [])
+    chosen = choose_experiment(experiment, model, set_)
     options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard)
     dataset = load(chosen.dataset, root)
     with stop_on_signal() as stop, TerminalWatcher() as watcher:
         finished = train(chosen, out, dataset, seed=seed, options=options, watcher=watcher, should_stop=stop.is_set)
     if finished:
-        console.print(f"finished: {out}; now `counterpoint evaluate {out}`", soft_wrap=True)
+        again = f" --model {chosen.model}" if is_function(chosen.model) else ""
+        console.print(f"finished: {out}; now `counterpoint evaluate {out}{again}`", soft_wrap=True)
     else:
         console.print(f"stopped with a checkpoint in {out}; the same command goes on from there", soft_wrap=True)
         raise typer.Exit(130 if stop.is_set() else 0)

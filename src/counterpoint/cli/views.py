@@ -5,7 +5,14 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, ExperimentArgument, SeedOption, SetOption
+from counterpoint.cli.options import (
+    DataOption,
+    ExperimentArgument,
+    ModelOption,
+    SeedOption,
+    SetOption,
+    choose_experiment,
+)
 from counterpoint.cli.progress import console
 
 
@@ -13,6 +20,7 @@ def views(
     experiment: ExperimentArgument,
     out: Annotated[Path, typer.Option(help="The PNG to write.")] = Path("views.png"),
     images: Annotated[int, typer.Option(min=1, help="How many images to show.")] = 8,
+    model: ModelOption = None,
     seed: SeedOption = 0,
     epoch: Annotated[int, typer.Option(min=0, help="Of which epoch, counted from 0.")] = 0,
     set_: SetOption = None,
@@ -22,13 +30,11 @@ def views(
 
     The adversarial perturbation, if the experiment has one, is that of the initial weights.
     """
-    from counterpoint.config import override
     from counterpoint.data import load
-    from counterpoint.experiments import find_experiment
     from counterpoint.pictures.member_views import draw_views
     from counterpoint.pictures.sheet import check_png
 
     check_png(out)
-    chosen = override(find_experiment(experiment), set_ or [])
+    chosen = choose_experiment(experiment, model, set_)
     draw_views(chosen, load(chosen.dataset, root), out, images=images, seed=seed, epoch=epoch)
     console.print(f"views: {out}", soft_wrap=True)

@@ -2,14 +2,9 @@
 
 import hashlib
 import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +14,11 @@ from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
+from counterpoint.processes import count_workers, parallel_map
 
 Written = Callable[[str, int, int], None]
 
 _BYTES_PER_PIECE = 1 << 21
-_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def write_corrupted_set(
@@ -45,17 +40,18 @@ def write_corrupted_set(
 
     `progress(name, done, total)` counts the images written, of all corruptions together.
     """
-    _check(images_NHWC, labels_N, names, seed, workers)
+    _check(images_NHWC, labels_N, names, seed)
+    workers = count_workers(workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
     about = claim(out_dir, About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir)))
     unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
     done, total = 0, len(unfinished) * len(SEVERITIES) * len(images_NHWC)
-    with working_in(out_dir), _parallel_map(workers or os.cpu_count() or 1) as parallel_map:
+    with working_in(out_dir), parallel_map(workers) as in_parallel:
         with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
             np.save(file, np.tile(labels_N, len(SEVERITIES)))
         for name in unfinished:
             with finished_file(out_dir / f"{name}.npy") as temporary:
-                for written in parallel_map(_write_piece, _pieces(images_NHWC, temporary, name, seed, frost_dir)):
+                for written in in_parallel(_write_piece, _pieces(images_NHWC, temporary, name, seed, frost_dir)):
                     done += written
                     progress(name, done, total)
                 with temporary.open("rb") as file:
@@ -64,17 +60,13 @@ def write_corrupted_set(
             write_about(out_dir, about)
 
 
-def _check(
-    images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[str], seed: int, workers: int | None
-) -> None:
+def _check(images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[str], seed: int) -> None:
     check_images(images_NHWC)
     check_count("seed", seed)
     for name in names:
         check_cell(name, SEVERITIES[0])
     if labels_N.shape != (len(images_NHWC),):
         raise InputError(f"labels have the shape {labels_N.shape}; there are {len(images_NHWC)} images")
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}; it must be 1 or more")
 
 
 def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:
@@ -118,24 +110,3 @@ def _write_piece(piece: _Piece) -> int:
         file.seek(piece.bytes_from_end, os.SEEK_END)
         file.write(corrupted.data)
     return len(corrupted)
-
-
-@contextmanager
-def _parallel_map(workers: int) -> Iterator[Callable[[Callable[[Any], int], Iterable[Any]], Iterable[int]]]:
-    """`map` over processes of one thread each, in order. They are spawned, since a fork of torch's threads may hang."""
-    if workers == 1:
-        yield map
-        return
-    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
-    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
-    try:
-        # Ctrl-C reaches every process. The workers ignore it and print no traceback; this process ends the work.
-        quiet = (signal.SIGINT, signal.SIG_IGN)
-        with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal, initargs=quiet) as pool:
-            yield pool.map
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

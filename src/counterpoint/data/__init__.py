@@ -1,4 +1,7 @@
-"""Data sets as uint8 tensors. `load` reads one; `counterpoint.data.fetch` downloads one and says what is there."""
+"""Data sets as uint8 tensors. `load` reads one by its name, `load_images` reads a user's own.
+
+`counterpoint.data.fetch` downloads one and says what is there.
+"""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -6,12 +9,24 @@ from pathlib import Path
 
 from counterpoint.data.cifar import CIFAR10, CIFAR100, load_cifar
 from counterpoint.data.digits import load_digits
+from counterpoint.data.mapped import MappedSet
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.data.split import held_out_split
+from counterpoint.data.user_images import UserImages, load_images
 from counterpoint.errors import unknown
 from counterpoint.storage.folders import data_root
 
-__all__ = ["DATASETS", "DataSet", "ImageSet", "data_root", "held_out_split", "load"]
+__all__ = [
+    "DATASETS",
+    "DataSet",
+    "ImageSet",
+    "MappedSet",
+    "UserImages",
+    "data_root",
+    "held_out_split",
+    "load",
+    "load_images",
+]
 
 DATASETS: dict[str, Callable[[Path], DataSet]] = {
     "cifar10": lambda root: load_cifar(CIFAR10, root),

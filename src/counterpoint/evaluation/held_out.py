@@ -6,7 +6,7 @@ from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import read_about, read_cells, read_logits
+from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled
@@ -52,6 +52,11 @@ def _check_twin(run: Run, twin: Run) -> None:
 def read_clean(run: Run) -> Labelled:
     """The clean images that the run was evaluated on."""
     return Labelled(read_logits(run, "clean").astype(np.float64), read_logits(run, "labels"))
+
+
+def read_test(run: Run, about: LogitsAbout) -> Labelled | None:
+    """The clean test images, if those are what the run was evaluated on."""
+    return read_clean(run) if about.clean.part == "test" else None
 
 
 def read_held_out(run: Run, shift: Shift | None) -> HeldOut:

@@ -60,11 +60,21 @@ def collect_logits(
     *,
     device: torch.device,
     precision: Precision = "headline",
+    said: str | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Run the network on the groups' images, and save the logits of those that have none yet."""
-    model, step = load_model(run, device)
-    members = fold_members(model, device, precision, most_images=max(group.largest for group in groups))
+    """Run the network on the groups' images, and save the logits of those that have none yet.
+
+    `said` is the user's word for the model, which a function of his own needs.
+    """
+    model, step = load_model(run, device, said)
+    members = fold_members(
+        model,
+        device,
+        precision,
+        normalisation=run.description.normalisation,
+        most_images=max(group.largest for group in groups),
+    )
     made_with = {
         "step": step,
         "weights": _fingerprint(model),

@@ -14,20 +14,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from counterpoint.augment.standard import normalise, to_unit
+from counterpoint.augment.standard import to_unit
 from counterpoint.devices import Precision, arithmetic, check_precision
 from counterpoint.errors import InputError
+from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
-from counterpoint.normalisation import NORMALISATION
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.folder import Run
-from counterpoint.training.network import build_model
+from counterpoint.training.description import build_described, fitting_weights
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
 
-MemberForward = Callable[[nn.Module, Tensor], Tensor]
+MemberForward = Callable[[nn.Module, Tensor, Normalisation], Tensor]
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
@@ -38,6 +39,7 @@ class Members:
 
     networks: nn.ModuleList
     forward: MemberForward
+    normalisation: Normalisation
     device: torch.device
     precision: Precision
     images_at_once: int
@@ -57,17 +59,32 @@ def finished_checkpoint(run: Run) -> Checkpoint:
     return checkpoint
 
 
-def load_model(run: Run, device: torch.device) -> tuple[Ensemble, int]:
-    """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set."""
-    checkpoint, description = finished_checkpoint(run), run.description
-    if description.normalisation != NORMALISATION:
+def check_said(run: Run, said: str | None) -> None:
+    """Raise unless the run's model is the one that the user names.
+
+    A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
+    """
+    name = run.experiment.model
+    if said is not None and said != name:
+        raise InputError(f"the model of {run.folder} is {name}, and not {said}; give --model {name}, or leave it out")
+    if said is None and is_function(name):
         raise InputError(
-            f"{run.folder} was trained with {description.normalisation}, and this version has {NORMALISATION}; use the "
-            "version that trained it"
+            f"{run.folder} says that its network is made by {name}, and a run's files are no reason to run code; if "
+            f"you know and trust that function, say so: `counterpoint evaluate {run.folder} --model {name}`"
         )
-    model = build_model(run.experiment, len(description.classes), description.channels, run.seed)
-    prefix = "model."
-    model.load_state_dict({k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)})
+
+
+def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple[Ensemble, int]:
+    """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set.
+
+    `said` is the user's word for the model, which a function of his own needs.
+    """
+    check_said(run, said)
+    checkpoint = finished_checkpoint(run)
+    model = build_described(run.experiment, run.description, run.seed, restored=True, said=said)
+    tensors = {k.removeprefix("model."): v for k, v in checkpoint.tensors.items() if k.startswith("model.")}
+    with fitting_weights(run):
+        model.load_state_dict(tensors)
     return model.to(device).eval(), checkpoint.step
 
 
@@ -76,10 +93,11 @@ def fold_members(
     device: torch.device,
     precision: Precision = "headline",
     *,
+    normalisation: Normalisation = NORMALISATION,
     compiled: bool | None = None,
     most_images: int | None = None,
 ) -> Members:
-    """The model's members, ready for `member_logits`.
+    """The model's members, ready for `member_logits`. `normalisation` is what they were trained with.
 
     With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
     are not larger either.
@@ -93,6 +111,7 @@ def fold_members(
     return Members(
         networks.to(device, memory_format=layout),  # type: ignore[call-overload]
         torch.compile(_logits, dynamic=False) if compiled else _logits,
+        normalisation,
         device,
         precision,
         min(_IMAGES_AT_ONCE[device.type], most_images or _IMAGES_AT_ONCE[device.type]),
@@ -107,7 +126,9 @@ def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
     with arithmetic(members.precision, members.device):
         for batch_BCHW in images_NCHW.split(members.images_at_once):
             uploaded = _upload(batch_BCHW, members)
-            logits_MBK = torch.stack([members.forward(network, uploaded) for network in members.networks])
+            logits_MBK = torch.stack(
+                [members.forward(network, uploaded, members.normalisation) for network in members.networks]
+            )
             logits.append(logits_MBK[:, : len(batch_BCHW)])
     return torch.cat(logits, dim=1).cpu().numpy()
 
@@ -125,8 +146,8 @@ def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator
             yield waiting[0], waiting[1].result()
 
 
-def _logits(network: nn.Module, images_BCHW: Tensor) -> Tensor:
-    logits_BK: Tensor = network(normalise(to_unit(images_BCHW)))
+def _logits(network: nn.Module, images_BCHW: Tensor, normalisation: Normalisation) -> Tensor:
+    logits_BK: Tensor = network(normalisation.apply(to_unit(images_BCHW)))
     return logits_BK.float()
 
 
@@ -146,20 +167,16 @@ def _upload(batch_BCHW: Tensor, members: Members) -> Tensor:
     return padded_BCHW
 
 
-class InFloat32(nn.Module):
+class LinearInFloat32(nn.Linear):
     """A layer that autocast leaves in fp32: a logit of 10 in bf16 is a multiple of 1/16."""
-
-    def __init__(self, layer: nn.Module) -> None:
-        super().__init__()
-        self.layer = layer
 
     def forward(self, input: Tensor) -> Tensor:
         with torch.autocast(input.device.type, enabled=False):
-            return self.layer(input.float())
+            return super().forward(input.float())
 
 
 def _keep_linear_in_float32(networks: nn.Module) -> None:
-    for parent in list(networks.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child) is nn.Linear:
-                setattr(parent, name, InFloat32(child))
+    """The layers stay the same objects, since somebody's network may ask a layer for its weight."""
+    for layer in networks.modules():
+        if type(layer) is nn.Linear:
+            layer.__class__ = LinearInFloat32

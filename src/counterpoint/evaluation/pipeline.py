@@ -9,7 +9,7 @@ from counterpoint.devices import Precision, choose_device
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import ImageGroup, clean_group, images_to_corrupt, outside_group, suite_group
 from counterpoint.evaluation.logits import collect_logits, read_about
-from counterpoint.evaluation.members import finished_checkpoint
+from counterpoint.evaluation.members import check_said, finished_checkpoint
 from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, Suite
@@ -30,16 +30,19 @@ def evaluate_run(
     clean_images: int | None = None,
     cell_images: int | None = None,
     precision: Precision = "headline",
+    said: str | None = None,
     watcher: Watcher = SILENT,
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    Suites of earlier evaluations stay in the results, as long as the network and its precision are the same.
+    Suites of earlier evaluations stay in the results, as long as the network and its precision are the same. `said` is
+    the user's word for the model: a function of his own is not imported without it.
     """
     started = time.monotonic()
+    check_said(run, said)
     root, where = root or data_root(), choose_device(device)
     run, groups = _image_groups(run, root, suites, clean_images, cell_images, watcher)
-    collect_logits(run, groups, device=where, precision=precision, watcher=watcher)
+    collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher)
     results = write_results(run, environment=describe_environment(where), started=started)
     _note_what_does_not_count(run, results, watcher)
     return results

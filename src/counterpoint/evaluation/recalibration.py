@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import FITTED_IMAGES, read_clean, read_held_out, validation_run
-from counterpoint.evaluation.logits import LogitsAbout, read_about
+from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut, choose
 from counterpoint.recalibration.families import families
 from counterpoint.recalibration.fit import Labelled
-from counterpoint.records.files import RECALIBRATED, RESULTS, read_results, write_record
+from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
-from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
@@ -30,7 +30,7 @@ def recalibrate_run(
     With `choosing` one of them is chosen on held-out images. `care` says how much clean and shifted images count.
     """
     source = validation_run(run, twin)
-    about, plain = _evaluated(run)
+    about, plain = read_current_results(run)
     source_about = read_about(source)
     shift = source_about.suites.get(VALIDATION_EXTRA.name)
     if choosing and shift is None:
@@ -79,19 +79,6 @@ def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tu
     if not fitted:
         raise InputError(next(iter(refused.values())))
     return fitted, refused
-
-
-def _evaluated(run: Run) -> tuple[LogitsAbout, Results]:
-    """The run's logits and results, which must belong together: members that are not scaled keep their figures."""
-    if not (run.folder / RESULTS).exists():
-        raise InputError(f"{run.folder} has no results.json; `counterpoint evaluate {run.folder}` makes it")
-    about, results = read_about(run), read_results(run.folder / RESULTS)
-    if results.made_from != about.made_from:
-        raise InputError(
-            f"{run.folder / RESULTS} was made from other logits than those in the folder; "
-            f"`counterpoint evaluate {run.folder} --recompute` makes it again"
-        )
-    return about, results
 
 
 def _name(run: Run) -> str:

@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 import counterpoint
 from counterpoint import config
+from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
@@ -21,7 +22,7 @@ from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import risk_coverage_points
 from counterpoint.records.figures import Summary
-from counterpoint.records.files import RESULTS, write_record
+from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import command_line, now
@@ -76,6 +77,19 @@ def write_results(run: Run, *, environment: dict[str, Any], started: float) -> R
     write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper))
     write_record(run.folder / RESULTS, results)
     return results
+
+
+def read_current_results(run: Run) -> tuple[LogitsAbout, Results]:
+    """What the logits were made with, and the results in results.json, which must have been computed from them."""
+    if not (run.folder / RESULTS).exists():
+        raise InputError(f"{run.folder} has no results.json; `counterpoint evaluate {run.folder}` makes it")
+    about, results = read_about(run), read_results(run.folder / RESULTS)
+    if results.made_from != about.made_from:
+        raise InputError(
+            f"{run.folder / RESULTS} was made from other logits than those in the folder; "
+            f"`counterpoint evaluate {run.folder} --recompute` makes it again"
+        )
+    return about, results
 
 
 def _read_suite(run: Run, suite: str, shift: Shift) -> _Cells:

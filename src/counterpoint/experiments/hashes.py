@@ -7,10 +7,12 @@ the old behaviour changes no hash. Seed, device and precision are no part of an 
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
+from counterpoint.errors import InputError
 
 
 def config_hash(experiment: Experiment) -> str:
@@ -20,6 +22,14 @@ def config_hash(experiment: Experiment) -> str:
     del values["name"]
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def saved_hash(values: Mapping[str, Any]) -> str | None:
+    """The hash of saved settings; None where they are not settings of this version."""
+    try:
+        return config_hash(config.from_dict(values))
+    except InputError:
+        return None
 
 
 def _non_default(value: Any) -> dict[str, Any]:

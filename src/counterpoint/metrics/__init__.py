@@ -21,6 +21,7 @@ from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_c
 from counterpoint.metrics.set_scores import SetScores, score_set
 from counterpoint.metrics.shift import aggregate
 from counterpoint.metrics.summary import summarise
+from counterpoint.metrics.threshold import likely_start, lowest_threshold
 
 __all__ = [
     "FactorCorrelation",
@@ -45,6 +46,8 @@ __all__ = [
     "factor_correlation",
     "image_scores",
     "independent_disagreement",
+    "likely_start",
+    "lowest_threshold",
     "mean_difference",
     "mean_pairwise_kl",
     "nll",

@@ -10,6 +10,8 @@ from counterpoint.nn.health import Health, measure_health
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 from counterpoint.nn.resnet import resnet
 from counterpoint.nn.resnext import resnext29
+from counterpoint.nn.vit import vit
+from counterpoint.nn.wide_resnet import wide_resnet
 
 __all__ = [
     "BatchEnsembleConv2d",
@@ -25,4 +27,6 @@ __all__ = [
     "parameter_groups",
     "resnet",
     "resnext29",
+    "vit",
+    "wide_resnet",
 ]

@@ -1,7 +1,7 @@
 """What the residual networks share: convolution with BatchNorm, the residual sum, the frame, the initial weights."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import torch
@@ -24,11 +24,18 @@ def shortcut(in_channels: int, out_channels: int, stride: int) -> nn.Module:
     return conv_norm(in_channels, out_channels, 1, stride=stride)
 
 
-def add_branch(shortcut_NCHW: Tensor, branch_NCHW: Tensor, keep_N: Tensor | None) -> Tensor:
-    """The residual sum; `keep_N` drops or rescales each row's branch (stochastic depth)."""
+def add_branch(shortcut: Tensor, branch: Tensor, keep_N: Tensor | None) -> Tensor:
+    """The residual sum of (N, …); `keep_N` drops or rescales each row's branch (stochastic depth)."""
     if keep_N is not None:
-        branch_NCHW = branch_NCHW * keep_N[:, None, None, None].to(branch_NCHW.dtype)
-    return shortcut_NCHW + branch_NCHW
+        branch = branch * keep_N.view(-1, *(1,) * (branch.dim() - 1)).to(branch.dtype)
+    return shortcut + branch
+
+
+def run_blocks(blocks: Iterable[nn.Module], x: Tensor, keep: Tensor | None) -> Tensor:
+    """`x` after all residual blocks (x, keep) → x; `keep` (blocks, N) is what each block's branch is multiplied by."""
+    for i, block in enumerate(blocks):
+        x = block(x, None if keep is None else keep[i])
+    return x
 
 
 class ResidualNetwork(nn.Module):
@@ -43,28 +50,8 @@ class ResidualNetwork(nn.Module):
 
     def forward(self, images_NCHW: Tensor, keep: Tensor | None = None) -> Tensor:
         """Logits (N, K); `keep` (blocks, N) is what each block's branch is multiplied by."""
-        x = torch.relu(self.stem(images_NCHW))
-        for i, block in enumerate(self.blocks):
-            x = block(x, None if keep is None else keep[i])
+        x = run_blocks(self.blocks, torch.relu(self.stem(images_NCHW)), keep)
         return self.classifier(x.mean(dim=(2, 3)))
-
-
-Network = TypeVar("Network", bound=nn.Module)
-
-
-def finish(
-    network: Network,
-    num_members: int | None,
-    *,
-    batchnorm: BatchNorm,
-    init_std: float,
-    generator: torch.Generator | None,
-) -> Network | Ensemble:
-    """The network with its initial weights or, with `num_members`, a BatchEnsemble of it."""
-    initialise(network, generator)
-    if num_members is None:
-        return network
-    return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)
 
 
 def initialise(network: nn.Module, generator: torch.Generator | None = None) -> None:
@@ -79,3 +66,22 @@ def initialise(network: nn.Module, generator: torch.Generator | None = None) -> 
         elif isinstance(module, nn.Linear):
             nn.init.kaiming_normal_(module.weight, generator=generator)
             nn.init.zeros_(module.bias)
+
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+def finish(
+    network: Network,
+    num_members: int | None,
+    *,
+    batchnorm: BatchNorm,
+    init_std: float,
+    generator: torch.Generator | None,
+    draw: Callable[[nn.Module, torch.Generator | None], None] = initialise,
+) -> Network | Ensemble:
+    """The network with its initial weights, which `draw` draws, or with `num_members` a BatchEnsemble of it."""
+    draw(network, generator)
+    if num_members is None:
+        return network
+    return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)

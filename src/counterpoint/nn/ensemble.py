@@ -91,12 +91,8 @@ class Ensemble(nn.Module):
     def _fold(self, views: Tensor) -> Tensor:
         if not views.dim():
             return views
-        axis = self._axis(views)
+        axis = axis_of_rows(views[0], self.batch_axis)
         return views.movedim(0, axis).flatten(axis, axis + 1)
-
-    def _axis(self, views: Tensor) -> int:
-        """The batch axis of one of the network's inputs; one with fewer axes has its rows first."""
-        return self.batch_axis if views.dim() - 1 > self.batch_axis else 0
 
     def count_rows(self, inputs: tuple[Any, ...], by_name: Mapping[str, Any]) -> int:
         """M·B, which must be the same for every input (M, B, …)."""
@@ -106,13 +102,18 @@ class Ensemble(nn.Module):
                 raise InputError(
                     f"{name} has shape {tuple(views.shape)}; it must be (M, B, …) with M = {self.num_members} members"
                 )
-            here = self.num_members * views.shape[1 + self._axis(views)]
+            here = self.num_members * views.shape[1 + axis_of_rows(views[0], self.batch_axis)]
             if rows not in (None, here):
                 raise InputError(f"{name} has {here} rows (members × batch), and the inputs before it have {rows}")
             rows = here
         if rows is None:
             raise InputError("an ensemble needs a tensor (M, B, …) among its inputs, and none was given")
         return rows
+
+
+def axis_of_rows(tensor: Tensor, batch_axis: int) -> int:
+    """The batch axis of one of a network's inputs; one with fewer axes has its rows first."""
+    return batch_axis if tensor.dim() > batch_axis else 0
 
 
 def read_logits(output: Any, logits: ReadLogits | None = None) -> Tensor:

@@ -33,6 +33,12 @@ class HeldOut:
     clean: Labelled
     shifted: Mapping[str, Sequence[Labelled]]
 
+    def select(self, images: Integers) -> "HeldOut":
+        """Some of the clean images, and these same images of the other sets. A set that has fewer gives what it has."""
+        images = np.sort(images)
+        shifted = {name: [one.select(images[images < len(one)]) for one in sets] for name, sets in self.shifted.items()}
+        return HeldOut(self.clean.select(images), shifted)
+
     def without(self, name: str) -> "HeldOut":
         return HeldOut(self.clean, {other: sets for other, sets in self.shifted.items() if other != name})
 
@@ -52,6 +58,8 @@ class _Judged:
 
     def scores(self, care: Care) -> Floats:
         share = _SHARE_OF_SHIFT[care]
+        if not share:
+            return self.clean_N
         return (1 - share) * self.clean_N + share * np.mean(list(self.shifted_N.values()), axis=0)
 
 
@@ -72,16 +80,16 @@ def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[I
     if count < 2:
         raise InputError("there is one validation image; cross-fitting needs at least two")
     first, second = np.array_split(np.random.default_rng(0).permutation(count), 2)
-    for fitted, applied in ((np.sort(first), second), (np.sort(second), first)):
-        shifted = {
-            name: [one.select(fitted[fitted < len(one)]) for one in sets] for name, sets in held_out.shifted.items()
-        }
-        yield applied, fit_held_out(family, HeldOut(held_out.clean.select(fitted), shifted), care)
+    for fitted, applied in ((first, second), (second, first)):
+        yield applied, fit_held_out(family, held_out.select(fitted), care)
 
 
 def choose(families: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
-    """Which of the families to take, or none, with the table that the choice was made by."""
-    if not held_out.shifted:
+    """Which of the families to take, or none, with the table that the choice was made by.
+
+    Clean images are enough for one who cares for clean images only.
+    """
+    if not held_out.shifted and care != "clean":
         raise InputError("there are no images under shift to choose on")
     members = len(held_out.clean.logits_MNK)
     judged = {"none": _judge_none(held_out)}

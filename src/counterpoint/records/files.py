@@ -1,4 +1,4 @@
-"""The files beside a run that hold records: results.json, recalibrated.json and compared.json.
+"""The files beside a run that hold records: results.json, recalibrated.json, compared.json and threshold.json.
 
 All are checked here, and carry one schema number. What was computed from other logits than results.json is left out,
 with a note.
@@ -14,23 +14,30 @@ from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.compared import Compared
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
+from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.files import write_json
 
 SCHEMA = 2
-RESULTS, RECALIBRATED, COMPARED = "results.json", "recalibrated.json", "compared.json"
+RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json", "compared.json", "threshold.json"
 
 Record = TypeVar("Record")
+Beside = TypeVar("Beside", Recalibrated, Compared, Thresholded)
 
-_KINDS: dict[str, type[Recalibrated] | type[Compared]] = {RECALIBRATED: Recalibrated, COMPARED: Compared}
+_KINDS: dict[str, type[Recalibrated] | type[Compared] | type[Thresholded]] = {
+    RECALIBRATED: Recalibrated,
+    COMPARED: Compared,
+    THRESHOLD: Thresholded,
+}
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """All that is known of a run: its results, and what recalibration and comparison added."""
+    """All that is known of a run: its results, and what recalibration, comparison and a threshold added."""
 
     results: Results
     recalibrated: Recalibrated | None = None
     compared: Compared | None = None
+    thresholded: Thresholded | None = None
     notes: tuple[str, ...] = ()
     """What was left out, and how to get it again."""
 
@@ -41,18 +48,11 @@ def read_evaluated(path: Path) -> Evaluated:
     results = read_results(file)
     if file.name != RESULTS:
         return Evaluated(results)
-    recalibrated = _read_beside(file.parent, RECALIBRATED, Recalibrated)
-    compared = _read_beside(file.parent, COMPARED, Compared)
-    notes = [
-        _stale(file.parent / name, record, results)
-        for name, record in ((RECALIBRATED, recalibrated), (COMPARED, compared))
-    ]
-    return Evaluated(
-        results,
-        None if notes[0] else recalibrated,
-        None if notes[1] else compared,
-        tuple(f"left out: {note}" for note in notes if note),
-    )
+    recalibrated, no_recalibrated = read_current(file.parent / RECALIBRATED, Recalibrated, results)
+    compared, no_compared = read_current(file.parent / COMPARED, Compared, results)
+    thresholded, no_thresholded = read_current(file.parent / THRESHOLD, Thresholded, results)
+    notes = (no_recalibrated, no_compared, no_thresholded)
+    return Evaluated(results, recalibrated, compared, thresholded, tuple(f"left out: {note}" for note in notes if note))
 
 
 def read_results(file: Path) -> Results:
@@ -60,12 +60,19 @@ def read_results(file: Path) -> Results:
     return read_record(file, Results, _remedy(file))
 
 
+def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
+    """The record beside the results, and why it is left out where it does not count any more."""
+    record = _read_beside(file, kind)
+    stale = _stale(file, record, results)
+    return (None if stale else record), stale
+
+
 def stale_notes(folder: Path, results: Results) -> list[str]:
     """A line for each other record beside `results` that is damaged, or was made from other logits."""
     notes = []
     for name, kind in _KINDS.items():
         try:
-            notes.append(_stale(folder / name, _read_beside(folder, name, kind), results))
+            notes.append(_stale(folder / name, _read_beside(folder / name, kind), results))
         except InputError as damage:
             notes.append(str(damage))
     return [note for note in notes if note]
@@ -104,20 +111,24 @@ def results_file(path: Path) -> Path:
     return file
 
 
-def _stale(file: Path, record: Recalibrated | Compared | None, results: Results) -> str:
+def _stale(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
     """Why a record beside the results does not count any more; empty if it does."""
     if record is None or record.made_from == results.made_from:
         return ""
     return f"{file} was made from other logits than results.json; {_made_by(file)} again"
 
 
-def _read_beside(folder: Path, name: str, kind: type[Record]) -> Record | None:
-    file = folder / name
+def _read_beside(file: Path, kind: type[Record]) -> Record | None:
     return read_record(file, kind, f"{_made_by(file)} again") if file.exists() else None
 
 
 def _made_by(file: Path) -> str:
-    command = {RECALIBRATED: f"recalibrate {file.parent}", COMPARED: f"compare {file.parent} OTHER"}[file.name]
+    run = file.parent
+    command = {
+        RECALIBRATED: f"recalibrate {run}",
+        COMPARED: f"compare {run} OTHER",
+        THRESHOLD: f"threshold {run} --error TARGET",
+    }[file.name]
     return f"`counterpoint {command}` makes it"
 
 

@@ -46,7 +46,7 @@ class ReportedRun:
     @property
     def commands(self) -> tuple[str, ...]:
         """All that was done to the run, in order."""
-        added = (self.evaluated.recalibrated, self.evaluated.compared)
+        added = (self.evaluated.recalibrated, self.evaluated.compared, self.evaluated.thresholded)
         return (
             self.results.run.command,
             self.results.evaluation.command,

@@ -6,7 +6,7 @@ imports torch.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, unknown
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
+from counterpoint.experiments.hashes import saved_hash
 from counterpoint.experiments.paper import PAPER
 from counterpoint.experiments.schedules import Schedule
 from counterpoint.records.codec import encode
@@ -121,7 +122,7 @@ def read_result(folder: Path, run: RowRun) -> Results | None:
     if not path.exists():
         return None
     result = read_record(path, Results, "restore it, or move it away and run the row again")
-    belongs = _hash_of(result.config) == config_hash(run.experiment) and result.run.seed == run.seed
+    belongs = saved_hash(result.config) == config_hash(run.experiment) and result.run.seed == run.seed
     return result if belongs else None
 
 
@@ -142,17 +143,9 @@ def epochs_done(runs: Path, run: RowRun) -> int | None:
     folder = runs / run.place
     if not (folder / "run.json").exists():
         return None
-    if _hash_of(read_json(folder / "run.json")["experiment"]) != config_hash(run.experiment):
+    if saved_hash(read_json(folder / "run.json")["experiment"]) != config_hash(run.experiment):
         return None
     return max((record["epoch"] for record in _log(folder) if record["event"] == "epoch"), default=0)
-
-
-def _hash_of(values: Mapping[str, Any]) -> str | None:
-    """The hash of saved settings; None where they are not settings of this version."""
-    try:
-        return config_hash(config.from_dict(values))
-    except InputError:
-        return None
 
 
 def _log(folder: Path) -> Iterator[dict[str, Any]]:

@@ -27,11 +27,22 @@ class Checkpoint:
 def save_checkpoint(run_folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, then remove all but the last two."""
     metadata = {"step": str(checkpoint.step), "seconds": repr(checkpoint.seconds)}
-    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()}
+    tensors = _apart({name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()})
     path = run_folder / "checkpoints" / f"step-{checkpoint.step:09d}.safetensors"
     write_atomically(path, safetensors.torch.save(tensors, metadata))
     for old in checkpoint_paths(run_folder)[:-_KEPT]:
         old.unlink()
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, none in another's memory, which safetensors refuses. A shared weight has several names."""
+    apart: dict[str, Tensor] = {}
+    taken: set[int] = set()
+    for name, tensor in tensors.items():
+        place = tensor.untyped_storage().data_ptr()
+        apart[name] = tensor.clone() if place in taken else tensor
+        taken.add(place)
+    return apart
 
 
 def latest_checkpoint(run_folder: Path) -> Checkpoint | None:

@@ -31,6 +31,13 @@ class Description:
     training_images: int
     total_steps: int
     normalisation: Normalisation
+    model_config: Mapping[str, Any] | None = None
+    """The configuration of a model of transformers, so that the hub is not asked for it again."""
+
+    def __post_init__(self) -> None:
+        self.normalisation.check_channels(self.channels)
+        if not isinstance(self.model_config, Mapping | None):
+            raise InputError(f"model_config is {type(self.model_config).__name__}; it must be an object")
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class Run:
         try:
             normalisation = Normalisation(**values["normalisation"])
             return Description(**values | {"classes": tuple(values["classes"]), "normalisation": normalisation})
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
                 f"`counterpoint evaluate {self.folder}` adds it from the data set"
@@ -102,18 +109,24 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{folder} is not empty and holds no run; choose another --out")
 
 
-def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mapping[str, Any], environment: Any) -> Run:
-    """The run of `experiment` in `folder`. A run that is there already must have the same experiment and seed."""
-    path = folder / "run.json"
-    if path.exists():
-        run = load_run(folder)
-        differing = config.differences(
-            {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
+def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
+    """The run in `folder`, if there is one. It must have the same experiment and seed."""
+    if not (folder / "run.json").exists():
+        return None
+    run = load_run(folder)
+    differing = config.differences(
+        {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
+    )
+    if differing:
+        raise InputError(
+            f"{folder} holds another run ({'; '.join(differing)}); choose another --out, or the same settings"
         )
-        if differing:
-            raise InputError(
-                f"{folder} holds another run ({'; '.join(differing)}); choose another --out, or the same settings"
-            )
+    return run
+
+
+def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mapping[str, Any], environment: Any) -> Run:
+    """The run of `experiment` in `folder`, found or begun."""
+    if run := find_run(folder, experiment, seed=seed):
         return run
     record = {
         "schema": SCHEMA,
@@ -124,23 +137,29 @@ def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mappin
         "started": now(),
         "environment": environment,
     }
-    write_json(path, record)
+    write_json(folder / "run.json", record)
     return Run(folder, experiment, record)
 
 
 def keep_description(run: Run, description: Description) -> Run:
     """The run with this description in run.json. One that is there already must be the same."""
     if "description" not in run.record:
-        record = {**run.record, "description": json.loads(json.dumps(asdict(description)))}
+        record = {**run.record, "description": _as_json(description)}
         write_json(run.folder / "run.json", record)
         return Run(run.folder, run.experiment, record)
-    old, new = (json.loads(json.dumps(asdict(either))) for either in (run.description, description))
+    old, new = _as_json(run.description), _as_json(description)
     if differing := config.differences(old, new):
         raise InputError(
             f"the data set is not the one that {run.folder} was begun with ({'; '.join(differing)}); name its folder "
             "with --data or COUNTERPOINT_DATA"
         )
     return run
+
+
+def _as_json(description: Description) -> dict[str, Any]:
+    """What run.json holds: nothing of a configuration where the model has none."""
+    values: dict[str, Any] = json.loads(json.dumps(asdict(description)))
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def load_run(folder: Path) -> Run:

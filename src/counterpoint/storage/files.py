@@ -20,10 +20,10 @@ def write_atomically(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename durable. On Windows folders cannot be opened, and a rename needs no sync."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)

@@ -29,6 +29,22 @@ def locked(folder: Path, refusal: str) -> Iterator[None]:
 
 
 @contextmanager
+def in_turn(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
+    """Hold the folder for this process alone, once no other has it; `when_waiting` is called before a wait."""
+    if sys.platform == "win32":
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / LOCK_FILE).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            when_waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
     """Hold the folder together with other processes. If none holds it yet, `when_alone` is called first."""
     if sys.platform == "win32":

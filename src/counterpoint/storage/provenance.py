@@ -15,7 +15,7 @@ import counterpoint
 if TYPE_CHECKING:
     import torch
 
-_PACKAGES = ("torch", "numpy", "scipy", "pillow", "safetensors", "triton")
+_PACKAGES = ("torch", "numpy", "scipy", "pillow", "safetensors", "triton", "timm", "torchvision", "transformers")
 
 
 def describe_environment(device: "torch.device") -> dict[str, Any]:

@@ -84,7 +84,7 @@ def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: tor
         # The smaller last batch of an epoch runs uncompiled: compiling a second time costs more than it saves.
         module = compiled if views_MBCHW.shape[1] == batch_size else model
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
-            logits_MBK: Tensor = module(views_MBCHW, keep)
+            logits_MBK: Tensor = module(views_MBCHW, keep=keep)
         return logits_MBK.float() if on_gpu else logits_MBK
 
     return forward

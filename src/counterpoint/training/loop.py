@@ -15,15 +15,15 @@ from counterpoint.data.sets import DataSet
 from counterpoint.data.split import Part, split_training_images
 from counterpoint.devices import choose_device, training_arithmetic
 from counterpoint.errors import InputError
-from counterpoint.nn import measure_health
+from counterpoint.nn import Ensemble, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
-from counterpoint.runs.folder import Run, check_folder, open_run
+from counterpoint.runs.folder import Description, Run, check_folder, find_run, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
-from counterpoint.training.description import describe_run
+from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.network import build_model
+from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
@@ -83,29 +83,47 @@ def train(
     name = choose_engine(options.engine, experiment, device)
     check_folder(folder)  # before the lock, which puts a file into the folder
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with locked(folder, busy), training_arithmetic(device, options.deterministic):
+    with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
+        model, description, checkpoint = _prepare(experiment, folder, data, seed)
         environment = describe_environment(device)
         run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
-        run = describe_run(run, data)
+        run = keep_description(run, description)
         sweep_checkpoints(folder)
         part = split_training_images(data, experiment)[0].to(device)
-        state = _start(run, device, clock)
+        state = _start(run, model, checkpoint, device, clock)
+        if not state.step:
+            introduce(model, experiment, watcher)
         run.append_log(event="started", step=state.step, engine=name, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         engine = make_engine(state, experiment, name)
         return _train_epochs(run, part, engine, options, clock, watcher, lambda: should_stop() or clock.here > limit)
 
 
-def _start(run: Run, device: torch.device, clock: _Clock) -> TrainState:
+def _prepare(
+    experiment: Experiment, folder: Path, data: DataSet, seed: int
+) -> tuple[Ensemble, Description, Checkpoint | None]:
+    """The model, what the run has to keep, and the checkpoint to go on from.
+
+    It comes before the run is begun, so that a model that cannot be made leaves no run behind.
+    """
+    run = find_run(folder, experiment, seed=seed)
+    is_described = run is not None and "description" in run.record
+    description = describe_run(run, data).description if run and is_described else describe(experiment, data)
+    checkpoint = latest_checkpoint(folder)
+    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
+    return model, description, checkpoint
+
+
+def _start(run: Run, model: Ensemble, checkpoint: Checkpoint | None, device: torch.device, clock: _Clock) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
-    model = build_model(run.experiment, len(run.description.classes), run.description.channels, run.seed)
     # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
     # (docs/log.md).
     layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
     model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, run.experiment)
-    if checkpoint := latest_checkpoint(run.folder):
-        state.restore(checkpoint.tensors, checkpoint.step)
+    if checkpoint:
+        with fitting_weights(run):
+            state.restore(checkpoint.tensors, checkpoint.step)
         clock.before = checkpoint.seconds
     run.trim_log(state.step)
     return state
@@ -141,8 +159,10 @@ def _train_epochs(
             first=first,
             at_once=STEPS_AT_ONCE[device.type],
             num_blocks=state.model.num_blocks,
+            normalisation=run.description.normalisation,
         )
         for batch in itertools.islice(batches, total - state.step):
+            seed_layers(experiment, run.seed, state.step)
             update(engine, batch, total)
             watch()
             if state.step % per_epoch and state.step < total and should_stop():

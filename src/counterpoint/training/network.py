@@ -1,42 +1,65 @@
 """The network of an experiment, with its initial weights."""
 
-from functools import partial
 from typing import Any
 
+import torch
 from torch import nn
 
 from counterpoint.config import Experiment
-from counterpoint.nn import Ensemble, deep_ensemble, resnet, resnext29
+from counterpoint.errors import InputError
+from counterpoint.model_names import is_own
+from counterpoint.models import ModelFacts, describe_model, make_network, wanted_of
+from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble
 from counterpoint.seeding import Stream
 
 
-def build_model(experiment: Experiment, num_classes: int, in_channels: int, seed: int) -> Ensemble:
+def build_model(
+    experiment: Experiment,
+    num_classes: int,
+    in_channels: int,
+    seed: int,
+    *,
+    size: tuple[int, int] = (32, 32),
+    facts: ModelFacts | None = None,
+    restored: bool = False,
+    said: str | None = None,
+) -> Ensemble:
     """The experiment's ensemble (of one member for a plain network); its weights depend on the seed alone.
 
     They are drawn from Stream(seed, "initial weights"). In a deep ensemble member i draws from Stream(seed, "initial
     weights", member=i), and is otherwise made like a single network. So member 0 starts from the weights of the single
     network with the same seed, and the first members of a larger ensemble are those of a smaller one.
+
+    `facts` are what a run has kept of its model. With `restored` a checkpoint's weights will take the place of the
+    initial ones, so that no published weights are fetched. `said` is the user's word for a function of his own.
     """
-    make = partial(_make, experiment, num_classes, in_channels)
-    streams = [Stream(seed, "initial weights", member=i) for i in range(experiment.members)]
+    wanted = wanted_of(experiment, num_classes, in_channels, size, pretrained=experiment.pretrained and not restored)
+    facts = facts or describe_model(wanted)
+    generators = [Stream(seed, "initial weights", member=i).generator() for i in range(experiment.members)]
+    networks = (make_network(wanted, facts, generator, said) for generator in generators)
     if experiment.ensemble == "deep":
-        networks = (make(None, stream) for stream in streams)
-        return deep_ensemble(lambda: next(networks), experiment.members)
-    model = make(experiment.num_members, streams[0])
-    return model if isinstance(model, Ensemble) else Ensemble(model)
+        ensemble = deep_ensemble(lambda: next(networks), experiment.members)
+    elif experiment.num_members is None:
+        ensemble = Ensemble(next(networks))
+    else:
+        ensemble = _batch_ensemble(next(networks), experiment, in_channels, size, generators[0])
+    _check_branches(ensemble, experiment)
+    return ensemble
 
 
-def _make(
-    experiment: Experiment, num_classes: int, in_channels: int, num_members: int | None, stream: Stream
-) -> nn.Module:
-    """The experiment's network or, with `num_members`, a BatchEnsemble of it."""
-    common: dict[str, Any] = {
-        "num_members": num_members,
-        "in_channels": in_channels,
-        "batchnorm": experiment.batchnorm,
-        "init_std": experiment.init_std,
-        "generator": stream.generator(),
-    }
-    if experiment.model == "resnext29":
-        return resnext29(num_classes, cardinality=experiment.cardinality, base_width=experiment.base_width, **common)
-    return resnet(num_classes, depth=experiment.depth, width=experiment.width, **common)
+def _batch_ensemble(
+    network: nn.Module, experiment: Experiment, in_channels: int, size: tuple[int, int], generator: torch.Generator
+) -> Ensemble:
+    """Our own networks are known to convert. Others are tried, which also finds layers that cannot have members."""
+    options: dict[str, Any] = {"init_std": experiment.init_std, "batchnorm": experiment.batchnorm}
+    if not is_own(experiment.model):
+        options["example_input"] = torch.randn(2, in_channels, *size, generator=torch.Generator().manual_seed(0))
+    return batch_ensemble(network, experiment.members, generator=generator, **options)
+
+
+def _check_branches(ensemble: Ensemble, experiment: Experiment) -> None:
+    if experiment.policy.stochastic_depth and not ensemble.num_blocks:
+        raise InputError(
+            f"{experiment.model} has no residual branches that stochastic depth can drop; set "
+            "policy.stochastic_depth=none, or choose resnext29, resnet, wide-resnet-28-10 or vit"
+        )

@@ -18,6 +18,7 @@ from counterpoint.config import Experiment
 from counterpoint.data.split import Part
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
+from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.seeding import Stream
 from counterpoint.training.optimizer import make_optimiser
 
@@ -62,6 +63,7 @@ def epoch_batches(
     first: int = 0,
     at_once: int = 1,
     num_blocks: int,
+    normalisation: Normalisation = NORMALISATION,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Batch]:
     """The batches of an epoch, from its step `first` on.
@@ -83,6 +85,7 @@ def epoch_batches(
             seed=seed,
             epoch=epoch,
             num_blocks=num_blocks,
+            normalisation=normalisation,
             dtype=dtype,
         )
         for in_step in (slice(i, i + size) for i in range(0, len(rows), size)):
@@ -163,6 +166,7 @@ def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forwa
             views.views_MBCHW,
             views.amount_MB,
             experiment.policy.adversarial,
+            views.normalisation,
         )
 
 

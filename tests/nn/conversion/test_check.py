@@ -74,7 +74,7 @@ class FixedRows(MixesBetween):
 def test_the_culprit_is_named(model: nn.Module, message: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     with pytest.raises(InputError, match=f"does not convert: .*{message}"):
-        batch_ensemble(model.to(dtype), 3, example_input=torch.randn(2, 4, dtype=dtype))
+        batch_ensemble(model.to(dtype), 3, 0.0, example_input=torch.randn(2, 4, dtype=dtype))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])

@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from counterpoint.errors import InputError
+from counterpoint.nn import batch_ensemble
 from counterpoint.nn.conversion.check import Example
 from counterpoint.nn.conversion.plan import Plan, make_plan
 from tests.nn.conversion import layers
@@ -95,6 +96,27 @@ def test_a_layer_of_a_strange_class_with_a_weight_is_not_passed_over_in_silence(
 
     plan = make_plan(nn.Sequential(Product(), nn.Linear(2, 2)), None, (), None)
     assert reasons(plan) == {"0": "counterpoint does not know how it uses its weight"}
+
+
+class WithPositions(nn.Module):
+    """A layer that makes a bias from a table, the same for every batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Buffer(torch.randn(1, 5, 2))
+        self.positions, self.head = nn.Linear(2, 4), nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        logits: torch.Tensor = self.head((x + self.positions(self.table)).mean(1))
+        return logits
+
+
+def test_a_layer_that_is_not_applied_to_rows_is_shared() -> None:
+    plan = make_plan(WithPositions(), None, (), Example.of(torch.randn(2, 5, 4)))
+    assert list(plan.layers) == ["head"]
+    assert reasons(plan)["positions"].startswith("what it is applied to is no batch")
+    ensemble = batch_ensemble(WithPositions(), 2, 0.5, example_input=torch.randn(2, 5, 4))
+    assert ensemble.predict(torch.randn(3, 5, 4)).shape == (3, 3)
 
 
 def test_a_model_that_fails_on_the_example_is_refused_with_the_place() -> None:

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from counterpoint.config import Experiment, to_dict
 from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.seeds import seeds
 from counterpoint.report.tables import Table
@@ -80,3 +81,12 @@ def test_a_column_for_each_experiment(make_evaluated: MakeEvaluated) -> None:
     ]
     (table,) = tables(label_runs(runs))
     assert [column.label for column in table.columns] == ["Metric", "a", "b"]
+
+
+def test_results_from_before_a_setting_existed_belong_to_the_same_experiment(make_evaluated: MakeEvaluated) -> None:
+    one, other = (make_evaluated("a", members=1, seed=seed) for seed in (0, 1))
+    settings = to_dict(Experiment("a", "digits", num_members=None))
+    earlier = {key: value for key, value in settings.items() if key != "ensemble"}
+    runs = [changed(run, "results.config", config) for run, config in ((one, settings), (other, earlier))]
+    (table,) = tables(label_runs(runs))
+    assert table.columns[1].unit == "n = 2 seeds"

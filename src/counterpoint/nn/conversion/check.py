@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
 from counterpoint.nn.conversion.tracing import Moment, Pass, evaluating, watched
-from counterpoint.nn.ensemble import Ensemble, map_tensors, read_logits
+from counterpoint.nn.ensemble import Ensemble, axis_of_rows, map_tensors, read_logits
 from counterpoint.nn.extract import extract_member
 from counterpoint.nn.members import MemberLayer
 
@@ -24,13 +24,21 @@ class Example:
 
     inputs: tuple[Any, ...]
     by_name: dict[str, Any]
+    batch_axis: int
 
     @classmethod
-    def of(cls, given: Any) -> "Example":
+    def of(cls, given: Any, batch_axis: int = 0) -> "Example":
         """A tensor, a tuple of arguments, or a dict of arguments by name."""
-        if isinstance(given, dict):
-            return cls((), given)
-        return cls(given, {}) if isinstance(given, tuple) else cls((given,), {})
+        inputs = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
+        return cls(inputs, given if isinstance(given, dict) else {}, batch_axis)
+
+    def twice(self) -> "Example":
+        """The same rows, and then the same again."""
+
+        def double(tensor: Tensor) -> Tensor:
+            return torch.cat([tensor, tensor], axis_of_rows(tensor, self.batch_axis)) if tensor.dim() else tensor
+
+        return Example(map_tensors(self.inputs, double), map_tensors(self.by_name, double), self.batch_axis)
 
     def run(self, network: nn.Module) -> Any:
         """What the plain model returns."""
@@ -62,37 +70,51 @@ def run_watched(
 
 def check_members(ensemble: Ensemble, example: Example) -> None:
     """Refuse an ensemble whose members are not independent, or not the plain networks that `extract_member` gives."""
-    model = type(ensemble.network).__name__
-    network = ensemble.network
-    failed = f"{model} does not convert: it runs on the example input, but as an ensemble it does not"
-    logits_MBK, _ = run_watched(network, lambda: example.run_members(ensemble), failed)
+    failed = f"{_model(ensemble)} does not convert: it runs on the example input, but as an ensemble it does not"
+
+    def run() -> Tensor:
+        logits_MBK: Tensor = run_watched(ensemble.network, lambda: example.run_members(ensemble), failed)[0]
+        return logits_MBK
+
+    before_MBK = run()
     for index in range(ensemble.num_members):
-        others = [i for i in range(ensemble.num_members) if i != index]
-        with _perturbed(network, index):
-            moved_MBK, _ = run_watched(network, lambda: example.run_members(ensemble), failed)
-        if others and not close(moved_MBK[others], logits_MBK[others], _SAME):
-            culprit = _first_mixing(ensemble, example, index)
-            raise InputError(
-                f"{model} does not convert: {culprit} mixes the rows of a batch. A change of member {index}'s r and s "
-                "changes what other members compute there. Leave the layers before it out (exclude=…), or change it so "
-                "that each row depends on itself alone"
-            )
-        if close(moved_MBK[index], logits_MBK[index]):
-            raise InputError(
-                f"{model} does not convert: member {index}'s logits do not depend on its r and s, since no converted "
-                "layer leads to them"
-            )
-    for index in range(ensemble.num_members):
-        plain = extract_member(ensemble, index)
-        with evaluating(plain):
-            expected = read_logits(example.run(plain), ensemble.logits)
-        if not close(logits_MBK[index], expected):
-            culprit = _first_different(ensemble, example, index, plain)
-            raise InputError(
-                f"{model} does not convert: {culprit} computes something else for member {index} than in a plain "
-                "network with that member's weights. It probably reads a layer's weight instead of calling the layer; "
-                "leave that layer out (exclude=…)"
-            )
+        with _perturbed(ensemble.network, index):
+            after_MBK = run()
+        _check_independent(ensemble, example, index, before_MBK, after_MBK)
+        with _perturbed(ensemble.network, index):
+            _check_same_as_plain(ensemble, example, index, after_MBK[index])
+
+
+def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logits_BK: Tensor) -> None:
+    plain = extract_member(ensemble, index)
+    with evaluating(plain):
+        expected_BK = read_logits(example.run(plain), ensemble.logits)
+    if not close(logits_BK, expected_BK):
+        culprit = _first_different(ensemble, example, index, plain)
+        raise InputError(
+            f"{_model(ensemble)} does not convert: {culprit} computes something else for member {index} than in a "
+            "plain network with that member's weights. It probably reads a layer's weight instead of calling "
+            "the layer; leave that layer out (exclude=…)"
+        )
+
+
+def _check_independent(ensemble: Ensemble, example: Example, index: int, before_MBK: Tensor, after_MBK: Tensor) -> None:
+    others = [i for i in range(ensemble.num_members) if i != index]
+    if others and not close(after_MBK[others], before_MBK[others], _SAME):
+        raise InputError(
+            f"{_model(ensemble)} does not convert: {_first_mixing(ensemble, example, index)} mixes the rows of a "
+            f"batch. A change of member {index}'s r and s changes what other members compute there. Leave the layers "
+            "before it out (exclude=…), or change it so that each row depends on itself alone"
+        )
+    if close(after_MBK[index], before_MBK[index]):
+        raise InputError(
+            f"{_model(ensemble)} does not convert: member {index}'s logits do not depend on its r and s, since no "
+            "converted layer leads to them"
+        )
+
+
+def _model(ensemble: Ensemble) -> str:
+    return type(ensemble.network).__name__
 
 
 @contextmanager

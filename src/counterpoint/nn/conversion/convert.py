@@ -57,7 +57,7 @@ def batch_ensemble(
         raise unknown("batchnorm", batchnorm, ("shared", "per-member"))
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
-    example = None if example_input is None else Example.of(example_input)
+    example = None if example_input is None else Example.of(example_input, batch_axis)
     plan = make_plan(network, include, exclude, example)
     if not plan.layers:
         reasons = "".join(f"; {one.name} ({one.kind}): {one.reason}" for one in plan.left_out[:3])

@@ -1,18 +1,17 @@
 """Which of a model's layers get members, and why the others do not."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from torch import nn
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
-from counterpoint.errors import unknown
+from counterpoint.errors import InputError, unknown
 from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
 from counterpoint.nn.conversion.check import Example, run_watched
 from counterpoint.nn.conversion.linearity import why_not_linear
 from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, Layer, LeftOut
-from counterpoint.nn.conversion.tracing import Pass
 from counterpoint.nn.conversion.unpacked import UnpackedAttention
 
 Chosen = Collection[str | type[nn.Module]]
@@ -32,7 +31,7 @@ class Plan:
 def make_plan(network: nn.Module, include: Chosen | None, exclude: Chosen, example: Example | None) -> Plan:
     """The plan for `network`. With an example, layers that are not called on it are found and left out."""
     included, excluded = None if include is None else _names(network, include), _names(network, exclude)
-    usage = None if example is None else _usage(network, example)
+    usage = None if example is None else _find_usage(network, example)
     plan = Plan()
     for name, module in _outermost(network):
         reason = _why_not(name, module, included, excluded, usage)
@@ -45,10 +44,30 @@ def make_plan(network: nn.Module, include: Chosen | None, exclude: Chosen, examp
     return plan
 
 
-def _usage(network: nn.Module, example: Example) -> Pass:
-    """What the model does with its layers. A model that fails on the example is refused."""
+@dataclass(frozen=True)
+class _Usage:
+    """What a model does with its layers on an example."""
+
+    called: Collection[nn.Module]
+    read_by: Mapping[nn.Module, nn.Module]  # layers whose weights other modules read
+    without_rows: Collection[nn.Module]  # layers that get something else than the rows of a batch
+
+
+def _find_usage(network: nn.Module, example: Example) -> _Usage:
+    """Run the model on the example, and on twice as many rows. A model that fails on the example is refused."""
     layers = [module for _, module in _outermost(network) if isinstance(module, _CONVERTIBLE)]
-    return run_watched(network, lambda: example.run(network), "the model fails on the example input", layers)[1]
+    failed = "the model fails on the example input"
+    once = run_watched(network, lambda: example.run(network), failed, layers)[1]
+    try:
+        twice = run_watched(network, lambda: example.twice().run(network), failed)[1]
+    except InputError:  # a model for batches of one size tells nothing more
+        return _Usage(once.called, once.read_by, ())
+    same_shape = {
+        layer
+        for layer in layers
+        if any(a == b for a, b in zip(once.called.get(layer, ()), twice.called.get(layer, ()), strict=False))
+    }
+    return _Usage(once.called, once.read_by, same_shape)
 
 
 def _names(network: nn.Module, chosen: Chosen) -> set[str]:
@@ -69,7 +88,7 @@ def _names(network: nn.Module, chosen: Chosen) -> set[str]:
 
 
 def _why_not(
-    name: str, module: nn.Module, included: set[str] | None, excluded: set[str], usage: Pass | None
+    name: str, module: nn.Module, included: set[str] | None, excluded: set[str], usage: _Usage | None
 ) -> str | None:
     """Why a layer with a weight gets no members. None for the others, and for modules without such a weight."""
     if not isinstance(module, _CONVERTIBLE):
@@ -83,6 +102,8 @@ def _why_not(
         if reader is None:
             return "it is not called in evaluation mode"
         return f"it is not called: {type(reader).__name__} reads its weight directly"
+    if usage is not None and module in usage.without_rows:
+        return "what it is applied to is no batch: it has as many rows for twice as many inputs"
     return None if is_foldable(module) else why_not_linear(module)
 
 

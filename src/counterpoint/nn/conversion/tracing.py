@@ -28,7 +28,8 @@ class Pass:
 
     active: list[nn.Module] = field(default_factory=list)
     """The modules whose code is running, the innermost last. After an error it is where the error was raised."""
-    called: set[nn.Module] = field(default_factory=set)
+    called: dict[nn.Module, list[torch.Size]] = field(default_factory=dict)
+    """Every module that is called, and the shape of its first input in each call."""
     read_by: dict[nn.Module, nn.Module] = field(default_factory=dict)
     """Layers whose weights are used by another module's code, and the first such module."""
 
@@ -43,9 +44,10 @@ def watched(
     def begin(module: nn.Module, inputs: Any, by_name: Any) -> None:
         caller = current.active[-1] if current.active else None
         current.active.append(module)
-        current.called.add(module)
+        tensors = tuple(tensors_in([inputs, by_name]))
+        current.called.setdefault(module, []).append(tensors[0].shape if tensors else torch.Size())
         if see is not None:
-            see(Moment(module, caller, "begins", tuple(tensors_in([inputs, by_name]))))
+            see(Moment(module, caller, "begins", tensors))
 
     def end(module: nn.Module, _: Any, output: Any) -> None:
         current.active.pop()

@@ -1,8 +1,9 @@
 """What was run, when, on what and with which versions, and how to do it again."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Code, Content, Facts, Section
@@ -48,6 +49,7 @@ def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
         ("Experiment", results.experiment),
         *_ensemble(run),
         ("Seed", str(trained.seed)),
+        ("Network", _network(results.config)),
         ("Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"),
         (
             "Evaluated",
@@ -67,6 +69,14 @@ def _ensemble(run: ReportedRun) -> Iterator[tuple[str, str]]:
         yield "Ensemble", f"deep ensemble: {members} separate networks"
     elif run.results.is_ensemble:
         yield "Ensemble", f"BatchEnsemble: {members} members with shared weights"
+
+
+def _network(config: Mapping[str, Any]) -> str:
+    """The model's name with its options. Configurations from before there were options do not have any."""
+    options = [f"{key} {value}" for key, value in config.get("model_options", {}).items()]
+    options += ["pretrained"] if config.get("pretrained") else []
+    name = str(config.get("model", "not known"))
+    return f"{name} ({', '.join(options)})" if options else name
 
 
 def _corrupted_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,12 @@
 """Several trainings of one experiment: the mean and the spread over seeds, apart from intervals over images."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
+from typing import Any
 
+from counterpoint.experiments.hashes import saved_hash
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import by_cells, by_suite
@@ -38,9 +40,14 @@ def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
 
 def _by_experiment(measured: Sequence[Measured]) -> list[list[Measured]]:
     """The runs of one configuration that differ in their seeds; a seed counts once."""
-    by_config = grouped(measured, lambda one: json.dumps(one[0].results.config, sort_keys=True))
+    by_config = grouped(measured, lambda one: _identity(one[0].results.config))
     by_seed = [{one[0].results.run.seed: one for one in reversed(same)} for same in by_config.values()]
     return [[*reversed(of_seeds.values())] for of_seeds in by_seed if len(of_seeds) > 1]
+
+
+def _identity(settings: Mapping[str, Any]) -> str:
+    """The same for results from before a setting existed and for those that have it at its default."""
+    return saved_hash(settings) or json.dumps(settings, sort_keys=True)
 
 
 def _table(caption: str, groups: Sequence[Sequence[Measured]]) -> Table:

@@ -1,0 +1,27 @@
+"""`counterpoint settings`: what `--set` can change."""
+
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.progress import print_parts
+from counterpoint.cli.tables import setting_in_words, settings_tables
+from counterpoint.errors import unknown
+
+
+def settings(
+    key: Annotated[
+        str | None, typer.Argument(help="One setting with all that it means, or a group such as policy.augmix.")
+    ] = None,
+) -> None:
+    """List every setting that `train --set KEY=VALUE` changes, with what it may be, its default and its meaning.
+
+    An experiment has its own values for some of them, as `counterpoint experiments` shows.
+    """
+    from counterpoint.experiments.settings import all_settings
+
+    known = all_settings()
+    shown = [one for one in known if key is None or one.key == key or one.key.startswith(f"{key}.")]
+    if not shown:
+        raise unknown("setting", key, [one.key for one in known])
+    print_parts(settings_tables(shown) if len(shown) > 1 else setting_in_words(shown[0]))

@@ -1,0 +1,63 @@
+"""Labelled images that lie in a file. What is read of them is in memory, and no more."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from counterpoint.data.sets import ImageSet
+from counterpoint.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class MappedSet:
+    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory."""
+
+    pixels_RCHW: Tensor
+    """All the rows of the file, uint8."""
+    rows_N: Tensor
+    """Where each image lies."""
+    numbers_N: Tensor
+    """Each image's number in its part of the source, before anything was split off: what draws are keyed by."""
+    labels_N: Tensor
+    classes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not len(self.rows_N) == len(self.numbers_N) == len(self.labels_N):
+            raise InputError(
+                f"there are {len(self.rows_N)} rows, {len(self.numbers_N)} numbers and {len(self.labels_N)} labels; "
+                "there must be one of each per image"
+            )
+
+    def __len__(self) -> int:
+        return len(self.rows_N)
+
+    def batch(self, images_B: Tensor) -> Tensor:
+        """The pixels of these images, by their places in this set, as uint8 (B, C, H, W) in memory."""
+        return self._copy(self.rows_N[images_B])
+
+    @property
+    def images_NCHW(self) -> Tensor:  # noqa: N802 (named as in ImageSet)
+        """All images as one tensor: over the file where they lie side by side there, otherwise a copy in memory."""
+        if not len(self):
+            return self.pixels_RCHW[:0]
+        first = int(self.rows_N[0])
+        if torch.equal(self.rows_N, torch.arange(first, first + len(self))):
+            return self.pixels_RCHW[first : first + len(self)]
+        return self._copy(self.rows_N)
+
+    def _copy(self, rows_B: Tensor) -> Tensor:
+        # NumPy copies whole rows; torch would go through them in small steps, several times slower.
+        return torch.from_numpy(self.pixels_RCHW.numpy()[rows_B.numpy()])
+
+    def to(self, device: torch.device | str) -> ImageSet:
+        """All images on a device, where they must find room."""
+        return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes)
+
+    def first(self, count: int | None) -> "MappedSet":
+        return self.select(torch.arange(len(self))[:count])
+
+    def select(self, images: Tensor) -> "MappedSet":
+        """Some of the images, by their places or as a mask. No pixel is read."""
+        rows_N, numbers_N, labels_N = (column[images] for column in (self.rows_N, self.numbers_N, self.labels_N))
+        return MappedSet(self.pixels_RCHW, rows_N, numbers_N, labels_N, self.classes)

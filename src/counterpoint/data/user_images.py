@@ -1,0 +1,104 @@
+"""A user's own images as a data set: parts that the source has, and parts that are split off by chance."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from counterpoint.data.mapped import MappedSet
+from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
+from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
+from counterpoint.images.duplicates import first_alike
+from counterpoint.watching import SILENT, Watcher
+
+
+@dataclass(frozen=True, eq=False)
+class UserImages:
+    """A user's images. A part that has none is None."""
+
+    name: str
+    size: int
+    """The pixels of a side."""
+    key: str
+    """A hash of all that matters: contents, names, labels, parts, classes, and how the images were decoded."""
+    train: MappedSet
+    val: MappedSet | None
+    test: MappedSet | None
+    split_off: tuple[str, ...]
+    """The parts that the source does not have, and that were split off by chance."""
+    skipped: tuple[BadFile, ...]
+    """What was left out, because it is no image that can be decoded."""
+
+
+def load_images(
+    source: Path,
+    size: int,
+    *,
+    grey: bool = False,
+    val: float = 0.15,
+    test: float = 0.15,
+    seed: int = 0,
+    cache: Path | None = None,
+    skip_bad: bool = False,
+    workers: int | None = None,
+    watcher: Watcher = SILENT,
+) -> UserImages:
+    """The images of a folder, a .csv or an .npz file as squares of `size` pixels; see `counterpoint.images`.
+
+    A source without parts is split into train, val and test: `val` and `test` are shares of each class. Of a source
+    with parts and without val, the share `val` of train is split off, and a missing test stays missing. A share of 0
+    splits nothing off.
+    """
+    images = open_images(source, Decoding(size, grey), cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
+    given_N = _given_parts(images)
+    shares = _shares(images, val, test)
+    parts_N = _split(images, given_N, shares, seed)
+    whole = _whole(images, given_N)
+    parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
+    return UserImages(
+        name=source.resolve().stem if source.is_file() else source.resolve().name,
+        size=size,
+        key=images.key,
+        train=parts[TRAIN],
+        val=parts[VAL] if len(parts[VAL]) else None,
+        test=parts[TEST] if len(parts[TEST]) else None,
+        split_off=tuple(part for part, share in shares.items() if share),
+        skipped=images.bad,
+    )
+
+
+def _given_parts(images: DecodedImages) -> Tensor:
+    """Each image's part as the source gives it. Where it has no parts, all images are there to train on."""
+    parts = images.listing.parts or ("train",) * len(images.listing)
+    return torch.tensor([PARTS.index(part) for part in parts])
+
+
+def _shares(images: DecodedImages, val: float, test: float) -> dict[str, float]:
+    """What is to be split off the images to train on."""
+    if images.listing.parts is None:
+        return {"val": val, "test": test}
+    return {"val": 0 if "val" in images.listing.parts else val, "test": 0}
+
+
+def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], seed: int) -> Tensor:
+    """Each image's part, with what is split off the images to train on."""
+    chosen = (given_N == TRAIN).nonzero()[:, 0]
+    alike = torch.tensor(first_alike([images.hashes[image] for image in chosen.tolist()]))
+    labels = torch.tensor(images.listing.labels)[chosen]
+    parts_N = given_N.clone()
+    parts_N[chosen] = stratified_parts(labels, alike, images.listing.classes, seed=seed, **shares)
+    return parts_N
+
+
+def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:
+    numbers_N = torch.empty_like(given_N)
+    for part in (TRAIN, VAL, TEST):
+        numbers_N[given_N == part] = torch.arange(int((given_N == part).sum()))
+    return MappedSet(
+        torch.from_numpy(images.pixels_RCHW),
+        torch.from_numpy(images.rows_N),
+        numbers_N,
+        torch.tensor(images.listing.labels),
+        images.listing.classes,
+    )

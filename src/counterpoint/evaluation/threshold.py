@@ -1,0 +1,137 @@
+"""From which confidence on a run's predictions can be kept: chosen on its validation images, checked on all others.
+
+A quarter of the validation images is for everything that is fitted or guessed: the recalibration, its kind, and where
+the search for a threshold starts. The other images are for nothing but the threshold: no temperature saw them. The
+promise is then one for confidences with the recalibration of the first part, so that it is kept in the record.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from counterpoint.errors import InputError
+from counterpoint.evaluation.held_out import read_held_out, read_test
+from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
+from counterpoint.evaluation.results import read_current_results
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
+from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
+from counterpoint.metrics.threshold import refuse_too_few, verdict
+from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
+from counterpoint.recalibration.families import Family, families
+from counterpoint.recalibration.fit import Labelled
+from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
+from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
+from counterpoint.records.threshold import Checked, Promise, Thresholded
+from counterpoint.runs.folder import Run
+from counterpoint.storage.provenance import command_line, now
+from counterpoint.watching import SILENT, Watcher
+
+FITTED_SHARE = 4
+"""One of so many validation images is for the recalibration and the start. Fewer would miss good starts, and more would
+leave too few to prove a small error: docs/design.md has the figures."""
+
+_SIMPLEST = "before"
+
+
+def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
+    """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
+
+    A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
+    """
+    _refuse_without_validation_images(run)
+    about, results = read_current_results(run)
+    recalibrated, stale = read_current(run.folder / RECALIBRATED, Recalibrated, results)
+    if stale:
+        raise InputError(stale)
+    shift = about.suites.get(VALIDATION_EXTRA.name) if recalibrated else None
+    first, second = _two_parts(read_held_out(run, shift))
+    refuse_too_few(len(second), target)
+    name, recalibration = _recalibration(first, recalibrated, watcher)
+    suggesting, deciding = (_scores(part, recalibration) for part in (first.clean, second))
+    start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
+    promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
+    test = read_test(run, about)
+    thresholded = Thresholded(
+        made_from=about.made_from,
+        command=command_line(),
+        finished=now(),
+        promise=promise,
+        recalibration=recalibration,
+        recalibration_name=name,
+        fitted_images=len(first.clean),
+        test=_checked(test, recalibration, promise) if test is not None else None,
+        cells=_checked_cells(run, about, recalibration, promise, watcher),
+    )
+    write_record(run.folder / THRESHOLD, thresholded)
+    return thresholded
+
+
+def _refuse_without_validation_images(run: Run) -> None:
+    if run.experiment.train_on != "split":
+        raise InputError(
+            f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's "
+            "would not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
+        )
+
+
+def _two_parts(held_out: HeldOut) -> tuple[HeldOut, Labelled]:
+    """What is fitted on, with an image's corrupted versions, and what the threshold is chosen on."""
+    count = len(held_out.clean)
+    if count < FITTED_SHARE:
+        raise InputError(f"there are {count} validation images, and a threshold needs at least {FITTED_SHARE}")
+    order = np.random.default_rng(0).permutation(count)
+    fitted = count // FITTED_SHARE
+    return held_out.select(order[:fitted]), held_out.clean.select(np.sort(order[fitted:]))
+
+
+def _recalibration(first: HeldOut, recalibrated: Recalibrated | None, watcher: Watcher) -> tuple[str, Recalibration]:
+    """The kind that the first part judges best, and its parameters. None for a run that was not recalibrated."""
+    if recalibrated is None:
+        return "none", NONE
+    care: Care = recalibrated.care if first.shifted else "clean"
+    shifted = bool(first.shifted) and care != "clean"
+    known = {family.name: family for family in families(len(first.clean.logits_MNK), shifted=shifted)}
+    name = _best(list(known.values()), first, care)
+    try:
+        return name, fit_held_out(known[name], first, care)
+    except InputError as reason:
+        watcher.noted(f"the threshold is for confidences without a recalibration: {reason}")
+        return "none", NONE
+
+
+def _best(known: Sequence[Family], first: HeldOut, care: Care) -> str:
+    """One temperature for all images where the first part is too small to judge, or to tell a temperature from none."""
+    try:
+        chosen = choose(known, first, care).chosen
+    except InputError:
+        return _SIMPLEST
+    return _SIMPLEST if chosen == "none" else chosen
+
+
+def _scores(images: Labelled, recalibration: Recalibration) -> ImageScores:
+    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
+
+
+def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -> Checked:
+    scores = _scores(images, recalibration)
+    is_kept = scores.confidence >= promise.chosen.threshold
+    kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
+    return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
+
+
+def _checked_cells(
+    run: Run, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+) -> dict[str, tuple[Checked, ...]]:
+    shift = about.suites.get(CORRUPTED.name)
+    if shift is None:
+        return {}
+    labels_N = read_logits(run, labels_file(CORRUPTED.name))
+    total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
+    for done, (name, logits_MNK) in enumerate(read_cells(run, CORRUPTED.name, shift)):
+        watcher.counted("checking the promise under shift", done, total)
+        images = Labelled(logits_MNK.astype(np.float64), labels_N)
+        cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
+    watcher.counted("checking the promise under shift", total, total)
+    return cells

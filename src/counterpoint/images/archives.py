@@ -1,0 +1,133 @@
+"""An .npz file that holds images as one array, with their labels. It is read row by row, and never unpickled."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.images.listing import PARTS, Listing
+
+_CHANNELS = (1, 3, 4)
+_DAMAGE = (OSError, ValueError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+
+
+def list_archive(source: Path) -> Listing:
+    """The rows of the arrays images and labels, and optionally part (for each row) and classes (the classes' names)."""
+    with _open_member(source, "images") as file:
+        count = _check_images(source, *_read_header(file))[0]
+    labels_N, part_N, classes_K = (_read_small(source, name) for name in ("labels", "part", "classes"))
+    if labels_N is None:
+        raise InputError(
+            f"{source} has no array 'labels'; it must hold images and labels, and may hold part and classes"
+        )
+    _check_length(source, "labels", labels_N, count)
+    classes, labels = _classes_and_labels(source, labels_N, classes_K)
+    return Listing(
+        source,
+        names=tuple(f"[{row}]" for row in range(count)),
+        labels=labels,
+        parts=None if part_N is None else _parts(source, part_N, count),
+        classes=classes,
+    )
+
+
+def read_rows(source: Path, at_once: int) -> Iterator[np.ndarray]:
+    """The images as (rows, H, W, C), so many at once, from the first to the last."""
+    with _open_member(source, "images") as file:
+        shape = _check_images(source, *_read_header(file))
+        height, width, channels = shape[1], shape[2], shape[3] if len(shape) == 4 else 1
+        for start in range(0, shape[0], at_once):
+            rows = min(at_once, shape[0] - start)
+            content = file.read(rows * height * width * channels)
+            if len(content) < rows * height * width * channels:
+                raise InputError(f"{source} is cut short: 'images' ends before row {start + rows:,}; make it again")
+            yield np.frombuffer(content, np.uint8).reshape(rows, height, width, channels)
+
+
+@contextmanager
+def _open_member(source: Path, name: str) -> Iterator[IO[bytes]]:
+    """The array's file in the archive. NumPy would read the whole array at once."""
+    try:
+        with zipfile.ZipFile(source) as archive:
+            if f"{name}.npy" not in archive.namelist():
+                raise InputError(f"{source} has no array {name!r}; it must hold images and labels")
+            with archive.open(f"{name}.npy") as file:
+                yield file
+    except InputError:
+        raise
+    except _DAMAGE as error:
+        raise InputError(f"{source} is no whole .npz file ({error}); write it with numpy.savez") from None
+
+
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)
+
+
+def _check_images(source: Path, shape: tuple[int, ...], fortran: bool, dtype: np.dtype) -> tuple[int, ...]:
+    if dtype != np.uint8 or fortran or len(shape) not in (3, 4) or (len(shape) == 4 and shape[3] not in _CHANNELS):
+        order = ", column by column" if fortran else ""
+        raise InputError(
+            f"'images' of {source} is {dtype} {shape}{order}; it must be uint8 (N, H, W) or (N, H, W, C) with 1, 3 or "
+            "4 channels last, row by row as numpy.ascontiguousarray gives it"
+        )
+    if 0 in shape:
+        raise InputError(f"'images' of {source} has the shape {shape}, which holds no pixels")
+    return shape
+
+
+def _read_small(source: Path, name: str) -> np.ndarray | None:
+    """A whole array, which must be of numbers or texts; None if it is not there."""
+    try:
+        with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            found: np.ndarray | None = archive[name] if name in archive.files else None
+    except _DAMAGE as error:
+        raise InputError(
+            f"{name!r} of {source} cannot be read ({error}); it must be an array of whole numbers or of texts, and no "
+            "Python objects are read, since they can run code"
+        ) from None
+    return found
+
+
+def _check_length(source: Path, name: str, array: np.ndarray, count: int) -> None:
+    if array.shape != (count,):
+        raise InputError(f"{name!r} of {source} has the shape {array.shape}; there are {count:,} images")
+
+
+def _parts(source: Path, part_N: np.ndarray, count: int) -> tuple[str, ...]:
+    _check_length(source, "part", part_N, count)
+    parts = tuple(str(part) for part in part_N.tolist())
+    for wrong in set(parts) - set(PARTS):
+        raise InputError(f"{source}: {unknown('part', wrong, PARTS)}")
+    return parts
+
+
+def _classes_and_labels(
+    source: Path, labels_N: np.ndarray, classes_K: np.ndarray | None
+) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The classes' names and each image's place among them.
+
+    Without an array of classes, names are the labels: texts in their order, numbers by size.
+    """
+    if labels_N.dtype.kind not in "iuU":
+        raise InputError(f"'labels' of {source} is {labels_N.dtype}; it must be whole numbers or texts")
+    if classes_K is None:
+        values, places = np.unique(labels_N, return_inverse=True)
+        return tuple(str(value) for value in values.tolist()), tuple(places.tolist())
+    if classes_K.dtype.kind != "U" or classes_K.ndim != 1 or len(set(classes_K.tolist())) < len(classes_K):
+        raise InputError(
+            f"'classes' of {source} is {classes_K.dtype} {classes_K.shape}; it must be a list of different names"
+        )
+    classes = tuple(classes_K.tolist())
+    known = {label: k for k, label in enumerate(classes if labels_N.dtype.kind == "U" else range(len(classes)))}
+    labels = labels_N.tolist()
+    for wrong in sorted(set(labels) - known.keys())[:1]:
+        raise InputError(f"'labels' of {source} has {wrong!r}, which is not one of its {len(classes)} classes")
+    return classes, tuple(known[label] for label in labels)

@@ -1,0 +1,96 @@
+"""What a user's images are: a list with a label for each and, where the source says so, the part it belongs to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from counterpoint.errors import InputError
+
+PARTS = ("train", "val", "test")
+SHOWN = 10
+"""So many bad files are named in an error."""
+
+
+class BadFile(NamedTuple):
+    """A file or row that gives no image, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The images of a source, in their order."""
+
+    source: Path
+    """What the user named: a folder, a .csv or an .npz file."""
+    names: tuple[str, ...]
+    """Each image's path as the source writes it, relative to `folder`; of an .npz file its row, such as "[3]"."""
+    labels: tuple[int, ...]
+    """Each image's class, as a place in `classes`."""
+    parts: tuple[str, ...] | None
+    """Each image's part, one of PARTS; None where the source has no parts."""
+    classes: tuple[str, ...]
+    bad: tuple[BadFile, ...] = ()
+    """What was found and cannot be an image of this listing."""
+
+    @property
+    def folder(self) -> Path:
+        return self.source if self.source.is_dir() else self.source.parent
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the images are the rows of an .npz file."""
+        return self.source.suffix.lower() == ".npz" and not self.source.is_dir()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def shown(self, image: int) -> str:
+        """The image's name as a person should read it: cats/1.png, or images.npz[3]."""
+        name = self.names[image]
+        return printable(f"{self.source.name}{name}" if self.is_archive else name)
+
+    def select(self, images: Sequence[int]) -> "Listing":
+        """These images alone, in this order."""
+        return replace(
+            self,
+            names=tuple(self.names[image] for image in images),
+            labels=tuple(self.labels[image] for image in images),
+            parts=None if self.parts is None else tuple(self.parts[image] for image in images),
+        )
+
+
+def printable(name: str) -> str:
+    """The name without what a terminal or a file in UTF-8 cannot take, such as bytes that are no text."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
+
+
+def check_classes(listing: Listing) -> None:
+    """Raise unless there are two classes, each with an image to train on, and no part has another class."""
+    source = listing.source
+    if len(listing.classes) < 2:
+        found = f"one class, {listing.classes[0]!r}" if listing.classes else "no classes"
+        raise InputError(f"{source} has {found}; there must be two or more, each with images of its own")
+    labels = set(listing.labels)
+    if listing.parts is not None:
+        labels = {label for label, part in zip(listing.labels, listing.parts, strict=True) if part == "train"}
+        for image, (label, part) in enumerate(zip(listing.labels, listing.parts, strict=True)):
+            if label not in labels:
+                raise InputError(
+                    f"the class {listing.classes[label]!r} has images in {part} and none in train, such as "
+                    f"{listing.shown(image)} of {source}; put some of its images into train, or leave the class out"
+                )
+    for label, name in enumerate(listing.classes):
+        if label not in labels:
+            where = " to train on" if listing.parts is not None else ""
+            raise InputError(f"the class {name!r} of {source} has no images{where}; give it some, or leave it out")
+
+
+def refuse_bad(source: Path, bad: Sequence[BadFile], remedy: str) -> InputError:
+    """The error for files that give no images. It ends with what to do."""
+    listed = "".join(f"\n  {printable(name)}: {reason}" for name, reason in bad[:SHOWN])
+    more = f"\n  … and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
+    files = "1 file" if len(bad) == 1 else f"{len(bad):,} files"
+    return InputError(f"{files} of {source} cannot be used:{listed}{more}\n{remedy}")

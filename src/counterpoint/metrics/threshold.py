@@ -1,0 +1,156 @@
+"""The lowest confidence threshold above which the error of what is kept is below a target, with 95 % confidence.
+
+The thresholds that can be chosen are a grid that was fixed before any image was seen. Images that are used for nothing
+else decide how far down the grid one can go: from a start that other images suggested, each next lower threshold is
+tried until one fails. A threshold passes if the exact upper bound on its error (Clopper & Pearson 1934) is below the
+target.
+
+Why the promise holds, although the last that passes is chosen after looking: grid and start do not depend on these
+images, so that given how many of them a threshold keeps, the number of wrong ones is binomial, and a threshold whose
+error is not below the target passes with a chance of at most 5 %. None of those can be chosen unless the first of them
+on the way passes, and which one is the first is not random: so the chance of choosing any is at most 5 % too, however
+long the grid and however the error changes with confidence. This is fixed-sequence testing (Maurer, Hothorn & Lehmacher
+1995; Angelopoulos, Bates, Candès, Jordan & Lei 2021, "Learn then Test", with an order learned on other images). A bound
+for all thresholds at once (Bonferroni, or the union bound of Geifman & El-Yaniv 2017) is valid as well, but without an
+error needs 2.7 times as many images.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import bdtr, betaincinv
+
+from counterpoint.errors import InputError
+from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.records.threshold import Promise, Tried, Verdict
+
+RISK = 0.05
+"""The chance that a promise is wrong, over the images that it was made on."""
+
+# Hundredths, and beyond 0.99 nine steps per decade of doubt: networks are often surer than that of most images.
+_NEAR_ONE = [round(1 - step * 10.0**-digits, digits) for digits in range(3, 10) for step in range(9, 0, -1)]
+GRID: Floats = np.array([*(step / 100 for step in range(100)), *_NEAR_ONE])[::-1]
+"""The thresholds that there are to choose from, the highest first. The last one, 0, keeps everything."""
+
+_UP = 1.005  # three digits of a smallest promise are rounded up, so that it is within reach as shown
+
+
+def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, images: int) -> float:
+    """The threshold at which `images` other images are the likeliest to pass, judging by these ones.
+
+    Its error is taken to be that of the images here, with half a wrong one added: few right images prove little.
+    """
+    _check_target(target)
+    kept_G, wrong_G, total = _counts(confidence, correct)
+    there_G = np.round(kept_G * images / total).astype(np.int64)
+    # Each of the numbers of wrong images with which a threshold would pass. There are none where it keeps too few.
+    passing_G = (bdtr(np.arange(math.ceil(target * images)), there_G[:, None], target) < RISK).sum(axis=1)
+    error_G = (wrong_G + 0.5) / (kept_G + 1)
+    chance_G = np.where(passing_G > 0, bdtr(np.maximum(passing_G - 1, 0), there_G, error_G), 0.0)
+    return float(GRID[np.argmax(chance_G)])
+
+
+def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, start: float) -> Promise:
+    """The lowest threshold of the grid that can be reached from `start`. Raises where not even that one passes.
+
+    The images must be independent draws from what the promise is for, and `start` must not depend on them.
+    """
+    _check_target(target)
+    kept_G, wrong_G, total = _counts(confidence, correct)
+    refuse_too_few(total, target)
+    first = _place(start)
+    # The chance of no more wrong images, if the error were the target: below 5 % where the upper bound is below it.
+    fails_G = bdtr(wrong_G, kept_G, target) >= RISK
+    failed = first + int(np.flatnonzero(np.append(fails_G[first:], True))[0])
+
+    def tried(place: int) -> Tried:
+        kept, wrong = int(kept_G[place]), int(wrong_G[place])
+        return Tried(float(GRID[place]), kept, wrong, error_bound(kept, wrong))
+
+    if failed == first:
+        raise _not_reached(tried(first), target, total)
+    low, high = _coverage_bounds(int(kept_G[failed - 1]), total)
+    return Promise(
+        target=target,
+        images=total,
+        grid=len(GRID),
+        start=tried(first),
+        chosen=tried(failed - 1),
+        refused=tried(failed) if failed < len(GRID) else None,
+        coverage_low=low,
+        coverage_high=high,
+    )
+
+
+def smallest_promise(images: int) -> float:
+    """The smallest error that so many images can show, if none of them is wrong."""
+    return float(1 - RISK ** (1 / images))
+
+
+def refuse_too_few(images: int, target: float) -> None:
+    """Raise where so many images could not show such an error even if none of them were wrong."""
+    if (smallest := smallest_promise(images)) >= target:
+        raise InputError(
+            f"an error below {_percent(target)} cannot be promised with {images:,} images: if none of them were wrong, "
+            f"it could be one below {_percent(_UP * smallest)}; use more validation images, or a higher target"
+        )
+
+
+def error_bound(kept: int, wrong: int) -> float:
+    """The exact upper bound on an error, which is too low with a chance of at most 5 %. Of no images it is 1."""
+    return float(betaincinv(wrong + 1, kept - wrong, 1 - RISK)) if wrong < kept else 1.0
+
+
+def verdict(kept: int, wrong: int, target: float) -> Verdict:
+    """What images show of the promise that the error of those kept is below the target."""
+    if wrong <= target * kept:
+        return "holds"
+    chance_of_as_many = 1 - float(bdtr(wrong - 1, kept, target))
+    return "breaks" if chance_of_as_many < RISK else "unclear"
+
+
+def _counts(confidence: ArrayLike, correct: ArrayLike) -> tuple[Integers, Integers, int]:
+    """For each threshold how many images are at least as confident, how many of these are wrong; and all images."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N)).astype(np.int64)
+    order = np.argsort(confidence_N)
+    below_G = np.searchsorted(confidence_N[order], GRID, side="left")
+    wrong_from_N = np.append(np.cumsum(wrong_N[order][::-1])[::-1], 0)
+    return len(wrong_N) - below_G, wrong_from_N[below_G], len(wrong_N)
+
+
+def _coverage_bounds(kept: int, total: int) -> tuple[float, float]:
+    """Exact, and with 95 % for all thresholds of the grid at once: which one was chosen depends on these images."""
+    tail = RISK / 2 / len(GRID)
+    low = betaincinv(kept, total - kept + 1, tail) if kept else 0.0
+    high = betaincinv(kept + 1, total - kept, 1 - tail) if kept < total else 1.0
+    return float(low), float(high)
+
+
+def _check_target(target: float) -> None:
+    if not 0 < target < 1:
+        raise InputError(f"the target is {target}; an error must be above 0 and below 1, such as 0.01 for 1 %")
+
+
+def _place(start: float) -> int:
+    found = np.flatnonzero(start == GRID)
+    if not found.size:
+        raise InputError(
+            f"the start is {start}, which is not a threshold of the grid; `likely_start` gives one that is"
+        )
+    return int(found[0])
+
+
+def _not_reached(first: Tried, target: float, images: int) -> InputError:
+    return InputError(
+        f"no threshold is known to keep the error below {_percent(target)}: at {first.threshold}, the likeliest by "
+        f"other images, {first.wrong:,} of {first.kept:,} kept images are wrong, and their error may be "
+        f"{_percent(first.upper)}; use a higher target, or more validation images (with these {images:,} and none "
+        f"wrong, it could be one below {_percent(_UP * smallest_promise(images))})"
+    )
+
+
+def _percent(share: float) -> str:
+    """With three digits, because a target can be far below 1 %."""
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,108 @@
+"""What models are called, and the options that they may have. Nothing here needs torch or a library of models."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from counterpoint.errors import InputError, unknown
+
+OWN = ("resnext29", "resnet", "vit")
+"""counterpoint's own networks, beside the wide ResNets, which have their sizes in their names."""
+LIBRARIES = {"timm": "timm", "torchvision": "torchvision", "hf": "transformers"}
+"""The prefix of a library's models, and the package that they need."""
+WITH_FIELDS = {"resnext29": ("cardinality", "base_width"), "resnet": ("depth", "width")}
+"""Models whose options are fields of an experiment."""
+
+_KINDS = (*OWN, "wide-resnet-28-10", *(f"{prefix}/NAME" for prefix in LIBRARIES), "MODULE:FUNCTION")
+_WIDE_RESNET = re.compile(r"wide-resnet-(\d+)-(\d+)")
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def is_own(name: str) -> bool:
+    """Whether the network is counterpoint's own."""
+    return name in OWN or wide_resnet_size(name) is not None
+
+
+def wide_resnet_size(name: str) -> tuple[int, int] | None:
+    """Depth and widening of wide-resnet-DEPTH-WIDENING; None for another name."""
+    found = _WIDE_RESNET.fullmatch(name)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def library_of(name: str) -> str | None:
+    """The prefix of a library's model, such as timm; None for another name."""
+    prefix, slash, rest = name.partition("/")
+    return prefix if slash and rest and prefix in LIBRARIES else None
+
+
+def is_function(name: str) -> bool:
+    """Whether it is a function of the user's own, MODULE:FUNCTION, which nobody but the user may have imported."""
+    return library_of(name) is None and ".py:" not in name and _FUNCTION.fullmatch(name) is not None
+
+
+def check_model(name: str, options: Mapping[str, Any], pretrained: bool) -> None:
+    """Raise unless there can be a model of this name with these options. Whether a library has it shows later."""
+    if not (is_own(name) or library_of(name) or is_function(name)):
+        raise _no_model(name)
+    if pretrained and not library_of(name):
+        libraries = ", ".join(f"{prefix}/" for prefix in LIBRARIES)
+        raise InputError(f"pretrained is true, and {name} has no published weights: it is for models of {libraries}")
+    if options and name in WITH_FIELDS:
+        fields = " and ".join(f"--set {field}=…" for field in WITH_FIELDS[name])
+        raise InputError(f"{name} takes no model_options ({', '.join(options)}); it is set by {fields}")
+    for key, value in options.items():
+        if not isinstance(key, str) or not _is_plain(value):
+            raise InputError(
+                f"model_options.{key} is {value!r}; it must be a text, a number, true, false, none or a list"
+            )
+
+
+def check_fields(named: Iterable[str], model: str) -> None:
+    """Raise if a field that was named is one of another model, which would be without effect."""
+    for other, fields in WITH_FIELDS.items():
+        for field in fields:
+            if field in named and model not in WITH_FIELDS:
+                raise InputError(f"{field} is for {other}; {model} is set by --set model_options.KEY=VALUE")
+
+
+def parse_option(text: str) -> Any:
+    """The value of an option on the command line: none, true, false, a whole number, a number, numbers, or a text."""
+    known = {"none": None, "null": None, "true": True, "false": False}
+    if text.lower() in known:
+        return known[text.lower()]
+    if "," in text or (text.startswith("[") and text.endswith("]")):
+        numbers = [_parse_number(part.strip()) for part in text.strip("[]").split(",")]
+        return text if None in numbers else numbers
+    number = _parse_number(text)
+    return text if number is None else number
+
+
+def _parse_number(text: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) else None
+    return None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON brings it back as it is."""
+    if isinstance(value, list):
+        return all(_is_plain(inner) for inner in value)
+    return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _no_model(name: str) -> InputError:
+    module, colon, function = name.rpartition(":")
+    prefix, slash, rest = name.partition("/")
+    if colon and (module.endswith(".py") or "/" in module):
+        stem = re.split(r"[/\\]", module)[-1].removesuffix(".py")
+        return InputError(f"model {name!r} names a file; give the module's name, as in {stem}:{function}")
+    if colon:
+        return InputError(f"model {name!r} is not MODULE:FUNCTION, as in mymodule:make_model")
+    if slash and rest:
+        return unknown("library of models", prefix, LIBRARIES)
+    return unknown("model", name, _KINDS)

@@ -1,0 +1,62 @@
+"""Networks by name: counterpoint's own, those of timm, torchvision and transformers, and functions of the user's."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import nn
+
+from counterpoint.model_names import is_own, library_of
+from counterpoint.models import from_hf, from_timm, from_torchvision, users
+from counterpoint.models.checks import check_network
+from counterpoint.models.own import make_own
+from counterpoint.models.wanted import ModelFacts, Wanted, wanted_of
+
+__all__ = ["ModelFacts", "Wanted", "describe_model", "make_network", "wanted_of"]
+
+
+class Library(NamedTuple):
+    """How a library's models are described and made, and what to set where one does not take images of a size."""
+
+    describe: Callable[[Wanted], ModelFacts]
+    make: Callable[[Wanted, ModelFacts], nn.Module]
+    size_advice: str
+
+
+_LIBRARIES = {
+    "timm": Library(from_timm.describe, from_timm.make, from_timm.SIZE_ADVICE),
+    "torchvision": Library(from_torchvision.describe, from_torchvision.make, from_torchvision.SIZE_ADVICE),
+    "hf": Library(from_hf.describe, from_hf.make, from_hf.SIZE_ADVICE),
+}
+
+
+def describe_model(wanted: Wanted) -> ModelFacts:
+    """What a run has to keep of the model. A library may ask its registry for it; nobody else has to be asked."""
+    prefix = library_of(wanted.name)
+    return _LIBRARIES[prefix].describe(wanted) if prefix else ModelFacts()
+
+
+def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, said: str | None = None) -> nn.Module:
+    """The plain network, with weights that the generator decides, and those published if they are wanted.
+
+    `said` is the user's word for a function of his own, which is not imported without it.
+    """
+    if is_own(wanted.name):
+        return make_own(wanted, generator)
+    prefix = library_of(wanted.name)
+    with _seeded(generator):
+        if prefix:
+            network, advice = _LIBRARIES[prefix].make(wanted, facts), _LIBRARIES[prefix].size_advice
+        else:
+            network, advice = users.make_by_function(wanted, said), users.ADVICE
+        check_network(network, wanted, advice.format(height=wanted.size[0]))
+    return network
+
+
+@contextmanager
+def _seeded(generator: torch.Generator) -> Iterator[None]:
+    """Inside, torch's own draws on a CPU depend on the generator: other people's networks know no other."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=generator)))
+        yield

@@ -1,0 +1,112 @@
+"""threshold.json: from which confidence on a run's predictions can be kept, as `counterpoint threshold` found it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from counterpoint.records.figures import Count, Fraction
+from counterpoint.records.recalibrated import Recalibration
+from counterpoint.records.results import MadeFrom
+
+Verdict = Literal["holds", "unclear", "breaks"]
+"""What images show of a promise: the error of those kept is not above the target, it is but could be so by chance, or
+it is above the target by more than chance (an exact one-sided test at 5 %)."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How many images a threshold keeps, how many of these are wrong, and what that proves.
+
+    `upper` is the exact 95 % upper bound on the error of what is kept, at this threshold alone.
+    """
+
+    threshold: Fraction
+    kept: Count
+    wrong: Count
+    upper: Fraction
+
+    def problem(self) -> str:
+        return _too_many("wrong", self.wrong, "kept", self.kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """The lowest threshold whose error is below the target with 95 % confidence, and on what this rests.
+
+    Of all that is known, the target alone bounds the error at `chosen`: it is the lowest of several that were tried, so
+    that its own upper bound says too much. The interval of the coverage holds for the whole grid, with 95 %.
+    """
+
+    target: Fraction
+    images: Count
+    grid: Count  # how many thresholds could have been chosen
+    start: Tried  # the highest that was tried
+    chosen: Tried
+    refused: Tried | None  # the next lower one; None if everything is kept
+    coverage_low: Fraction
+    coverage_high: Fraction
+
+    @property
+    def coverage(self) -> float:
+        return self.chosen.kept / self.images
+
+    def problem(self) -> str:
+        return _too_many("chosen.kept", self.chosen.kept, "images", self.images)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What became of the promise on other images."""
+
+    images: Count
+    kept: Count
+    wrong: Count
+    verdict: Verdict
+
+    @property
+    def coverage(self) -> float:
+        return self.kept / self.images
+
+    @property
+    def error(self) -> float | None:
+        """Of what is kept; None where nothing is."""
+        return self.wrong / self.kept if self.kept else None
+
+    def problem(self) -> str:
+        if not self.images:
+            return "images is 0, and must be 1 or more"
+        return _too_many("kept", self.kept, "images", self.images) or _too_many("wrong", self.wrong, "kept", self.kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholded:
+    """A promise, the recalibration that it was made with, and what other images say of it.
+
+    The promise is for confidences with this very recalibration. It was fitted on `fitted_images` of the validation
+    images, drawn with a fixed seed, and the threshold was chosen on the others.
+    """
+
+    made_from: MadeFrom
+    command: str
+    finished: str
+    promise: Promise
+    recalibration: Recalibration
+    recalibration_name: str  # "none" where the confidences are the network's own
+    fitted_images: Count
+    test: Checked | None  # the clean test images, where there are logits of them
+    cells: Mapping[str, tuple[Checked, ...]]
+    """The test images under each corruption, at each of the severities that `made_from` names."""
+
+    def problem(self) -> str:
+        shift = self.made_from.corrupted
+        names, severities = (set(shift.corruptions), len(shift.severities)) if shift else (set(), 0)
+        if odd := names ^ set(self.cells):
+            return f"cells.{min(odd)} is {'missing' if min(odd) in names else 'not one of the corruptions'}"
+        for name, checked in self.cells.items():
+            if len(checked) != severities:
+                return f"cells.{name} has {len(checked)} values, and there are {severities} severities"
+        return ""
+
+
+def _too_many(name: str, count: int, of: str, most: int) -> str:
+    return f"{name} is {count}, and must be no more than {of}, which is {most}" if count > most else ""

@@ -1,0 +1,80 @@
+"""A threshold in words: what is promised, on what that rests, and a table of where it holds and where it breaks."""
+
+from collections.abc import Iterator, Sequence
+
+from counterpoint.records.threshold import Checked, Promise, Thresholded
+from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
+from counterpoint.report.suites import corruption_label
+from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
+
+_COLUMNS = (
+    Column("Images"),
+    Column("Kept", "%"),
+    Column("Error of these", "%"),
+    Column("Promise"),
+    Column("Worst", "%"),
+)
+
+
+def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
+    """`several` says whether the run is an ensemble."""
+    return (_promise(found.promise), _expected(found.promise), _rests_on(found.promise), _confidence(found, several))
+
+
+def _promise(promise: Promise) -> str:
+    kept = f"predictions with a confidence of {promise.chosen.threshold} or more"
+    if promise.refused is None:
+        kept = "everything"
+    return (
+        f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on images "
+        "like the validation images."
+    )
+
+
+def _expected(promise: Promise) -> str:
+    interval = f"{percent(promise.coverage_low)} to {percent(promise.coverage_high)}"
+    return f"To be expected: {with_sign(promise.coverage)} of such images are kept ({interval})."
+
+
+def _rests_on(promise: Promise) -> str:
+    chosen, lower = promise.chosen, ""
+    if promise.refused is not None:
+        lower = f"; at {promise.refused.threshold} it could be up to {with_sign(promise.refused.upper)}"
+    return (
+        f"Chosen on {promise.images:,} validation images that no temperature saw: {chosen.wrong:,} of {chosen.kept:,} "
+        f"kept are wrong ({with_sign(chosen.wrong / chosen.kept)}, up to {with_sign(chosen.upper)} at this threshold "
+        f"alone{lower})."
+    )
+
+
+def _confidence(found: Thresholded, several: bool) -> str:
+    others = f"the other {found.fitted_images:,} validation images"
+    if found.recalibration_name == NONE:
+        return f"Confidences are the network’s own; {others} only suggested where to start."
+    name, parameters = quoted(found.recalibration_name, several), parameters_in_words(found.recalibration)
+    return f"Confidences are recalibrated, {name}, with parameters of {others}: {parameters}."
+
+
+def checks_table(found: Thresholded) -> Table | None:
+    """What other images say of the promise; None where there are none. Corruptions are pooled at each severity."""
+    caption = f"the promise (below {with_sign(found.promise.target)}) on test images"
+    rows = tuple(_rows(found))
+    return Table(caption, _COLUMNS, rows) if rows else None
+
+
+def _rows(found: Thresholded) -> Iterator[Row]:
+    if found.test is not None:
+        yield _row("clean", [found.test], found.test.verdict, "")
+    shift = found.made_from.corrupted
+    for place, severity in enumerate(shift.severities if shift else ()):
+        cells = {name: of_name[place] for name, of_name in found.cells.items()}
+        breaks = sum(cell.verdict == "breaks" for cell in cells.values())
+        worst = max(cells, key=lambda name: cells[name].error or 0.0)
+        label = f"{corruption_label(worst)} {or_dash(percent, cells[worst].error)}"
+        yield _row(f"severity {severity}", list(cells.values()), f"breaks in {breaks} of {len(cells)}", label)
+
+
+def _row(label: str, sets: Sequence[Checked], verdict: str, worst: str) -> Row:
+    images, kept, wrong = (sum(getattr(one, name) for one in sets) for name in ("images", "kept", "wrong"))
+    error = or_dash(percent, wrong / kept if kept else None)
+    return Row(label, (Entry(percent(kept / images)), Entry(error), Entry(verdict), Entry(worst)))

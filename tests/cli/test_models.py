@@ -1,0 +1,113 @@
+"""--model as a user meets it: a network of their own from training to results, and never without their word."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = """
+from pathlib import Path
+from torch import nn
+
+Path("imported").touch()
+
+def make_model(num_classes, in_channels, width=4):
+    return nn.Sequential(nn.Conv2d(in_channels, width, 3, stride=2), nn.BatchNorm2d(width), nn.ReLU(),
+                         nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(16 * width, num_classes))
+"""
+TRAIN = ("train", "digits/quickstart", "--model", "mymodule:make_model", "--out", "run", "--device", "cpu")
+SETTINGS = ("--set", "steps=3", "--set", "model_options.width=6", "--set", "policy.augmix=none")
+EVALUATE = ("evaluate", "run", "--cell-images", "5", "--device", "cpu")
+
+
+class Ended(NamedTuple):
+    status: int
+    out: str
+    err: str
+    imported: bool
+    """Whether the module was imported on the way."""
+
+
+class Terminal:
+    """A user's folder with a module in it. The program is not told where that is, and finds it all the same."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self.folder, self.root = folder, root
+        (folder / "mymodule.py").write_text(SOURCE)
+
+    def __call__(self, *arguments: str) -> Ended:
+        (self.folder / "imported").unlink(missing_ok=True)
+        environment = os.environ | {"COLUMNS": "300", "NO_COLOR": "1", "COUNTERPOINT_DATA": str(self.root)}
+        # Not -m, which would put the current folder on the path: an installed `counterpoint` does not.
+        code = (
+            "import sys; sys.path.remove(''); sys.argv[0] = 'counterpoint'; from counterpoint.cli import main; main()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=self.folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr, (self.folder / "imported").exists())
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
+    terminal = Terminal(tmp_path_factory.mktemp("user"), tmp_path_factory.mktemp("data"))
+    done = terminal(*TRAIN, *SETTINGS)
+    assert done.status == 0, done.err
+    assert done.imported
+    assert "now `counterpoint evaluate run --model mymodule:make_model`" in done.out
+    return terminal
+
+
+def test_a_run_keeps_the_name_and_its_options(terminal: Terminal) -> None:
+    record = json.loads((terminal.folder / "run" / "run.json").read_text())
+    experiment = record["experiment"]
+    assert (experiment["model"], experiment["model_options"]) == ("mymodule:make_model", {"width": 6})
+    assert "--model mymodule:make_model" in record["command"]
+
+
+def test_a_run_is_evaluated_with_the_users_word(terminal: Terminal) -> None:
+    done = terminal(*EVALUATE, "--model", "mymodule:make_model")
+    assert done.status == 0, done.err
+    assert done.imported
+    assert "member 4" in done.out
+    for reading in (("evaluate", "run", "--recompute"), ("report", "run", "--out", "report.md")):
+        again = terminal(*reading)
+        assert (again.status, again.imported) == (0, False), "what is read from files needs no network"
+
+
+def test_without_the_word_the_run_is_refused_by_name_with_the_command(terminal: Terminal) -> None:
+    done = terminal(*EVALUATE)
+    assert (done.status, done.imported) == (2, False)
+    assert "run says that its network is made by mymodule:make_model" in done.err
+    assert "`counterpoint evaluate run --model mymodule:make_model`" in done.err
+
+
+@pytest.mark.parametrize("said", ["mymodule:other", "other:make_model", "resnet"])
+def test_another_name_than_the_runs_is_refused(terminal: Terminal, said: str) -> None:
+    done = terminal(*EVALUATE, "--model", said)
+    assert (done.status, done.imported) == (2, False)
+    assert f"the model of run is mymodule:make_model, and not {said}; give --model mymodule:make_model" in done.err
+
+
+def test_training_goes_on_only_with_the_word_too(terminal: Terminal) -> None:
+    done = terminal("train", "digits/quickstart", "--out", "run", "--device", "cpu", *SETTINGS[:2])
+    assert (done.status, done.imported) == (2, False)
+    assert "run holds another run (model: mymodule:make_model → resnet" in done.err
+    finished = terminal(*TRAIN, *SETTINGS)
+    assert (finished.status, finished.imported) == (0, True)
+
+
+def test_views_are_drawn_of_any_model(terminal: Terminal) -> None:
+    adversarial = ("--set", "policy.adversarial.severity=0,0.1,0.2,0.3", "--images", "2")
+    done = terminal("views", "digits/quickstart", "--model", "mymodule:make_model", *adversarial)
+    assert done.status == 0, done.err
+    assert (terminal.folder / "views.png").exists()

@@ -1,0 +1,73 @@
+"""Every setting is listed and explained, with its default as one would write it."""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from counterpoint.config import Experiment, override
+from counterpoint.experiments.settings import Setting, all_settings
+from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+
+BASE = Experiment("test", "digits")
+FULL = replace(
+    BASE, policy=MemberPolicy(augmix=AugMix(), adversarial=Adversarial(), stochastic_depth=StochasticDepth())
+)
+KNOWN = {setting.key: setting for setting in all_settings()}
+
+
+def keys(value: Any, prefix: str = "") -> list[str]:
+    """Every key of an experiment with all augmentations. The policy as a whole cannot be set."""
+    found = []
+    for field in fields(value):
+        inner = getattr(value, field.name)
+        found += [prefix + field.name] if field.name != "policy" else []
+        found += keys(inner, f"{prefix}{field.name}.") if is_dataclass(inner) else []
+    return found
+
+
+def test_every_key_is_listed_once_and_in_order() -> None:
+    listed = [setting.key.removesuffix(".KEY") for setting in all_settings()]
+    assert listed == keys(FULL)
+
+
+def test_keys_that_a_user_names_are_listed_as_such() -> None:
+    assert KNOWN["model_options.KEY"].default == ""
+    changed = override(BASE, ["model=vit", "model_options.width=64"])
+    assert changed.model_options == {"width": 64}
+
+
+@pytest.mark.parametrize("setting", KNOWN.values(), ids=KNOWN)
+def test_every_setting_is_explained_in_a_line(setting: Setting) -> None:
+    assert setting.line.endswith("."), "a docstring under the field says what it means"
+    assert len(setting.line) <= 160
+    assert setting.meaning.startswith(setting.line)
+    assert setting.may_be
+
+
+def test_every_experiment_has_its_own_name_and_images() -> None:
+    assert [key for key, setting in KNOWN.items() if setting.default is None] == ["name", "dataset"]
+
+
+@pytest.mark.parametrize("setting", [one for one in KNOWN.values() if one.default], ids=lambda one: one.key)
+def test_a_default_can_be_set_as_it_is_written(setting: Setting) -> None:
+    parts = [
+        part for part in ("augmix", "adversarial", "stochastic_depth") if setting.key.startswith(f"policy.{part}.")
+    ]
+    on = {part: getattr(FULL.policy, part) for part in parts}
+    assert override(BASE, [f"{setting.key}={setting.default}"]) == replace(BASE, policy=MemberPolicy(**on))
+
+
+def test_what_is_said_of_some() -> None:
+    assert KNOWN["epochs"] == Setting("epochs", "a whole number", "250", "How often each image is trained on.")
+    assert KNOWN["policy.augmix"].may_be == "its parts, or none"
+    assert KNOWN["policy.augmix"].group == "policy"
+    assert KNOWN["policy.augmix.severity"].default == "1,2,3,4"
+    assert KNOWN["final_learning_rate"].default == "1e-06"
+    assert KNOWN["steps"].may_be == "a whole number or none"
+    assert KNOWN["train_on"].group == ""
+
+
+def test_a_line_is_the_first_sentence() -> None:
+    setting = Setting("key", "a number", "1", "From 0.5 to 1, see docs/paper.md, 7. `key` is more. And more.")
+    assert setting.line == "From 0.5 to 1, see docs/paper.md, 7."

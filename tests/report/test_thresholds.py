@@ -1,0 +1,59 @@
+"""A threshold in words, and the table of where its promise holds."""
+
+from dataclasses import replace
+
+from counterpoint.recalibration.choose import NONE
+from counterpoint.records.threshold import Thresholded
+from counterpoint.report.tables import Table
+from counterpoint.report.thresholds import checks_table, threshold_in_words
+from tests.made_results import make_thresholded
+
+FOUND = make_thresholded()
+
+
+def words(found: Thresholded, several: bool = True) -> str:
+    return " ".join(threshold_in_words(found, several)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def entries(table: Table | None) -> list[list[str]]:
+    assert table is not None
+    return [[row.label, *(entry.text for entry in row.entries)] for row in table.rows]
+
+
+def test_the_promise_in_words() -> None:
+    said = words(FOUND)
+    for sentence in (
+        "Keep predictions with a confidence of 0.75 or more: with 95 % confidence, the error of what is kept is below "
+        "10.00 % on images like the validation images.",
+        "To be expected: 83.33 % of such images are kept (60.00 to 94.00).",
+        "Chosen on 60 validation images that no temperature saw: 1 of 50 kept are wrong (2.00 %, up to 9.10 % at this "
+        "threshold alone; at 0.74 it could be up to 11.60 %).",
+        "Confidences are recalibrated, “before averaging”, with parameters of the other 20 validation images: T = 1.35",
+    ):
+        assert sentence in said
+    assert "“one for all images”" in words(FOUND, several=False)
+
+
+def test_where_everything_is_kept_and_nothing_was_fitted() -> None:
+    plain = replace(FOUND, recalibration=NONE, recalibration_name="none", promise=replace(FOUND.promise, refused=None))
+    said = words(plain)
+    assert said.startswith("Keep everything: with 95 % confidence,")
+    assert "threshold alone)." in said
+    assert "Confidences are the network’s own; the other 20 validation images only suggested where to start." in said
+
+
+def test_the_table_pools_the_corruptions_of_a_severity() -> None:
+    assert entries(checks_table(FOUND)) == [
+        ["clean", "75.00", "3.33", "holds", ""],
+        ["severity 1", "75.00", "16.67", "breaks in 0 of 2", "Fog 33.33"],
+        ["severity 2", "50.00", "75.00", "breaks in 1 of 2", "Fog 75.00"],
+    ]
+
+
+def test_without_test_images_there_is_no_table() -> None:
+    bare = replace(FOUND, test=None, cells={}, made_from=replace(FOUND.made_from, corrupted=None))
+    assert checks_table(bare) is None
+    nothing = dict.fromkeys(("fog", "snow"), (FOUND.cells["snow"][1],) * 2)
+    assert entries(checks_table(replace(FOUND, test=None, cells=nothing)))[0] == [
+        *("severity 1", "0.00", "–", "breaks in 0 of 2", "Fog –")
+    ]
