@@ -69,13 +69,13 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
-    command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2"]
+    command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2", "--extra"]
     corrupting = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     deadline = time.monotonic() + 120
     while not (tmp_path / "set" / "gaussian_noise.npy").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.01)
     os.killpg(corrupting.pid, signal.SIGINT)  # as a terminal does: to the workers too
     output, errors = corrupting.communicate(timeout=60)
     assert corrupting.returncode == 130
