@@ -86,6 +86,16 @@ def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
     assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
 
 
+def test_a_head_that_starts_at_zero_hides_nothing() -> None:
+    model, head = MixesBetween(), nn.Linear(4, 2)
+    nn.init.zeros_(head.weight)
+    model.last = nn.Sequential(head)
+    with pytest.raises(InputError, match="mixes the rows of a batch"):
+        batch_ensemble(model, 2, example_input=torch.randn(2, 4))
+    ensemble = batch_ensemble(nn.Sequential(nn.Linear(4, 4), head), 2, example_input=torch.randn(2, 4))
+    assert not ensemble.network.get_parameter("1.weight").any()
+
+
 def test_the_check_leaves_modes_factors_and_statistics_as_they_were() -> None:
     model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)).train()
     model[1].eval()

@@ -78,13 +78,14 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
         logits_MBK: Tensor = run_watched(ensemble.network, lambda: example.run_members(ensemble), failed)[0]
         return logits_MBK
 
-    before_MBK = run()
-    for index in range(ensemble.num_members):
-        with _perturbed(ensemble.network, index, _MUCH):
-            after_MBK = run()
-        _check_independent(ensemble, example, index, before_MBK, after_MBK)
-        with _perturbed(ensemble.network, index, _LITTLE):
-            _check_same_as_plain(ensemble, example, index, run()[index])
+    with _awake(ensemble.network):
+        before_MBK = run()
+        for index in range(ensemble.num_members):
+            with _perturbed(ensemble.network, index, _MUCH):
+                after_MBK = run()
+            _check_independent(ensemble, example, index, before_MBK, after_MBK)
+            with _perturbed(ensemble.network, index, _LITTLE):
+                _check_same_as_plain(ensemble, example, index, run()[index])
 
 
 def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logits_BK: Tensor) -> None:
@@ -117,6 +118,22 @@ def _check_independent(ensemble: Ensemble, example: Example, index: int, before_
 
 def _model(ensemble: Ensemble) -> str:
     return type(ensemble.network).__name__
+
+
+@contextmanager
+def _awake(network: nn.Module) -> Iterator[None]:
+    """Inside, parameters that are zero are not: heads and branches that start at zero would let nothing through."""
+    generator = torch.Generator().manual_seed(1)
+    asleep = [p for p in network.parameters() if p.is_floating_point() and not p.any()]
+    with torch.no_grad():
+        for parameter in asleep:
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator).to(parameter))
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter in asleep:
+                parameter.zero_()
 
 
 @contextmanager
