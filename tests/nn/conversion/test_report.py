@@ -1,6 +1,7 @@
 import warnings
 
 import pytest
+import torch
 from torch import nn
 
 from counterpoint.nn import batch_ensemble
@@ -47,3 +48,13 @@ def test_a_parameter_that_two_layers_share_counts_once() -> None:
     assert (ensemble.conversion.parameters, ensemble.conversion.parameters_converted) == (9, 9)
     assert ensemble.network[0].weight is ensemble.network[1].weight  # type: ignore[index]
     assert "random signs" in str(ensemble.conversion)
+
+
+def test_parameters_of_a_module_are_counted_in_words() -> None:
+    class WithTokens(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
+            self.head = nn.Linear(2, 2)
+
+    assert "  shared     2 parameters" in str(batch_ensemble(WithTokens(), 2).conversion).splitlines()

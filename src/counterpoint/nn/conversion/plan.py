@@ -11,7 +11,7 @@ from counterpoint.errors import InputError, unknown
 from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
 from counterpoint.nn.conversion.check import Example, run_watched
 from counterpoint.nn.conversion.linearity import why_not_linear
-from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, Layer, LeftOut
+from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, PARAMETER, Layer, LeftOut
 from counterpoint.nn.conversion.unpacked import UnpackedAttention
 
 Chosen = Collection[str | type[nn.Module]]
@@ -149,4 +149,4 @@ def _of_its_own(name: str, module: nn.Module) -> list[Layer]:
         return []
     if next(module.children(), None) is None:
         return [Layer(name, type(module).__name__)]
-    return [Layer(f"{name}.{parameter}", "parameter") for parameter in own]
+    return [Layer(f"{name}.{parameter}", PARAMETER) for parameter in own]

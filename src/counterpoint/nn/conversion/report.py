@@ -7,6 +7,8 @@ from dataclasses import dataclass
 ENOUGH = 0.5
 """A conversion of a smaller share of the weight layers gives a warning."""
 BY_CHOICE = EXCLUDED, NOT_INCLUDED = "it was excluded", "it was not included"
+PARAMETER = "parameter"
+"""The kind of what a module has for itself."""
 _NAMED = 3  # how many layers a line of the report names
 
 
@@ -88,7 +90,8 @@ class Conversion:
 
 
 def _counted(layers: Iterable[Layer]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in Counter(layer.kind for layer in layers).items())
+    counts = Counter(layer.kind for layer in layers)
+    return ", ".join(f"{n} {'parameters' if kind == PARAMETER and n > 1 else kind}" for kind, n in counts.items())
 
 
 def _grouped(left_out: Iterable[LeftOut]) -> dict[tuple[str, str], list[str]]:
