@@ -70,9 +70,15 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
     command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2", "--extra"]
-    corrupting = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+    before = signal.signal(
+        signal.SIGINT, signal.SIG_DFL
+    )  # tests in the background of a shell ignore it, and pass that on
+    try:
+        corrupting = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 120
     while not (tmp_path / "set" / "gaussian_noise.npy").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
