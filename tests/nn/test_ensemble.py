@@ -143,3 +143,9 @@ def test_an_ensemble_trains_under_distributed_data_parallel(tmp_path: Path) -> N
     for parameter, expected in zip(ensemble.parameters(), twin.parameters(), strict=True):
         assert expected.grad is not None
         torch.testing.assert_close(parameter.grad, expected.grad)
+
+
+def test_another_meaning_of_num_blocks_is_none() -> None:
+    network = nn.Sequential(nn.Linear(4, 3))
+    network.num_blocks = [1, 2]  # type: ignore[assignment]
+    assert Ensemble(network).num_blocks == 0

@@ -42,7 +42,8 @@ class Ensemble(nn.Module):
     @property
     def num_blocks(self) -> int:
         """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
-        return int(getattr(self.network, "num_blocks", 0))
+        blocks = getattr(self.network, "num_blocks", 0)
+        return blocks if isinstance(blocks, int) else 0  # somebody's network may mean something else by that name
 
     def forward(self, *inputs: Any, keep: Tensor | None = None, **by_name: Any) -> Tensor:
         """Logits (M, B, …, K) of views (M, B, …): every tensor given has the members first, then the network's axes.

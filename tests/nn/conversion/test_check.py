@@ -86,6 +86,32 @@ def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
     assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
 
 
+class Faint(MixesBetween):
+    """Its logits hardly depend on its layers."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = 5 + 0.05 * self.last(self.first(x))
+        return logits
+
+
+class NoNumbers(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x)) * float("nan")
+        return logits
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_small_dependence_is_one(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    ensemble = batch_ensemble(Faint().to(dtype), 2, example_input=3 * torch.randn(4, 4, dtype=dtype))
+    assert ensemble.num_members == 2
+
+
+def test_logits_that_are_no_numbers_are_named() -> None:
+    with pytest.raises(InputError, match=r"NoNumbers gives logits on the example input that are no numbers \(NaN\)"):
+        batch_ensemble(NoNumbers(), 2, example_input=torch.randn(2, 4))
+
+
 def test_a_head_that_starts_at_zero_hides_nothing() -> None:
     model, head = MixesBetween(), nn.Linear(4, 2)
     nn.init.zeros_(head.weight)

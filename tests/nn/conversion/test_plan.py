@@ -98,6 +98,21 @@ def test_a_layer_of_a_strange_class_with_a_weight_is_not_passed_over_in_silence(
     assert reasons(plan) == {"0": "counterpoint does not know how it uses its weight"}
 
 
+def test_a_function_that_returns_several_tensors_reads_weights_too() -> None:
+    class Splits(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            first, second = torch.split(self.layer.weight, 2)
+            logits: torch.Tensor = self.head(x @ torch.cat([first, second]).T)
+            return logits
+
+    plan = make_plan(Splits(), None, (), Example.of(torch.randn(2, 4)))
+    assert reasons(plan)["layer"] == "it is not called: Splits reads its weight directly"
+
+
 class WithPositions(nn.Module):
     """A layer that makes a bias from a table, the same for every batch."""
 

@@ -102,6 +102,11 @@ def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logit
 
 
 def _check_independent(ensemble: Ensemble, example: Example, index: int, before_MBK: Tensor, after_MBK: Tensor) -> None:
+    if before_MBK.isnan().any():
+        raise InputError(
+            f"{_model(ensemble)} gives logits on the example input that are no numbers (NaN), so its members cannot be "
+            "compared; give an example that it can be run on"
+        )
     others = [i for i in range(ensemble.num_members) if i != index]
     if others and not close(after_MBK[others], before_MBK[others], _SAME):
         raise InputError(
@@ -109,7 +114,7 @@ def _check_independent(ensemble: Ensemble, example: Example, index: int, before_
             f"batch. A change of member {index}'s r and s changes what other members compute there. Leave the layers "
             "before it out (exclude=…), or change it so that each row depends on itself alone"
         )
-    if close(after_MBK[index], before_MBK[index]):
+    if torch.equal(after_MBK[index], before_MBK[index]):
         raise InputError(
             f"{_model(ensemble)} does not convert: member {index}'s logits do not depend on its r and s, since no "
             "converted layer leads to them"
