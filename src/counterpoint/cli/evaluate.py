@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, DeviceOption, RunArgument, find_modules_here
+from counterpoint.cli.options import DataOption, DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
@@ -33,16 +33,7 @@ def evaluate(
             "slow on a CPU) or strict (fp32 throughout)."
         ),
     ] = "headline",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
-            "imported.",
-            show_default="the run's",
-        ),
-    ] = None,
+    model: RunsModelOption = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
     old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,

@@ -33,6 +33,16 @@ ModelOption = Annotated[
         show_default="the experiment's",
     ),
 ]
+RunsModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
+        "imported.",
+        show_default="the run's",
+    ),
+]
 RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders (or their results.json).", show_default=False)]
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --out` made it.", show_default=False)]
 

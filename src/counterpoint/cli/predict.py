@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterpoint.cli.options import DeviceOption, RunArgument, find_modules_here
+from counterpoint.cli.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.progress import console
 from counterpoint.errors import unknown
 
@@ -37,16 +37,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="NAME",
-            help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
-            "imported.",
-            show_default="the run's",
-        ),
-    ] = None,
+    model: RunsModelOption = None,
     device: DeviceOption = "auto",
 ) -> None:
     """Predict the class of pictures with a finished run: class and confidence, and what each member says.
