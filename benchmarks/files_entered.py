@@ -16,8 +16,7 @@ from typing import Any
 
 import counterpoint
 from counterpoint.config import Experiment
-from counterpoint.data import load
-from counterpoint.data.split import split_training_images
+from counterpoint.data import load, parts_of
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.report import write_report
@@ -59,7 +58,7 @@ def files_entered(work: Callable[[], object]) -> set[str]:
 def views_and_step() -> tuple[Callable[[], object], Callable[[], object]]:
     """What makes a step's views, and what takes the step."""
     data = load("digits")
-    part, _ = split_training_images(data, EXPERIMENT)
+    part = parts_of(data, EXPERIMENT).train
     model = build_model(EXPERIMENT, len(data.train.classes), 1, seed=0).train()
     engine = make_engine(TrainState.before_first_step(model, EXPERIMENT), EXPERIMENT, "eager")
     batches = epoch_batches(part, EXPERIMENT, seed=0, epoch=0, num_blocks=model.num_blocks)

@@ -25,7 +25,7 @@ from torch import Tensor
 from torch._dynamo.utils import counters
 
 from counterpoint.augment.standard import to_unit
-from counterpoint.data import DataSet, data_root, load
+from counterpoint.data import DataSet, data_root, load, parts_of
 from counterpoint.devices import Precision, arithmetic, choose_device
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
 from counterpoint.evaluation.image_groups import clean_group, suite_group
@@ -106,7 +106,7 @@ def time_grid(run: Run, data: DataSet, corrupted: CorruptedSet, precision: Preci
         members = fold_members(load_model(copied, options.device)[0], options.device, precision)
         member_logits(members, torch.zeros_like(data.test.images_NCHW[:1]))
         ready, graphs = time.perf_counter(), counters["stats"]["unique_graphs"]
-        groups = [clean_group(copied, data), suite_group(corrupted, options.cell_images)]
+        groups = [clean_group(copied, parts_of(data, copied.experiment)), suite_group(corrupted, options.cell_images)]
         collect_logits(copied, groups, device=options.device, precision=precision)
         whole = time.perf_counter() - ready
     again = counters["stats"]["unique_graphs"] - graphs

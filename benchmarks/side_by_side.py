@@ -22,8 +22,7 @@ from statistics import mean, stdev
 import torch
 
 from counterpoint.config import Experiment, override
-from counterpoint.data import load
-from counterpoint.data.split import Part, split_training_images
+from counterpoint.data import ImageSet, load, parts_of
 from counterpoint.devices import choose_device
 from counterpoint.experiments import find_experiment
 from counterpoint.storage.provenance import command_line, describe_environment
@@ -33,22 +32,22 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches, total_steps
 
 
-def all_batches(part: Part, experiment: Experiment, seed: int, num_blocks: int) -> Iterator[Batch]:
+def all_batches(images: ImageSet, experiment: Experiment, seed: int, num_blocks: int) -> Iterator[Batch]:
     """What the experiment's steps see, in order."""
     for epoch in range(experiment.epochs):
-        yield from epoch_batches(part, experiment, seed=seed, epoch=epoch, at_once=8, num_blocks=num_blocks)
+        yield from epoch_batches(images, experiment, seed=seed, epoch=epoch, at_once=8, num_blocks=num_blocks)
 
 
-def losses(part: Part, experiment: Experiment, engine: str, seed: int, steps: int, block: int) -> list[float]:
+def losses(images: ImageSet, experiment: Experiment, engine: str, seed: int, steps: int, block: int) -> list[float]:
     """The mean loss of each `block` steps."""
-    device = part.numbers_N.device
-    model = build_model(experiment, len(part.images.classes), part.images.images_NCHW.shape[1], seed).train()
+    device = images.numbers_N.device
+    model = build_model(experiment, len(images.classes), images.image_shape[0], seed).train()
     model = model.to(device, memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format)  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, experiment)
     chosen = make_engine(state, experiment, choose_engine(check_engine(engine), experiment, device))
     means = []
-    for batch in itertools.islice(all_batches(part, experiment, seed, model.num_blocks), steps):
-        update(chosen, batch, total_steps(experiment, len(part)))
+    for batch in itertools.islice(all_batches(images, experiment, seed, model.num_blocks), steps):
+        update(chosen, batch, total_steps(experiment, len(images)))
         if state.step % block == 0:
             loss, _, rows = state.sums.tolist()
             means.append(loss / rows)
@@ -83,12 +82,12 @@ def main() -> None:
     device = choose_device(options.device)
     torch.backends.cudnn.benchmark = True
     experiment = override(replace(find_experiment(options.experiment), epochs=options.epochs), options.set)
-    part = split_training_images(load(experiment.dataset), experiment)[0].to(device)
+    images = parts_of(load(experiment.dataset), experiment).train.to(device)
     found: dict[str, list[list[float]]] = {engine: [] for engine in options.engines}
     record = {"command": command_line(), "environment": describe_environment(device), "block": options.block}
     for number, seed in enumerate(options.seeds, 1):
         for engine in options.engines:
-            found[engine].append(losses(part, experiment, engine, seed, options.steps, options.block))
+            found[engine].append(losses(images, experiment, engine, seed, options.steps, options.block))
             print(line(f"{engine}, seed {seed}", found[engine][-1]), flush=True)
         if options.out:  # written after every seed, so that an interruption loses none
             seeds = options.seeds[:number]

@@ -17,7 +17,6 @@ import torch
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.data.split import Part
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy
 from counterpoint.training.engines import choose_engine, make_engine
 from counterpoint.training.loop import update
@@ -49,32 +48,31 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def random_images(count: int, device: torch.device) -> Part:
+def random_images(count: int, device: torch.device) -> ImageSet:
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (count, 3, 32, 32), dtype=torch.uint8, generator=generator)
-    images = ImageSet(pixels, torch.arange(count) % 10, tuple("abcdefghij"))
-    return Part(images, torch.arange(count)).to(device)
+    return ImageSet(pixels, torch.arange(count) % 10, tuple("abcdefghij")).to(device)
 
 
-def time_views(experiment: Experiment, part: Part, repeats: int) -> float:
+def time_views(experiment: Experiment, images: ImageSet, repeats: int) -> float:
     """Milliseconds per step to make the views of 64 steps at once."""
 
     def make() -> None:
-        next(epoch_batches(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
+        next(epoch_batches(images, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))
 
     make()
-    return milliseconds(make, part.numbers_N.device, repeats) / AT_ONCE
+    return milliseconds(make, images.numbers_N.device, repeats) / AT_ONCE
 
 
-def time_step(experiment: Experiment, part: Part, repeats: int) -> float:
+def time_step(experiment: Experiment, images: ImageSet, repeats: int) -> float:
     """Milliseconds of one update with its views ready."""
-    device = part.numbers_N.device
+    device = images.numbers_N.device
     model = build_model(experiment, 10, 3, seed=0).to(device).train()
     if device.type == "cuda":
         model = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, experiment)
     engine = make_engine(state, experiment, choose_engine("auto", experiment, device))
-    batches = list(epoch_batches(part, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
+    batches = list(epoch_batches(images, experiment, seed=0, epoch=0, at_once=AT_ONCE, num_blocks=9))[:8]
     for batch in batches:
         update(engine, batch, total=1000)
     turns = iter(batches * repeats)
@@ -90,17 +88,17 @@ def main() -> None:
     device = torch.device(arguments.device)
     torch.backends.cudnn.benchmark = True
     experiment = Experiment("bench", "cifar10", model=arguments.network)
-    part = random_images(AT_ONCE * experiment.batch_size, device)
+    images = random_images(AT_ONCE * experiment.batch_size, device)
 
-    plain = time_step(experiment, part, arguments.steps)
+    plain = time_step(experiment, images, arguments.steps)
     print(f"{arguments.network}, 4 × 128, on {device}")
     print(f"{'':48}{'ms per step':>12}{'share of the step':>19}")
     print(f"{'training step, views ready':48}{plain:12.2f}{1:19.1%}", flush=True)
     for name, policy in POLICIES.items():
-        taken = time_views(replace(experiment, policy=policy), part, 7)
+        taken = time_views(replace(experiment, policy=policy), images, 7)
         print(f"{name:48}{taken:12.2f}{taken / plain:19.1%}", flush=True)
     adversarial = replace(experiment, policy=MemberPolicy(adversarial=Adversarial()))
-    extra = time_step(adversarial, part, arguments.steps) - plain
+    extra = time_step(adversarial, images, arguments.steps) - plain
     print(f"{'adversarial pass':48}{extra:12.2f}{extra / plain:19.1%}")
 
 

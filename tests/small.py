@@ -10,7 +10,8 @@ from torch import Tensor
 
 from counterpoint.config import Experiment
 from counterpoint.data.digits import load_digits
-from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.data.sets import DataSet, ImageSet, LabelledImages
+from counterpoint.data.split import parts_of
 from counterpoint.experiments import find_experiment
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
@@ -56,6 +57,13 @@ def coloured_data(count: int) -> DataSet:
     pixels[numbers, numbers % 3] += 55
     images = _in_turn(pixels, 3)
     return DataSet("tiny", images, images)
+
+
+def held_out_images(data: DataSet, experiment: Experiment) -> LabelledImages:
+    """What a run on the split validates on."""
+    images = parts_of(data, experiment).validation
+    assert images is not None
+    return images
 
 
 def few_digits(test: int, name: str = "digits") -> DataSet:

@@ -13,7 +13,8 @@ import counterpoint
 PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
-    set("errors seeding policy config model_names devices normalisation processes watching storage records".split()),
+    {"errors", "seeding", "policy", "own_images", "config", "model_names", "devices", "normalisation", "processes"}
+    | {"watching", "storage", "records"},
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
     {"experiments", "reproduction", "report", "pictures", "serving"},

@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
+from counterpoint.own_images import OwnImages
 from counterpoint.policy import MemberPolicy
 
 
@@ -22,11 +23,13 @@ class Experiment:
 
     name: str
     """What it is called in tables; a result counts for a row of the paper under that row's name only."""
-    dataset: Literal["cifar10", "cifar100", "digits"]
-    """The images to train on."""
+    dataset: Literal["cifar10", "cifar100", "digits", "images"]
+    """The images to train on; `images` are your own, named by --images."""
     train_on: Literal["split", "all"] = "split"
-    """`split` holds 5,000 training images out and evaluates on them; `all` trains on everything and evaluates on the
-    test set."""
+    """`split` keeps images to validate on: 5,000 of CIFAR's training images, which are also evaluated on, or those of
+    your own images. `all` trains on everything but the test images, and evaluates on these."""
+    images: OwnImages | None = None
+    """How your own images are read and split; none for other data sets."""
     model: str = "resnext29"
     """The network: resnext29, resnet, wide-resnet-DEPTH-WIDENING, vit, timm/NAME, torchvision/NAME,
     hf/NAME-OR-FOLDER or MODULE:FUNCTION."""
@@ -75,6 +78,8 @@ class Experiment:
     """Whether weight decay applies to BatchNorm's scales and shifts."""
     member_rate: float = 1.0
     """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
+    starts_from: str | None = None
+    """A hash of the weights of another run that training starts from, which --from RUN sets; none is a fresh start."""
 
     def __post_init__(self) -> None:
         check_model(self.model, self.model_options, self.pretrained)
@@ -91,6 +96,11 @@ class Experiment:
                 _check_at_least(key, value, least)
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
+        if (self.dataset == "images") != (self.images is not None):
+            raise InputError(
+                f"dataset is {self.dataset}, and images are {'set' if self.images else 'none'}; these settings are for "
+                "your own images, which `counterpoint train --images PATH` trains on"
+            )
         if self.ensemble == "deep":
             self._check_deep()
         self.policy.check_members(self.members)

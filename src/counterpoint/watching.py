@@ -4,6 +4,15 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class ValidationFigures:
+    """The averaged prediction's figures on the validation images."""
+
+    error: float
+    nll: float
+    ece: float
+
+
+@dataclass(frozen=True)
 class TrainingProgress:
     """How far a training is. Loss and error are this epoch's means over views.
 
@@ -18,6 +27,7 @@ class TrainingProgress:
     loss: float
     error: float
     images_per_second: float
+    validated: ValidationFigures | None = None  # after the last epoch; None where training does not validate
 
 
 class Watcher:

@@ -129,7 +129,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["data", "digits"], "come with scikit-learn"),
         (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
         (["demo", "--device", "tpu"], "device 'tpu' is not known"),
-        (["views", "digits/quickstart", "--images", "5000"], "images is 5000"),
+        (["views", "digits/quickstart", "--count", "5000"], "images is 5000"),
         (["views", "cifar10/single", "--out", "views.txt"], "a PNG cannot be written as 'views.txt'"),
         (["views", "quick"], "unknown experiment 'quick'; did you mean 'digits/quickstart'?"),
         (["views", "cifar10"], "unknown experiment 'cifar10'; `counterpoint experiments cifar10` lists"),

@@ -19,7 +19,7 @@ def test_the_demo_has_all_of_it(
 ) -> None:
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("counterpoint.cli.demo_run.load", lambda *_: few_digits(20))
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few_digits(20))
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(20))
     tiny = [replace(e, epochs=2, width=4, batch_size=64) for e in QUICKSTART]
     monkeypatch.setattr("counterpoint.cli.demo_run.QUICKSTART", tiny)
     report = run_demo(tmp_path / "demo", device="cpu")

@@ -1,12 +1,13 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
-from counterpoint.config import Experiment
-from counterpoint.data import held_out_split
-from counterpoint.data.split import count_training_images, held_out_images, split_training_images
+from counterpoint.data import held_out_split, load_images, parts_of
 from counterpoint.errors import InputError
+from counterpoint.own_images import OwnImages
+from tests.images.pictures import write_classes
 from tests.small import TINY, noise_data
 
 ON_SPLIT = replace(TINY, train_on="split")
@@ -42,26 +43,50 @@ def test_an_impossible_split_is_refused(held_out: int) -> None:
 
 @pytest.mark.parametrize(("images", "few"), [(50, 16), (1797, 500), (6000, 600)])
 def test_a_tenth_is_held_out_on_the_split_and_of_few_images_up_to_a_third(images: int, few: int) -> None:
-    data = noise_data(images, 3)
-    trained, held_out = split_training_images(data, ON_SPLIT)
-    assert (len(trained), len(held_out)) == (images - few, few)
+    parts = parts_of(noise_data(images, 3), ON_SPLIT)
+    assert parts.validation is not None
+    assert (len(parts.train), len(parts.validation), parts.reported) == (images - few, few, "validation")
 
 
 def test_the_two_parts_of_the_split_are_everything() -> None:
     data = noise_data(50, 3)
-    trained, held_out = split_training_images(data, ON_SPLIT)
-    assert sorted([*trained.numbers_N.tolist(), *held_out.numbers_N.tolist()]) == list(range(50))
-    assert torch.equal(held_out.images.images_NCHW, data.train.images_NCHW[held_out.numbers_N])
-    everything, nothing = split_training_images(data, TINY)
-    assert (len(everything), len(nothing)) == (50, 0)
+    parts = parts_of(data, ON_SPLIT)
+    assert parts.validation is not None
+    assert sorted([*parts.train.numbers_N.tolist(), *parts.validation.numbers_N.tolist()]) == list(range(50))
+    for part in (parts.train, parts.validation):
+        assert torch.equal(part.images_NCHW, data.train.images_NCHW[part.numbers_N])
+        assert torch.equal(part.labels_N, data.train.labels_N[part.numbers_N])
+        assert part.classes == data.train.classes
+    assert parts.test is data.test
 
 
-@pytest.mark.parametrize("experiment", [ON_SPLIT, TINY], ids=["split", "all"])
-def test_the_images_held_out_are_those_of_the_split(experiment: Experiment) -> None:
+def test_on_everything_nothing_is_held_out_and_figures_are_of_test_images() -> None:
     data = noise_data(50, 3)
-    trained, held_out = split_training_images(data, experiment)
-    images = held_out_images(data, experiment)
-    assert torch.equal(images.images_NCHW, held_out.images.images_NCHW)
-    assert torch.equal(images.labels_N, held_out.images.labels_N)
-    assert images.classes == data.train.classes
-    assert count_training_images(data, experiment) == len(trained) == 50 - len(images)
+    parts = parts_of(data, TINY)
+    assert parts.train is data.train
+    assert (parts.validation, parts.test, parts.reported, parts.keys) == (None, data.test, "test", {})
+
+
+def test_a_users_images_have_their_parts_and_figures_are_of_test_images(tmp_path: Path) -> None:
+    folder = write_classes(tmp_path / "photos", {"a": 10, "b": 20})
+    data = load_images(folder, 8, cache=tmp_path / "cache", workers=1)
+    parts = parts_of(data, replace(TINY, dataset="images", images=OwnImages(8)))
+    assert (parts.name, parts.reported) == ("photos", "test")
+    assert [parts.train, parts.validation, parts.test] == [data.train, data.val, data.test]
+    assert set(parts.keys) == {"train", "validation", "test"}
+
+
+def test_a_parts_key_is_that_of_its_images_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    write_classes(folder / "train", {"a": 10, "b": 10})
+    before = load_images(folder, 8, cache=tmp_path / "cache", workers=1).keys
+    write_classes(folder / "test", {"a": 3, "b": 3}, seed=99)
+    after = load_images(folder, 8, cache=tmp_path / "cache", workers=1).keys
+    assert set(before) == {"train", "validation"}
+    assert after == dict(before) | {"test": after["test"]}
+    (folder / "train" / "a" / "0.png").unlink()
+    changed = load_images(folder, 8, cache=tmp_path / "cache", workers=1).keys
+    assert changed["test"] == after["test"]
+    assert changed["train"] != after["train"]
+    other_size = load_images(folder, 9, cache=tmp_path / "cache", workers=1).keys
+    assert not set(other_size.values()) & set(changed.values())

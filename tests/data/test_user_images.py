@@ -29,7 +29,8 @@ def test_parts_are_those_of_the_source(tmp_path: Path) -> None:
     for number, part in enumerate(("train", "val", "test")):
         write_classes(folder / part, {"b": 2, "a": number + 1}, seed=100 * number)
     data = loaded(folder)
-    assert (data.name, data.size, data.split_off, data.skipped) == ("photos", 8, (), ())
+    assert (data.name, data.source, data.split_off, data.skipped) == ("photos", folder, (), ())
+    assert data.train.image_shape == (3, 8, 8)
     for number, (part, images) in enumerate((("train", data.train), ("val", data.val), ("test", data.test))):
         names = [f"{part}/a/{i}.png" for i in range(number + 1)] + [f"{part}/b/{i}.png" for i in range(2)]
         expected = np.stack([decode((folder / name).read_bytes(), Decoding(8)) for name in names])

@@ -31,7 +31,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A copy of the trained run, evaluated on few digits."""
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few_digits(40))
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(40))
     shutil.copytree(trained, tmp_path / "run")
     return load_run(tmp_path / "run")
 
@@ -54,6 +54,6 @@ def trained_on_split(split_data: DataSet, tmp_path_factory: pytest.TempPathFacto
 @pytest.fixture
 def split_run(trained_on_split: Path, split_data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A copy of a run that was trained on the split, evaluated on its few digits."""
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: split_data)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: split_data)
     shutil.copytree(trained_on_split, tmp_path / "split")
     return load_run(tmp_path / "split")

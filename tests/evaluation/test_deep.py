@@ -9,7 +9,6 @@ import torch
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import held_out_images
 from counterpoint.evaluation.members import load_model
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
@@ -22,7 +21,7 @@ from counterpoint.report import render
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from tests.made_runs import saved
-from tests.small import QUICK
+from tests.small import QUICK, held_out_images
 
 DEEP = replace(QUICK, ensemble="deep", num_members=2, train_on="split", batch_size=20, policy=MemberPolicy())
 
@@ -30,7 +29,7 @@ DEEP = replace(QUICK, ensemble="deep", num_members=2, train_on="split", batch_si
 def test_from_training_to_report(
     split_data: DataSet, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: split_data)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: split_data)
     assert train(DEEP, tmp_path / "deep", split_data, seed=3, options=Options(device="cpu"))
     run = load_run(tmp_path / "deep")
     results = evaluate_run(run, root, suites=(CORRUPTED, VALIDATION_EXTRA), device="cpu", cell_images=20)

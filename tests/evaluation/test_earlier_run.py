@@ -30,7 +30,7 @@ def test_it_is_evaluated_recalibrated_compared_and_reported(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, folder, other = few_digits(40), tmp_path / "run", tmp_path / "other"
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: data)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: data)
     shutil.copytree(EARLIER, folder)
     experiment, results = load_run(folder).experiment, []
     for place, seed in ((folder, 5), (other, 6)):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import split_training_images
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
@@ -21,7 +21,7 @@ from counterpoint.evaluation.image_groups import (
 )
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA
 from counterpoint.runs.folder import Run
-from tests.small import QUICK, few_digits
+from tests.small import QUICK, few_digits, held_out_images
 
 ON_ALL = Run(Path("run"), QUICK, {"seed": 0})
 ON_SPLIT = Run(Path("run"), replace(QUICK, train_on="split"), {"seed": 0})
@@ -29,19 +29,19 @@ ON_SPLIT = Run(Path("run"), replace(QUICK, train_on="split"), {"seed": 0})
 
 def test_a_run_on_everything_is_evaluated_on_the_test_images() -> None:
     data = few_digits(40)
-    group = clean_group(ON_ALL, data)
+    group = clean_group(ON_ALL, parts_of(data, QUICK))
     assert group.about == {"dataset": "digits", "part": "test", "images": 40}
-    assert torch.equal(group.files["clean"](), data.test.images_NCHW)
+    assert torch.equal(group.files["clean"]()[:], data.test.images_NCHW)
     assert group.labels is not None
     assert torch.equal(group.labels[1], data.test.labels_N)
 
 
 def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
     data = few_digits(40)
-    held_out = split_training_images(data, ON_SPLIT.experiment)[1].images
-    group = clean_group(ON_SPLIT, data)
+    held_out = held_out_images(data, ON_SPLIT.experiment)
+    group = clean_group(ON_SPLIT, parts_of(data, ON_SPLIT.experiment))
     assert group.about == {"dataset": "digits", "part": "validation", "images": 449}
-    assert torch.equal(group.files["clean"](), held_out.images_NCHW)
+    assert torch.equal(group.files["clean"]()[:], held_out.images_NCHW)
     assert group.labels is not None
     assert torch.equal(group.labels[1], held_out.labels_N)
 
@@ -50,7 +50,7 @@ def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
 def test_a_group_says_how_many_images_it_has(root: Path, asked: int | None, used: int) -> None:
     data = few_digits(40)
     for group in (
-        clean_group(ON_ALL, data, asked),
+        clean_group(ON_ALL, parts_of(data, QUICK), asked),
         outside_group(data, asked),
         suite_group(corrupted_set(data, root), asked),
     ):
@@ -64,7 +64,7 @@ def test_images_of_another_data_set_have_no_labels() -> None:
     group = outside_group(data, 7)
     assert group.labels is None
     assert group.about == {"dataset": "cifar100", "images": 7}
-    assert torch.equal(group.files["ood"](), data.test.images_NCHW[:7])
+    assert torch.equal(group.files["ood"]()[:], data.test.images_NCHW[:7])
 
 
 def test_a_suite_has_a_file_of_each_cell(root: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_suite_has_a_file_of_each_cell(root: Path) -> None:
     assert group.name == "corrupted"
     assert group.about["corruptions"] == list(CORRUPTED.corruptions)
     assert group.about["source"]["kind"] == "regenerated"
-    fog_NCHW = group.files["fog-3"]().numpy()
+    fog_NCHW = group.files["fog-3"]()[:].numpy()
     assert np.array_equal(fog_NCHW.transpose(0, 2, 3, 1), corrupted.read("fog", 3)[:10])
 
 
@@ -98,15 +98,15 @@ def test_the_papers_cells_lie_beside_the_clean_logits_and_others_in_a_folder() -
 def test_the_test_suite_is_made_from_the_test_images() -> None:
     data = few_digits(40)
     for run in (ON_ALL, ON_SPLIT):
-        assert images_to_corrupt(run, data, CORRUPTED) is data.test
+        assert images_to_corrupt(run, parts_of(data, run.experiment), CORRUPTED) is data.test
 
 
 def test_the_validation_suite_is_made_from_held_out_images_and_refused_without_them(split_data: DataSet) -> None:
-    images = images_to_corrupt(ON_SPLIT, split_data, VALIDATION_EXTRA)
-    held_out = split_training_images(split_data, ON_SPLIT.experiment)[1].images
+    images = images_to_corrupt(ON_SPLIT, parts_of(split_data, ON_SPLIT.experiment), VALIDATION_EXTRA)
+    held_out = held_out_images(split_data, ON_SPLIT.experiment)
     assert len(images) == 30
     assert torch.equal(images.images_NCHW, held_out.images_NCHW)
     with pytest.raises(
         InputError, match=r"validation-extra needs images that were held out, and run was .* `--set train_on=split`"
     ):
-        images_to_corrupt(ON_ALL, split_data, VALIDATION_EXTRA)
+        images_to_corrupt(ON_ALL, parts_of(split_data, QUICK), VALIDATION_EXTRA)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from counterpoint.corrupt import CORRUPTIONS
+from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import held_out_images
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
@@ -37,7 +37,7 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import total_steps
 from tests.heard import Heard
 from tests.made_runs import retrain
-from tests.small import QUICK, TINY, few_digits, noise_data
+from tests.small import QUICK, TINY, few_digits, held_out_images, noise_data
 
 CPU = torch.device("cpu")
 
@@ -69,15 +69,21 @@ def collect(run: Run, root: Path) -> Callable[..., None]:
     data = few_digits(40)
 
     def collect(clean: int | None = None, cells: int = 10, **options: Any) -> None:
-        groups = [clean_group(run, data, clean), suite_group(corrupted_set(data, root), cells)]
+        groups = [
+            clean_group(run, parts_of(data, run.experiment), clean),
+            suite_group(corrupted_set(data, root), cells),
+        ]
         collect_logits(run, groups, device=CPU, **options)
 
     return collect
 
 
 def split_groups(run: Run, data: DataSet, root: Path, suites: Sequence[Suite], cells: int = 5) -> list[ImageGroup]:
-    made = [corrupted_set(data, root, suite, images_to_corrupt(run, data, suite)) for suite in suites]
-    return [clean_group(run, data), *(suite_group(corrupted, cells) for corrupted in made)]
+    made = [
+        corrupted_set(data, root, suite, images_to_corrupt(run, parts_of(data, run.experiment), suite))
+        for suite in suites
+    ]
+    return [clean_group(run, parts_of(data, run.experiment)), *(suite_group(corrupted, cells) for corrupted in made)]
 
 
 def made_at(run: Run) -> dict[str, int]:
@@ -146,9 +152,9 @@ def test_other_clean_images_replace_the_clean_ones_alone(
 def test_another_corrupted_set_replaces_the_cells(run: Run, root: Path, network: Counted) -> None:
     data = few_digits(40)
     shifted = corrupted_set(data, root)
-    collect_logits(run, [suite_group(shifted, 10), clean_group(run, data)], device=CPU)
+    collect_logits(run, [suite_group(shifted, 10), clean_group(run, parts_of(data, run.experiment))], device=CPU)
     official = replace(shifted, source=Source("official"))
-    collect_logits(run, [suite_group(official, 10), clean_group(run, data)], device=CPU)
+    collect_logits(run, [suite_group(official, 10), clean_group(run, parts_of(data, run.experiment))], device=CPU)
     assert network.sets == 76 + 75
     assert read_about(run).suites["corrupted"].source == Source("official")
 
@@ -266,7 +272,7 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Cou
     data = few_digits(40)
     model, _ = load_model(run, CPU)
     outside = replace(data, name="cifar10", test=data.test.select(torch.arange(40).flip(0)))
-    groups = [clean_group(run, data), outside_group(outside)]
+    groups = [clean_group(run, parts_of(data, run.experiment)), outside_group(outside)]
     collect_logits(run, groups, device=CPU)
     assert read_logits(run, "ood") == pytest.approx(read_logits(run, "clean")[:, ::-1], rel=1e-2, abs=1e-2)
     assert read_logits(run, "ood").dtype == np.float16
@@ -275,7 +281,7 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Cou
         assert len(expected) > 5
         for found, layer in zip(layers, expected, strict=True):
             np.testing.assert_array_equal(found, layer)
-    collect_logits(run, [clean_group(run, data), outside_group(outside, 7)], device=CPU)
+    collect_logits(run, [clean_group(run, parts_of(data, run.experiment)), outside_group(outside, 7)], device=CPU)
     assert network.sets == 3, "other outside images are computed again, the clean ones are not"
     assert read_logits(run, "ood").shape[1] == 7
 
@@ -286,7 +292,7 @@ def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path
     held_out = held_out_images(data, experiment).first(30)
     steps = total_steps(experiment, len(data.train) - 449)
     run = finished_run(tmp_path / "run", replace(experiment, steps=steps), data, model)
-    collect_logits(run, [clean_group(run, data, 30)], device=CPU)
+    collect_logits(run, [clean_group(run, parts_of(data, run.experiment), 30)], device=CPU)
     assert np.array_equal(read_logits(run, "labels"), held_out.labels_N.numpy())
     with torch.no_grad():
         expected_MNK = model(((held_out.images_NCHW / 255 - 0.5) / 0.5)[None]).numpy()
@@ -299,7 +305,9 @@ def test_the_images_are_normalised_as_the_run_says(tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run", experiment, data, model)
     description = run.record["description"] | {"normalisation": {"mean": [0.4], "std": [0.3]}}
     collect_logits(
-        replace(run, record={**run.record, "description": description}), [clean_group(run, data)], device=CPU
+        replace(run, record={**run.record, "description": description}),
+        [clean_group(run, parts_of(data, run.experiment))],
+        device=CPU,
     )
     with torch.no_grad():
         expected_MNK = model(((data.test.images_NCHW / 255 - 0.4) / 0.3)[None]).numpy()
@@ -308,7 +316,7 @@ def test_the_images_are_normalised_as_the_run_says(tmp_path: Path) -> None:
 
 def finished_run(folder: Path, experiment: Any, data: DataSet, model: torch.nn.Module) -> Run:
     """A run that counts as finished with this model."""
-    run = describe_run(open_run(folder, experiment, seed=0, options={}, environment={}), data)
+    run = describe_run(open_run(folder, experiment, seed=0, options={}, environment={}), parts_of(data, experiment))
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     save_checkpoint(run.folder, Checkpoint(tensors, run.description.total_steps, 0.0))
     return run
@@ -326,7 +334,7 @@ def test_the_precision_is_recorded_and_another_one_starts_over(tmp_path: Path) -
     np.save(tmp_path / "corrupted" / "fog.npy", fog_NHWC)
     suite = replace(CORRUPTED, corruptions=("fog",))
     shifted = CorruptedSet(suite, tmp_path / "corrupted", data.test.labels_N, Source("official"))
-    groups = [clean_group(run, data), suite_group(shifted)]
+    groups = [clean_group(run, parts_of(data, run.experiment)), suite_group(shifted)]
     model, _ = load_model(run, CPU)
     fog_NCHW = torch.from_numpy(fog_NHWC[5:10]).permute(0, 3, 1, 2)
     fog = {}

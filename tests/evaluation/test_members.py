@@ -1,6 +1,5 @@
 """Folded, compiled and padded inference against the network as it was trained."""
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from counterpoint.devices import Precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.members import check_said, fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.members import check_said, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.nn import Ensemble, resnet
 from counterpoint.normalisation import Normalisation
@@ -156,36 +155,6 @@ def test_a_batch_is_no_larger_than_memory_and_the_images_need(most_images: int |
 def test_an_unknown_precision_is_refused() -> None:
     with pytest.raises(InputError, match=r"unknown precision 'bf61'; did you mean 'bf16'\?"):
         fold_members(random_model(), CPU, "bf61")  # type: ignore[arg-type]
-
-
-def test_reading_ahead_is_one_item_ahead() -> None:
-    begun: list[int] = []
-    second = threading.Event()
-
-    def read(item: int) -> int:
-        begun.append(item)
-        if item == 1:
-            second.set()
-        return item * item
-
-    values = read_ahead(read, range(4))
-    assert next(values) == (0, 0)
-    assert second.wait(10), "the second item is read while the first is in use"
-    assert begun == [0, 1]
-    assert list(values) == [(1, 1), (2, 4), (3, 9)]
-    assert list(read_ahead(read, [])) == []
-
-
-def test_an_error_in_reading_arrives_where_the_item_is_used() -> None:
-    def read(item: int) -> int:
-        if item == 2:
-            raise InputError("cell 2 is damaged")
-        return item
-
-    values = read_ahead(read, range(4))
-    assert [next(values), next(values)] == [(0, 0), (1, 1)]
-    with pytest.raises(InputError, match="cell 2 is damaged"):
-        next(values)
 
 
 def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:

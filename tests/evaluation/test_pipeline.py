@@ -15,7 +15,6 @@ from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt, find_frost, frost_source, read_cell
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import held_out_images
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.members import load_model, member_logits
@@ -30,7 +29,7 @@ from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated
 from tests.made_runs import copied, files_of, retrain
-from tests.small import QUICK, few_digits
+from tests.small import QUICK, few_digits, held_out_images
 
 CPU = torch.device("cpu")
 
@@ -110,7 +109,7 @@ def test_recompute_needs_no_network_and_no_images(run: Run, root: Path, monkeypa
     first = evaluate(run, root, cell_images=10)
     shutil.rmtree(run.folder / "checkpoints")
     before = files_of(run.folder)
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: pytest.fail("it read the data set"))
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: pytest.fail("it read the data set"))
     again = recompute_results(run)
     assert without_times(again) == without_times(first)
     after = files_of(run.folder)

@@ -53,7 +53,7 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     few = replace(data, train=data.train.select(torch.arange(300)), test=data.test.select(torch.arange(20)))
     folders: list[Path] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: few)
+        patch.setattr("counterpoint.training.run_images.load", lambda *_: few)
         for experiment in reversed(QUICKSTART):
             # Members that begin alike learn enough in four epochs for every recalibration to be fitted.
             plain = replace(experiment, policy=MemberPolicy(flip=False), init_std=0.1)

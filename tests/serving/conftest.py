@@ -36,7 +36,7 @@ def bare_run(digits: DataSet, tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture
 def run(bare_run: Run, digits: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Evaluated on its validation images, and recalibrated."""
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: digits)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: digits)
     shutil.copytree(bare_run.folder, tmp_path / "run")
     run = load_run(tmp_path / "run")
     evaluate_run(run, tmp_path, suites=(), device="cpu")

@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.views import sample_views
 from counterpoint.config import Experiment
+from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
-from counterpoint.data.split import split_training_images
 from counterpoint.normalisation import Normalisation
 from counterpoint.policy import MemberPolicy
 from counterpoint.seeding import Stream
@@ -64,7 +64,7 @@ def start(experiment: Experiment) -> TrainState:
 
 
 def batches_of(experiment: Experiment, epochs: int) -> Iterator[Batch]:
-    part = split_training_images(tiny_data(), experiment)[0].to(torch.device("cuda"))
+    part = parts_of(tiny_data(), experiment).train.to(torch.device("cuda"))
     for epoch in range(epochs):
         yield from epoch_batches(part, experiment, seed=0, epoch=epoch, num_blocks=9)
 

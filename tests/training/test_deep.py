@@ -10,7 +10,7 @@ from torch import Tensor
 
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
-from counterpoint.data.split import split_training_images
+from counterpoint.data import parts_of
 from counterpoint.nn import Ensemble, extract_member
 from counterpoint.policy import AugMix, MemberPolicy, StochasticDepth
 from counterpoint.runs.checkpoints import latest_checkpoint
@@ -26,7 +26,7 @@ ON_CPU = Options(device="cpu")
 
 
 def batches(experiment: Experiment) -> Iterator[Batch]:
-    part, _ = split_training_images(noise_data(20, 3), experiment)
+    part = parts_of(noise_data(20, 3), experiment).train
     return epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from counterpoint.data import load
+from counterpoint.data import load, parts_of
 from counterpoint.errors import InputError
 from counterpoint.runs.folder import load_run
 from counterpoint.training.description import describe_run
@@ -41,7 +41,7 @@ def test_a_run_of_an_earlier_version_is_described_from_its_data(tmp_path: Path) 
     folder = tmp_path / "run"
     shutil.copytree(EARLIER, folder)
     before = load_run(folder)
-    description = describe_run(before, load("digits")).description
+    description = describe_run(before, parts_of(load("digits"), before.experiment)).description
     assert (description.channels, description.training_images, description.total_steps) == (1, 898, 30)
     assert load_run(folder).description == description
     assert load_run(folder).record.items() >= before.record.items()
@@ -56,7 +56,7 @@ def test_a_run_of_a_librarys_model_is_not_described_by_asking_the_library(tmp_pa
     with pytest.raises(
         InputError, match=r"run.json does not describe the hf/google/vit that was trained; go on with `make_fixture.py`"
     ):
-        describe_run(load_run(folder), load("digits"))
+        describe_run(load_run(folder), parts_of(load("digits"), TINY))
 
 
 def test_other_data_than_the_runs_are_refused(tmp_path: Path) -> None:

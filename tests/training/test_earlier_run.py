@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from counterpoint.data import load
-from counterpoint.data.split import split_training_images
+from counterpoint.data import load, parts_of
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.runs.transfer import import_run
@@ -43,7 +42,7 @@ def sha256(tensor: Tensor | None) -> str:
 
 def test_its_next_steps_are_what_they_would_have_been(folder: Path) -> None:
     run, data = load_run(folder), load("digits")
-    part, _ = split_training_images(data, run.experiment)
+    part = parts_of(data, run.experiment).train
     model = build_model(run.experiment, len(data.train.classes), 1, run.seed).train()
     state = TrainState.before_first_step(model, run.experiment)
     checkpoint = latest_checkpoint(folder)

@@ -12,7 +12,7 @@ import torch
 
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
-from counterpoint.data.split import split_training_images
+from counterpoint.data import parts_of
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import AugMix, MemberPolicy
@@ -31,7 +31,7 @@ DEEP = replace(RESNEXT, ensemble="deep")
 
 def tiny_batches(experiment: Experiment = EXPERIMENT) -> list[Batch]:
     """Two batches: of four images, and of the two that are left."""
-    part, _ = split_training_images(noise_data(6, 3), experiment)
+    part = parts_of(noise_data(6, 3), experiment).train
     return list(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3))
 
 

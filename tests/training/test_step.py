@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
-from counterpoint.data.split import Part, split_training_images
+from counterpoint.data import LabelledImages, parts_of
 from counterpoint.nn import Ensemble
 from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
@@ -42,8 +42,8 @@ EVERYTHING = replace(
 )
 
 
-def start(experiment: Experiment, dtype: torch.dtype = torch.float64) -> tuple[TrainState, Part]:
-    part, _ = split_training_images(coloured_data(24), experiment)
+def start(experiment: Experiment, dtype: torch.dtype = torch.float64) -> tuple[TrainState, LabelledImages]:
+    part = parts_of(coloured_data(24), experiment).train
     model = build_model(experiment, 3, 3, seed=0).to(dtype).train()
     return TrainState.before_first_step(model, experiment), part
 
@@ -119,7 +119,7 @@ def test_views_without_other_augmentation_are_the_crops() -> None:
     _, part = start(PLAIN)
     batch = next(epoch_batches(part, PLAIN, seed=3, epoch=1, num_blocks=3))
     plan = sample_crop(batch.numbers_B, Stream(3, "crop", 1), flip=True, padding=4)
-    expected = NORMALISATION.apply(to_unit(apply_crop(part.images.images_NCHW[batch.numbers_B], plan)))
+    expected = NORMALISATION.apply(to_unit(apply_crop(part.images_NCHW[batch.numbers_B], plan)))
     assert torch.equal(batch.views.views_MBCHW, torch.stack([expected, expected]))
 
 
@@ -148,7 +148,7 @@ CONSISTENT = replace(TINY, batch_size=6, policy=MemberPolicy(augmix=AugMix((1.0,
 
 
 def test_companions_of_several_steps_made_at_once_are_the_same() -> None:
-    part, _ = split_training_images(noise_data(12, 3), CONSISTENT)
+    part = parts_of(noise_data(12, 3), CONSISTENT).train
     alone, together = (
         list(epoch_batches(part, CONSISTENT, seed=0, epoch=0, at_once=at_once, num_blocks=3)) for at_once in (1, 2)
     )
@@ -161,7 +161,7 @@ def test_companions_of_several_steps_made_at_once_are_the_same() -> None:
 @pytest.mark.parametrize("depth", [None, StochasticDepth((0.2, 0.5))], ids=["plain", "stochastic depth"])
 def test_a_step_with_the_consistency_loss_is_that_of_the_obvious_loop(depth: StochasticDepth | None) -> None:
     experiment = replace(CONSISTENT, policy=replace(CONSISTENT.policy, stochastic_depth=depth))
-    part, _ = split_training_images(noise_data(6, 3), experiment)
+    part = parts_of(noise_data(6, 3), experiment).train
     step = next(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64))
     ours, twin = (build_model(experiment, 3, 3, seed=0).double().train() for _ in range(2))
     state = TrainState.before_first_step(ours, experiment)

@@ -34,6 +34,10 @@ def evaluate(
         ),
     ] = "headline",
     model: RunsModelOption = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Where the run's own images are now.", show_default="as in training"),
+    ] = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
     old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
@@ -43,6 +47,8 @@ def evaluate(
     """Compute a finished run's error, scores and calibration, clean and under shift, into results.json.
 
     The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
+
+    A run on your own images is evaluated on their test images; validation images are for `recalibrate` and `threshold`.
 
     An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
 
@@ -55,9 +61,9 @@ def evaluate(
     from counterpoint.runs.folder import load_run
 
     _refuse_old_options(run, old_recalibrate, old_twin, old_against)
-    if recompute and (cell_images or precision != "headline" or sets != "corrupted"):
+    if recompute and (cell_images or images or precision != "headline" or sets != "corrupted"):
         raise InputError(
-            "--recompute takes the saved logits as they are; leave --sets, --cell-images and --precision out"
+            "--recompute takes the saved logits as they are; leave --sets, --cell-images, --images and --precision out"
         )
     find_modules_here(model)
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
@@ -69,6 +75,7 @@ def evaluate(
                 results = evaluate_run(
                     load_run(run),
                     root,
+                    source=images,
                     suites=suites,
                     device=device,
                     precision=check_precision(precision),

@@ -47,12 +47,17 @@ RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders (or their 
 RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --out` made it.", show_default=False)]
 
 
+def model_assignments(model: str | None, assignments: Sequence[str] | None) -> list[str]:
+    """All that is set. --model NAME is short for --set model=NAME."""
+    return [*([f"model={model}"] if model else []), *(assignments or [])]
+
+
 def choose_experiment(name: str, model: str | None, assignments: Sequence[str] | None) -> "Experiment":
-    """The experiment of that name with what the command line changes. --model NAME is short for --set model=NAME."""
+    """The experiment of that name with what the command line changes."""
     from counterpoint.config import override
     from counterpoint.experiments import find_experiment
 
-    chosen = override(find_experiment(name), [*([f"model={model}"] if model else []), *(assignments or [])])
+    chosen = override(find_experiment(name), model_assignments(model, assignments))
     find_modules_here(chosen.model)
     return chosen
 

@@ -65,6 +65,8 @@ class TerminalWatcher(Watcher):
 
     def trained(self, progress: TrainingProgress) -> None:
         figures = f"loss {progress.loss:.3f} error {progress.error:.1%} {progress.images_per_second:,.0f} images/s"
+        if validated := progress.validated:
+            figures += f"\nvalidation: error {validated.error:.1%} NLL {validated.nll:.3f} ECE {validated.ece:.1%}"
         self._show(
             progress.experiment,
             _TRAINING,

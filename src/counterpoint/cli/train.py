@@ -8,19 +8,37 @@ import typer
 from counterpoint.cli.options import (
     DataOption,
     DeviceOption,
-    ExperimentArgument,
     ModelOption,
     SeedOption,
     SetOption,
-    choose_experiment,
+    model_assignments,
+)
+from counterpoint.cli.own_images import (
+    ImagesOption,
+    MaybeExperimentArgument,
+    PretrainedOption,
+    SkipBadOption,
+    choose_data,
 )
 from counterpoint.cli.progress import TerminalWatcher, console, stop_on_signal
 
 
 def train(
-    experiment: ExperimentArgument,
     out: Annotated[Path, typer.Option(help="The run's folder; an unfinished run there goes on.", show_default=False)],
+    experiment: MaybeExperimentArgument = None,
+    images: ImagesOption = None,
+    skip_bad: SkipBadOption = False,
     model: ModelOption = None,
+    pretrained: PretrainedOption = False,
+    from_: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="RUN",
+            help="Start from the weights of another finished run of the same network; its classes may be others.",
+            show_default=False,
+        ),
+    ] = None,
     seed: SeedOption = 0,
     set_: SetOption = None,
     max_minutes: Annotated[
@@ -40,18 +58,51 @@ def train(
         bool, typer.Option("--deterministic", help="The same bits every time on a GPU too, at some cost in speed.")
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    validate: Annotated[
+        bool | None,
+        typer.Option(
+            "--validate/--no-validate",
+            help="Show error, NLL and ECE on the validation images after each epoch. No weights are chosen by them.",
+            show_default="on for --images",
+        ),
+    ] = None,
 ) -> None:
-    """Train an experiment, or go on with the unfinished run in the folder."""
-    from counterpoint.data import load
+    """Train an experiment, or train on your own images, or go on with the unfinished run in the folder.
+
+    For a folder of photographs: `counterpoint train --images photos --model timm/resnet50 --pretrained --out runs/a`.
+
+    Without validation images of their own, some are split off the training images; a single folder is split in three.
+    """
+    from counterpoint.data import UserImages
     from counterpoint.model_names import is_function
+    from counterpoint.runs.folder import load_run
     from counterpoint.training.engines import check_engine
     from counterpoint.training.loop import Options, train
 
-    chosen = choose_experiment(experiment, model, set_)
-    options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard)
-    dataset = load(chosen.dataset, root)
+    assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     with stop_on_signal() as stop, TerminalWatcher() as watcher:
-        finished = train(chosen, out, dataset, seed=seed, options=options, watcher=watcher, should_stop=stop.is_set)
+        chosen, data = choose_data(
+            experiment,
+            images,
+            assignments,
+            root,
+            skip_bad=skip_bad,
+            fine_tuned=from_ is not None,
+            watcher=watcher,
+        )
+        if validate is None:
+            validate = isinstance(data, UserImages) and data.val is not None
+        options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard, validate)
+        finished = train(
+            chosen,
+            out,
+            data,
+            seed=seed,
+            start=None if from_ is None else load_run(from_),
+            options=options,
+            watcher=watcher,
+            should_stop=stop.is_set,
+        )
     if finished:
         again = f" --model {chosen.model}" if is_function(chosen.model) else ""
         console.print(f"finished: {out}; now `counterpoint evaluate {out}{again}`", soft_wrap=True)

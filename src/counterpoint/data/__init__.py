@@ -10,8 +10,8 @@ from pathlib import Path
 from counterpoint.data.cifar import CIFAR10, CIFAR100, load_cifar
 from counterpoint.data.digits import load_digits
 from counterpoint.data.mapped import MappedSet
-from counterpoint.data.sets import DataSet, ImageSet
-from counterpoint.data.split import held_out_split
+from counterpoint.data.sets import DataSet, ImageSet, LabelledImages
+from counterpoint.data.split import Parts, held_out_split, parts_of
 from counterpoint.data.user_images import UserImages, load_images
 from counterpoint.errors import unknown
 from counterpoint.storage.folders import data_root
@@ -20,12 +20,15 @@ __all__ = [
     "DATASETS",
     "DataSet",
     "ImageSet",
+    "LabelledImages",
     "MappedSet",
+    "Parts",
     "UserImages",
     "data_root",
     "held_out_split",
     "load",
     "load_images",
+    "parts_of",
 ]
 
 DATASETS: dict[str, Callable[[Path], DataSet]] = {

@@ -17,13 +17,14 @@ def load_digits() -> DataSet:
 
     digits = datasets.load_digits()
     images_N1HW = torch.from_numpy(np.stack([_enlarge(small) for small in digits.images])[:, None])
-    whole = ImageSet(images_N1HW, torch.from_numpy(digits.target).to(torch.int64), tuple("0123456789"))
+    labels_N = torch.from_numpy(digits.target).to(torch.int64)
     # Shuffle the images, sort them by class, and test on every fourth: a quarter of each class, 450 images in all.
-    shuffled = Stream(0, "digits").permutation(len(whole))
-    by_class = shuffled[torch.argsort(whole.labels_N[shuffled], stable=True)]
-    is_test = torch.zeros(len(whole), dtype=torch.bool)
+    shuffled = Stream(0, "digits").permutation(len(labels_N))
+    by_class = shuffled[torch.argsort(labels_N[shuffled], stable=True)]
+    is_test = torch.zeros(len(labels_N), dtype=torch.bool)
     is_test[by_class[::4]] = True
-    return DataSet("digits", train=whole.select(~is_test), test=whole.select(is_test))
+    train, test = (ImageSet(images_N1HW[part], labels_N[part], tuple("0123456789")) for part in (~is_test, is_test))
+    return DataSet("digits", train, test)
 
 
 def _enlarge(small_HW: np.ndarray) -> np.ndarray:

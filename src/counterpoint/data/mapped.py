@@ -1,10 +1,12 @@
 """Labelled images that lie in a file. What is read of them is in memory, and no more."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from counterpoint.data.reading import read_ahead
 from counterpoint.data.sets import ImageSet
 from counterpoint.errors import InputError
 
@@ -32,9 +34,23 @@ class MappedSet:
     def __len__(self) -> int:
         return len(self.rows_N)
 
-    def batch(self, images_B: Tensor) -> Tensor:
+    def __getitem__(self, places: slice) -> Tensor:
+        return self._copy(self.rows_N[places])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        channels, height, width = self.pixels_RCHW.shape[1:]
+        return channels, height, width
+
+    def batch(self, places_B: Tensor) -> Tensor:
         """The pixels of these images, by their places in this set, as uint8 (B, C, H, W) in memory."""
-        return self._copy(self.rows_N[images_B])
+        return self._copy(self.rows_N[places_B])
+
+    def batches(self, places: Iterable[Tensor], *, pinned: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each batch, read from the file while the one before it is in use."""
+        return read_ahead(
+            lambda places_B: self.batch(places_B).pin_memory() if pinned else self.batch(places_B), places
+        )
 
     @property
     def images_NCHW(self) -> Tensor:  # noqa: N802 (named as in ImageSet)
@@ -51,13 +67,12 @@ class MappedSet:
         return torch.from_numpy(self.pixels_RCHW.numpy()[rows_B.numpy()])
 
     def to(self, device: torch.device | str) -> ImageSet:
-        """All images on a device, where they must find room."""
-        return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes)
+        return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes, self.numbers_N.to(device))
 
     def first(self, count: int | None) -> "MappedSet":
         return self.select(torch.arange(len(self))[:count])
 
-    def select(self, images: Tensor) -> "MappedSet":
+    def select(self, places: Tensor) -> "MappedSet":
         """Some of the images, by their places or as a mask. No pixel is read."""
-        rows_N, numbers_N, labels_N = (column[images] for column in (self.rows_N, self.numbers_N, self.labels_N))
+        rows_N, numbers_N, labels_N = (column[places] for column in (self.rows_N, self.numbers_N, self.labels_N))
         return MappedSet(self.pixels_RCHW, rows_N, numbers_N, labels_N, self.classes)

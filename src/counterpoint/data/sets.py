@@ -1,20 +1,72 @@
-"""A data set in memory: images as one uint8 tensor, labels as another."""
+"""Labelled images: what a data set is made of, and a set whose images are one uint8 tensor in memory."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
 
+_NO_NUMBERS = torch.empty(0, dtype=torch.int64)
+
+
+class Pixels(Protocol):
+    """Images as uint8 (N, C, H, W), or something that gives them in slices."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, places: slice, /) -> Tensor:
+        """The pixels of consecutive images."""
+
+
+class LabelledImages(Pixels, Protocol):
+    """Images with their labels, in memory (`ImageSet`) or in a file (`MappedSet`)."""
+
+    @property
+    def labels_N(self) -> Tensor: ...  # noqa: N802 (the shape is part of the name)
+
+    @property
+    def numbers_N(self) -> Tensor:  # noqa: N802
+        """Each image's number in its data set before anything was split off: what draws are keyed by."""
+
+    @property
+    def classes(self) -> tuple[str, ...]: ...
+
+    @property
+    def images_NCHW(self) -> Tensor:  # noqa: N802
+        """All images, as uint8."""
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an image."""
+
+    def batches(self, places: Iterable[Tensor], *, pinned: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
+        """For each batch its places in this set, and the pixels there.
+
+        With `pinned`, pixels that are read from a file are in memory that a GPU takes them from by itself.
+        """
+
+    def first(self, count: int | None) -> "LabelledImages":
+        """The first `count` images, or all of them."""
+
+    def select(self, places: Tensor) -> "LabelledImages":
+        """Some of the images, by their places or as a mask."""
+
+    def to(self, device: torch.device | str) -> "ImageSet":
+        """All images on a device, where they must find room."""
+
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Labelled images. N images, C channels, H × W pixels."""
+    """Labelled images in memory. N images, C channels, H × W pixels."""
 
     images_NCHW: Tensor
     labels_N: Tensor
     classes: tuple[str, ...]
+    numbers_N: Tensor = field(default_factory=lambda: _NO_NUMBERS)
+    """What draws are keyed by; 0 … N − 1 if it is not given."""
 
     def __post_init__(self) -> None:
         images, labels = self.images_NCHW, self.labels_N
@@ -29,23 +81,42 @@ class ImageSet:
         outside = labels[(labels < 0) | (labels >= len(self.classes))]
         if len(outside):
             raise InputError(f"label {int(outside[0])} is not between 0 and {len(self.classes) - 1}")
+        if self.numbers_N is _NO_NUMBERS:
+            object.__setattr__(self, "numbers_N", torch.arange(len(labels), device=labels.device))
+        if len(self.numbers_N) != len(labels):
+            raise InputError(f"there are {len(labels)} images and {len(self.numbers_N)} numbers of them")
 
     def __len__(self) -> int:
         return len(self.labels_N)
 
+    def __getitem__(self, places: slice) -> Tensor:
+        return self.images_NCHW[places]
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        channels, height, width = self.images_NCHW.shape[1:]
+        return channels, height, width
+
+    def batches(self, places: Iterable[Tensor], *, pinned: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
+        del pinned  # nothing is read from a file
+        for places_B in places:
+            yield places_B, self.images_NCHW[places_B]
+
     def to(self, device: torch.device | str) -> "ImageSet":
-        return ImageSet(self.images_NCHW.to(device), self.labels_N.to(device), self.classes)
+        images_NCHW, labels_N, numbers_N = (t.to(device) for t in (self.images_NCHW, self.labels_N, self.numbers_N))
+        return ImageSet(images_NCHW, labels_N, self.classes, numbers_N)
 
     def first(self, count: int | None) -> "ImageSet":
-        """The first `count` images, or all of them, without a copy."""
-        return ImageSet(self.images_NCHW[:count], self.labels_N[:count], self.classes)
+        return ImageSet(self.images_NCHW[:count], self.labels_N[:count], self.classes, self.numbers_N[:count])
 
-    def select(self, indices: Tensor) -> "ImageSet":
-        return ImageSet(self.images_NCHW[indices], self.labels_N[indices], self.classes)
+    def select(self, places: Tensor) -> "ImageSet":
+        return ImageSet(self.images_NCHW[places], self.labels_N[places], self.classes, self.numbers_N[places])
 
 
 @dataclass(frozen=True)
 class DataSet:
+    """A data set that has a name, as it is published: without a part to validate on."""
+
     name: str
     train: ImageSet
     test: ImageSet

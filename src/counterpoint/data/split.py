@@ -1,28 +1,31 @@
-"""Which training images are trained on and which are held out."""
+"""Which images are for what: to train on, to validate on, to test on."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
-import torch
 from torch import Tensor
 
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet, ImageSet
+from counterpoint.data.sets import DataSet, LabelledImages
+from counterpoint.data.user_images import UserImages
 from counterpoint.errors import InputError
 from counterpoint.seeding import Stream
 
 
-@dataclass(frozen=True)
-class Part:
-    """Some of a data set's training images, with their numbers in the set, by which every draw is keyed."""
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The images of a run, by what they are for. A part that has none is None."""
 
-    images: ImageSet
-    numbers_N: Tensor
-
-    def __len__(self) -> int:
-        return len(self.numbers_N)
-
-    def to(self, device: torch.device) -> "Part":
-        return Part(self.images.to(device), self.numbers_N.to(device))
+    name: str
+    train: LabelledImages
+    validation: LabelledImages | None
+    """What temperatures and thresholds are chosen on."""
+    test: LabelledImages | None
+    reported: Literal["validation", "test"]
+    """The part that clean figures are of."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Of a user's own images, for each part a hash of what its images are."""
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -33,27 +36,19 @@ def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, 
     return order[held_out:].sort().values, order[:held_out].sort().values
 
 
-def split_training_images(data: DataSet, experiment: Experiment) -> tuple[Part, Part]:
-    """The part to train on and the part held out.
+def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
+    """The parts of a data set for an experiment.
 
-    With train_on="all" nothing is held out, otherwise a tenth (5,000 images of CIFAR). Of a small set more than a tenth
-    is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A few dozen would be too
-    few, and so would images that the network all gets right.
+    A user's own images have theirs, and figures are of test images. Of a data set that has a name some training images
+    are held out, and figures of a run on the split are of those (docs/paper.md, 21): a tenth (5,000 images of CIFAR).
+    Of a small set more is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A
+    few dozen would be too few, and so would images that the network all gets right. With train_on="all" nothing is held
+    out, and figures are of the test images.
     """
-    kept, held_out = held_out_split(len(data.train), _count_held_out(data, experiment))
-    return Part(data.train.select(kept), kept), Part(data.train.select(held_out), held_out)
-
-
-def held_out_images(data: DataSet, experiment: Experiment) -> ImageSet:
-    """The images of the part held out, without a copy of those to train on."""
-    return data.train.select(held_out_split(len(data.train), _count_held_out(data, experiment))[1])
-
-
-def count_training_images(data: DataSet, experiment: Experiment) -> int:
-    """How many images the part to train on has."""
-    return len(data.train) - _count_held_out(data, experiment)
-
-
-def _count_held_out(data: DataSet, experiment: Experiment) -> int:
+    if isinstance(data, UserImages):
+        return Parts(data.name, data.train, data.val, data.test, "test", data.keys)
+    if experiment.train_on == "all":
+        return Parts(data.name, data.train, None, data.test, "test")
     count = len(data.train)
-    return min(max(count // 10, 500), count // 3) if experiment.train_on == "split" else 0
+    kept, held_out = held_out_split(count, min(max(count // 10, 500), count // 3))
+    return Parts(data.name, data.train.select(kept), data.train.select(held_out), data.test, "validation")

@@ -1,5 +1,8 @@
 """A user's own images as a data set: parts that the source has, and parts that are split off by chance."""
 
+import hashlib
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +21,15 @@ class UserImages:
     """A user's images. A part that has none is None."""
 
     name: str
-    size: int
-    """The pixels of a side."""
+    source: Path
+    """What the user named, as an absolute path."""
+    skip_bad: bool
+    """Whether files that give no image are left out."""
     key: str
     """A hash of all that matters: contents, names, labels, parts, classes, and how the images were decoded."""
+    keys: Mapping[str, str]
+    """For each part that has images, a hash of those: their contents and labels in order, the classes, the decoding.
+    Test images that are added later do not change that of the training images."""
     train: MappedSet
     val: MappedSet | None
     test: MappedSet | None
@@ -50,7 +58,8 @@ def load_images(
     with parts and without val, the share `val` of train is split off, and a missing test stays missing. A share of 0
     splits nothing off.
     """
-    images = open_images(source, Decoding(size, grey), cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
+    decoding = Decoding(size, grey)
+    images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed)
@@ -58,8 +67,10 @@ def load_images(
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
-        size=size,
+        source=source.absolute(),
+        skip_bad=skip_bad,
         key=images.key,
+        keys=_part_keys(images, parts_N, decoding),
         train=parts[TRAIN],
         val=parts[VAL] if len(parts[VAL]) else None,
         test=parts[TEST] if len(parts[TEST]) else None,
@@ -89,6 +100,17 @@ def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], see
     parts_N = given_N.clone()
     parts_N[chosen] = stratified_parts(labels, alike, images.listing.classes, seed=seed, **shares)
     return parts_N
+
+
+def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
+    keys = {}
+    for part, name in ((TRAIN, "train"), (VAL, "validation"), (TEST, "test")):
+        chosen = (parts_N == part).nonzero()[:, 0].tolist()
+        if chosen:
+            contents = [(images.hashes[image], images.listing.labels[image]) for image in chosen]
+            values = json.dumps([str(decoding), images.listing.classes, contents])
+            keys[name] = hashlib.sha256(values.encode()).hexdigest()[:16]
+    return keys
 
 
 def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:

@@ -20,7 +20,7 @@ from counterpoint.records.compared import (
     MeanDifferences,
 )
 from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
-from counterpoint.records.results import Results, Source
+from counterpoint.records.results import MadeFrom, Results, Source
 from counterpoint.storage.provenance import command_line, now
 
 
@@ -71,7 +71,7 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
     same_clean = our_images.clean == their_images.clean
     same_cells = (
         our_images.corrupted is not None
-        and our_images.clean.dataset == their_images.clean.dataset
+        and _data_set(our_images) == _data_set(their_images)
         and our_images.corrupted == their_images.corrupted
     )
     if not (same_clean or same_cells):
@@ -87,6 +87,11 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
         corrupted=corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
     )
+
+
+def _data_set(images: MadeFrom) -> tuple[str, str | None]:
+    """A user's own images may share a name with others, and have a key."""
+    return images.clean.dataset, images.clean.key
 
 
 def _images(results: Results) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from torch import Tensor
 
 from counterpoint.corrupt import SEVERITIES, find_frost, read_about, read_cell, write_corrupted_set
-from counterpoint.data import DataSet, ImageSet
+from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError
 from counterpoint.evaluation.suites import CORRUPTED, Suite
 from counterpoint.records.results import Shift, Source
@@ -40,17 +40,22 @@ class CorruptedSet:
 
 
 def corrupted_set(
-    data: DataSet, root: Path, suite: Suite = CORRUPTED, images: ImageSet | None = None, watcher: Watcher = SILENT
+    data: DataSet | Parts,
+    root: Path,
+    suite: Suite = CORRUPTED,
+    images: LabelledImages | None = None,
+    watcher: Watcher = SILENT,
 ) -> CorruptedSet:
     """The suite's images. Of the paper's suite these are the official files, if they are in `root`.
 
     Otherwise the suite is made from `images`, which are the test images if none are given. Cells that are there are
     kept.
     """
-    official = root / OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+    official = root / _name(data, CORRUPTED)
     if suite == CORRUPTED and official.is_dir():
-        _check_labels(official, data)
-        found = CorruptedSet(suite, official, data.test.labels_N, Source("official"))
+        labels_N = _test_images(data).labels_N
+        _check_labels(official, data.name, labels_N)
+        found = CorruptedSet(suite, official, labels_N, Source("official"))
         for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
             found.read(name, SEVERITIES[0])
         return found
@@ -58,10 +63,10 @@ def corrupted_set(
 
 
 def make_corrupted_set(
-    data: DataSet,
+    data: DataSet | Parts,
     root: Path,
     suite: Suite = CORRUPTED,
-    images: ImageSet | None = None,
+    images: LabelledImages | None = None,
     *,
     out: Path | None = None,
     seed: int = 0,
@@ -69,7 +74,7 @@ def make_corrupted_set(
     watcher: Watcher = SILENT,
 ) -> CorruptedSet:
     """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept."""
-    images = images or data.test
+    images = images or _test_images(data)
     folder = out or root / "regenerated" / f"{_name(data, suite)}-seed{seed}"
     write_corrupted_set(
         images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
@@ -88,20 +93,29 @@ def make_corrupted_set(
     return CorruptedSet(suite, folder, images.labels_N, source)
 
 
-def _check_labels(folder: Path, data: DataSet) -> None:
+def _test_images(data: DataSet | Parts) -> LabelledImages:
+    if data.test is None:
+        raise InputError(f"{data.name} has no test images to corrupt")
+    return data.test
+
+
+def _check_labels(folder: Path, dataset: str, test_N: Tensor) -> None:
     """Raise unless the labels show that the set was made from this data set's test images."""
     path = folder / "labels.npy"
     try:
         labels_N = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path} is missing or damaged ({error}); unpack the official set again") from None
-    if not np.array_equal(labels_N, np.tile(data.test.labels_N.numpy(), len(SEVERITIES))):
-        raise InputError(
-            f"{path} does not hold the labels of {data.name}'s test images five times; it is another set's"
-        )
+    if not np.array_equal(labels_N, np.tile(test_N.numpy(), len(SEVERITIES))):
+        raise InputError(f"{path} does not hold the labels of {dataset}'s test images five times; it is another set's")
 
 
-def _name(data: DataSet, suite: Suite) -> str:
-    """The folder's name without its seed. That of the paper's suite is the official one."""
+def _name(data: DataSet | Parts, suite: Suite) -> str:
+    """The folder's name without its seed. That of the paper's suite is the official one.
+
+    A user's own images may have any name, and change. Their key tells them apart.
+    """
+    if isinstance(data, Parts) and data.keys:
+        return f"{data.name}-{data.keys[suite.part]}-{'C' if suite == CORRUPTED else suite.name}"
     test_set = OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
     return test_set if suite.part == "test" else f"{data.name}-{suite.name}"

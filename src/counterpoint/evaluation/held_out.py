@@ -5,7 +5,7 @@ import numpy as np
 from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import labels_file
+from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
@@ -19,10 +19,15 @@ FITTED_IMAGES = 1000
 
 def validation_run(run: Run, twin: Run | None) -> Run:
     """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
-    if run.experiment.train_on == "split":
+    if read_about(run).held_out is not None:
         if twin is not None:
             raise InputError(f"{run.folder} has validation images of its own; leave --twin out")
         return run
+    if run.experiment.images is not None:
+        raise InputError(
+            f"{run.folder} was trained on all images but the test images, so none are left to fit a temperature on; "
+            "train a run with `--set train_on=split`, or give images of their own for it in a folder val"
+        )
     if twin is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
@@ -54,6 +59,10 @@ def read_clean(run: Run) -> Labelled:
     return Labelled(read_logits(run, "clean").astype(np.float64), read_logits(run, "labels"))
 
 
+def _read_validation(run: Run) -> Labelled:
+    return Labelled(read_logits(run, VALIDATION).astype(np.float64), read_logits(run, VALIDATION_LABELS))
+
+
 def read_test(run: Run, about: LogitsAbout) -> Labelled | None:
     """The clean test images, if those are what the run was evaluated on."""
     return read_clean(run) if about.clean.part == "test" else None
@@ -62,11 +71,11 @@ def read_test(run: Run, about: LogitsAbout) -> Labelled | None:
 def read_held_out(run: Run, shift: Shift | None) -> HeldOut:
     """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused."""
     about = read_about(run)
-    if about.clean.part != "validation":
+    if about.held_out is None:
         raise InputError(
             f"{run.folder} has logits of {about.clean.part} images, and only validation images are fitted on"
         )
-    clean = read_clean(run)
+    clean = read_clean(run) if about.held_out is about.clean else _read_validation(run)
     if shift is None:
         return HeldOut(clean, {})
     if shift.part != "validation" or set(shift.corruptions) & set(CORRUPTIONS):

@@ -1,5 +1,6 @@
 """The images that a run is evaluated on, in groups: the clean set, all cells of a suite, images of another data set."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from counterpoint.data import DataSet, ImageSet
-from counterpoint.data.split import held_out_images
+from counterpoint.data import DataSet, LabelledImages, Parts
+from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet
 from counterpoint.evaluation.suites import CORRUPTED, Suite
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images
+from counterpoint.records.results import Images, Part
 from counterpoint.runs.folder import Run
+from counterpoint.seeding import Stream
+
+VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
+"""The group of validation images, and its files, in a run whose clean images are test images."""
+_SUITE_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +31,7 @@ class ImageGroup:
     name: str
     about: Mapping[str, Any]
     """What the images are, as JSON values: logits of a group with another `about` are of no use."""
-    files: Mapping[str, Callable[[], Tensor]]
+    files: Mapping[str, Callable[[], Pixels]]
     """For each file of logits, its images as uint8 NCHW, read when they are needed."""
     labels: tuple[str, Tensor] | None
     """Their file and the labels."""
@@ -34,23 +40,35 @@ class ImageGroup:
     """How many images a set has."""
 
 
-def clean_group(run: Run, data: DataSet, count: int | None = None) -> ImageGroup:
-    """The clean images that the run is evaluated on (docs/paper.md, 21).
+def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
+    """The clean images that the run's figures are of."""
+    images = parts.validation if parts.reported == "validation" else parts.test
+    if images is None:
+        raise InputError(
+            f"there are no test images for {run.folder}, and no other image can be reported on: the network has seen "
+            "the others, or temperatures and thresholds are chosen on them. Add a folder test beside train, or rows "
+            "whose part is test, and evaluate again; the network is kept"
+        )
+    return _labelled_group("clean", "labels", parts, parts.reported, images.first(count))
 
-    For a run on the split these are the held-out training images, for a run on all images the test set.
-    """
-    split = run.experiment.train_on == "split"
-    images = (held_out_images(data, run.experiment) if split else data.test).first(count)
-    about = Images(data.name, "validation" if split else "test", len(images))
-    files = {"clean": lambda: images.images_NCHW}
-    return ImageGroup("clean", encode(about), files, ("labels", images.labels_N), np.float32, len(images))
+
+def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | None:
+    """The validation images, where the clean ones are others; None where there are none."""
+    if parts.reported == "validation" or parts.validation is None:
+        return None
+    return _labelled_group(VALIDATION, VALIDATION_LABELS, parts, "validation", parts.validation.first(count))
+
+
+def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
+    about = Images(parts.name, part, len(images), parts.keys.get(part))
+    return ImageGroup(name, encode(about), {name: lambda: images}, (labels, images.labels_N), np.float32, len(images))
 
 
 def outside_group(outside: DataSet, count: int | None = None) -> ImageGroup:
     """The test images of another data set."""
     images = outside.test.first(count)
     about = {"dataset": outside.name, "images": len(images)}
-    return ImageGroup("ood", about, {"ood": lambda: images.images_NCHW}, None, np.float16, len(images))
+    return ImageGroup("ood", about, {"ood": lambda: images}, None, np.float16, len(images))
 
 
 def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup:
@@ -73,16 +91,24 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
     )
 
 
-def images_to_corrupt(run: Run, data: DataSet, suite: Suite) -> ImageSet:
-    """The images that a suite is made from, as far as the run may see them."""
-    if suite.part == "test":
-        return data.test
-    if run.experiment.train_on != "split":
+def images_to_corrupt(run: Run, parts: Parts, suite: Suite) -> LabelledImages:
+    """The images that a suite is made from, as far as the run may see them.
+
+    Of a user's own images so many are drawn that the suite takes no more than 4 GiB of disk.
+    """
+    images = parts.test if suite.part == "test" else parts.validation
+    if images is None:
+        if suite.part == "test":
+            raise InputError(f"{suite.name} needs test images, and {run.folder} has none; leave it out of --sets")
         raise InputError(
             f"{suite.name} needs images that were held out, and {run.folder} was trained on all; train a run with "
             "`--set train_on=split`"
         )
-    return held_out_images(data, run.experiment)
+    if not parts.keys:
+        return images
+    most = max(1, _SUITE_BYTES // (len(suite.cells) * math.prod(images.image_shape)))
+    # A user's images are in the order of their classes, so the first ones would all be of one class.
+    return images.select(Stream(0, "images to corrupt").permutation(len(images))[:most])
 
 
 def cell_file(suite: str, name: str, severity: int) -> str:

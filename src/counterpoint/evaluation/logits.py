@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
+from counterpoint.data.reading import read_ahead
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
-from counterpoint.evaluation.members import fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.image_groups import VALIDATION, ImageGroup, cell_file, labels_file
+from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.nn import Ensemble
 from counterpoint.records.codec import FieldError, decode
@@ -37,12 +38,19 @@ class LogitsAbout:
     weights: str
     precision: str
     clean: Images
+    validation: Images | None
+    """The validation images, where the clean ones are test images; None where there are none."""
     suites: Mapping[str, Shift]
     missing_files: Mapping[str, int]
 
     @property
     def made_from(self) -> MadeFrom:
-        return MadeFrom(self.weights, self.precision, self.clean, self.suites.get(CORRUPTED.name))
+        return MadeFrom(self.weights, self.precision, self.clean, self.suites.get(CORRUPTED.name), self.validation)
+
+    @property
+    def held_out(self) -> Images | None:
+        """The images that temperatures and thresholds may be chosen on, clean or not."""
+        return self.clean if self.clean.part == "validation" else self.validation
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class _MadeWith:
     weights: str
     precision: str
     clean: Images
+    validation: Images | None = None
 
 
 def collect_logits(
@@ -90,9 +99,9 @@ def collect_logits(
     missing = [item for item in wanted if not item[0].exists()]
     work = f"evaluating {run.experiment.name}"
     images = read_ahead(lambda item: item[1](), missing)
-    for done, ((path, _, group), images_NCHW) in enumerate(images, start=len(wanted) - len(missing)):
+    for done, ((path, _, group), pixels) in enumerate(images, start=len(wanted) - len(missing)):
         watcher.counted(work, done, len(wanted))
-        write_array(path, member_logits(members, images_NCHW).astype(group.dtype))
+        write_array(path, member_logits(members, pixels).astype(group.dtype))
     watcher.counted(work, len(wanted), len(wanted))
 
 
@@ -113,6 +122,7 @@ def read_about(run: Run) -> LogitsAbout:
         made_with.weights,
         made_with.precision,
         made_with.clean,
+        made_with.validation if has_logits(run, VALIDATION) else None,
         {name: shift for name, shift in suites.items() if not missing[name]},
         {name: count for name, count in missing.items() if count},
     )
@@ -167,6 +177,8 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
     if any(about.get(key) != value for key, value in made_with.items()):
         shutil.rmtree(folder, ignore_errors=True)
         about = {}
+    if VALIDATION not in {group.name for group in groups}:
+        about.pop(VALIDATION, None)  # there are no such images any more
     for group in groups:
         before = about.get(group.name)
         if isinstance(before, dict) and group.name in SUITES:

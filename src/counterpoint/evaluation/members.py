@@ -5,16 +5,15 @@ a GPU they are compiled, as one graph for all of them. Batches have one size and
 tuned twice.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from counterpoint.augment.standard import to_unit
+from counterpoint.data.sets import Pixels
 from counterpoint.devices import Precision, arithmetic, check_precision
 from counterpoint.errors import InputError
 from counterpoint.model_names import is_function
@@ -29,8 +28,6 @@ from counterpoint.training.description import build_described, fitting_weights
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}
 
 MemberForward = Callable[[nn.Module, Tensor, Normalisation], Tensor]
-Item = TypeVar("Item")
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -120,30 +117,18 @@ def fold_members(
 
 
 @torch.no_grad()
-def member_logits(members: Members, images_NCHW: Tensor) -> np.ndarray:
+def member_logits(members: Members, images: Pixels) -> np.ndarray:
     """Every member's fp32 logits (M, N, K) of uint8 images."""
     logits = []
     with arithmetic(members.precision, members.device):
-        for batch_BCHW in images_NCHW.split(members.images_at_once):
+        for start in range(0, len(images), members.images_at_once):
+            batch_BCHW = images[start : start + members.images_at_once]
             uploaded = _upload(batch_BCHW, members)
             logits_MBK = torch.stack(
                 [members.forward(network, uploaded, members.normalisation) for network in members.networks]
             )
             logits.append(logits_MBK[:, : len(batch_BCHW)])
     return torch.cat(logits, dim=1).cpu().numpy()
-
-
-def read_ahead(read: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[tuple[Item, Value]]:
-    """Each item with what `read` gives for it. The next item is read in a thread while this one is in use."""
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        waiting = None
-        for item in items:
-            following = item, pool.submit(read, item)
-            if waiting is not None:
-                yield waiting[0], waiting[1].result()
-            waiting = following
-        if waiting is not None:
-            yield waiting[0], waiting[1].result()
 
 
 def _logits(network: nn.Module, images_BCHW: Tensor, normalisation: Normalisation) -> Tensor:

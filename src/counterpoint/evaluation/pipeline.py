@@ -4,10 +4,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from counterpoint.data import data_root, load
+from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
 from counterpoint.evaluation.corrupted_set import corrupted_set
-from counterpoint.evaluation.image_groups import ImageGroup, clean_group, images_to_corrupt, outside_group, suite_group
+from counterpoint.evaluation.image_groups import (
+    ImageGroup,
+    clean_group,
+    images_to_corrupt,
+    outside_group,
+    suite_group,
+    validation_group,
+)
 from counterpoint.evaluation.logits import collect_logits, read_about
 from counterpoint.evaluation.members import check_said, finished_checkpoint
 from counterpoint.evaluation.ood import load_outside
@@ -18,6 +25,7 @@ from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.description import describe_run
+from counterpoint.training.run_images import parts_of_run
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -25,6 +33,7 @@ def evaluate_run(
     run: Run,
     root: Path | None = None,
     *,
+    source: Path | None = None,
     suites: Sequence[Suite] = (CORRUPTED,),
     device: str = "auto",
     clean_images: int | None = None,
@@ -35,13 +44,14 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    Suites of earlier evaluations stay in the results, as long as the network and its precision are the same. `said` is
-    the user's word for the model: a function of his own is not imported without it.
+    Suites of earlier evaluations stay in the results, as long as the network and its precision are the same. `source`
+    is where a user's own images are, if no longer where they were. `said` is the user's word for the model: a function
+    of his own is not imported without it.
     """
     started = time.monotonic()
     check_said(run, said)
     root, where = root or data_root(), choose_device(device)
-    run, groups = _image_groups(run, root, suites, clean_images, cell_images, watcher)
+    run, groups = _image_groups(run, root, source, suites, clean_images, cell_images, watcher)
     collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher)
     results = write_results(run, environment=describe_environment(where), started=started)
     _note_what_does_not_count(run, results, watcher)
@@ -59,22 +69,25 @@ def recompute_results(run: Run, watcher: Watcher = SILENT) -> Results:
 def _image_groups(
     run: Run,
     root: Path,
+    source: Path | None,
     suites: Sequence[Suite],
     clean_images: int | None,
     cell_images: int | None,
     watcher: Watcher,
 ) -> tuple[Run, list[ImageGroup]]:
     """The run with its description, and the images to evaluate it on. Whatever can be refused is refused here."""
-    data = load(run.experiment.dataset, root)
-    run = describe_run(run, data)
+    parts = parts_of_run(run, root, source, watcher)
+    run = describe_run(run, parts)
     finished_checkpoint(run)
-    sources = [(suite, images_to_corrupt(run, data, suite)) for suite in suites]
+    groups = [clean_group(run, parts, clean_images)]
+    sources = [(suite, images_to_corrupt(run, parts, suite)) for suite in suites]
+    if (validation := validation_group(parts, clean_images)) is not None:
+        groups.append(validation)
     outside = load_outside(run.experiment.dataset, root)
-    groups = [clean_group(run, data, clean_images)]
     if outside is not None:
         groups.append(outside_group(outside, clean_images))
     for suite, images in sources:
-        groups.append(suite_group(corrupted_set(data, root, suite, images, watcher), cell_images))
+        groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
     return run, groups
 
 

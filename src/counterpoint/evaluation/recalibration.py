@@ -1,7 +1,8 @@
 """Recalibrate an evaluated run from its saved logits, and compute what that does to the run's figures.
 
 Only validation images are fitted on: the clean ones, and those under corruptions that are in no test set. A run on the
-split has its own. A run on all images takes what was fitted for its twin, which is the same experiment on the split.
+split has its own, which may also be the images that its figures are of. A run on all images takes what was fitted for
+its twin, which is the same experiment on the split.
 """
 
 from dataclasses import replace
@@ -39,7 +40,7 @@ def recalibrate_run(
             f"`counterpoint evaluate {source.folder} --sets {VALIDATION_EXTRA.name}` makes them"
         )
     held_out = read_held_out(source, shift)
-    own = source is run
+    own = source is run and about.held_out is about.clean
     clean = held_out.clean if own else read_clean(run)
     ways, refused = _fit_all(held_out, care, clean, own=own)
     for name, reason in refused.items():
@@ -47,18 +48,20 @@ def recalibrate_run(
     choice = choose([way.family for way in ways.values()], held_out, care) if choosing else None
     if choice:
         choice = replace(choice, refused=refused | dict(choice.refused))
-    of_twin = f"parameters of the twin run {_name(source)}"
+    applied = "parameters of all validation images" if source is run else f"parameters of the twin run {_name(source)}"
+    fitted_images = source_about.held_out
+    assert fitted_images is not None  # read_held_out has refused the run otherwise
     fitted_shift = shift and replace(shift, images=min(shift.images, FITTED_IMAGES))
     recalibrated = Recalibrated(
         made_from=about.made_from,
         command=command_line(),
         finished=now(),
         fitted_on=FittedOn(
-            source_about.clean, fitted_shift, "this run" if own else _name(source), source_about.weights
+            fitted_images, fitted_shift, "this run" if source is run else _name(source), source_about.weights
         ),
         care=care,
-        clean_how="cross-fitted on two seeded halves of the validation images" if own else of_twin,
-        corrupted_how="parameters of all validation images" if own else of_twin,
+        clean_how="cross-fitted on two seeded halves of the validation images" if own else applied,
+        corrupted_how=applied,
         ways=scaled_figures(run, about, plain, ways, clean, choice),
         choice=choice,
     )

@@ -66,6 +66,7 @@ def write_results(run: Run, *, environment: dict[str, Any], started: float) -> R
         run=_trained(run),
         evaluation=_evaluation(about, environment, time.monotonic() - started),
         evaluated_on=about.clean,
+        validated_on=about.validation,
         clean=clean,
         corrupted=corrupted,
         shifts=shifted,

@@ -40,8 +40,8 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
 
     A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
     """
-    _refuse_without_validation_images(run)
     about, results = read_current_results(run)
+    _refuse_without_validation_images(run, about)
     recalibrated, stale = read_current(run.folder / RECALIBRATED, Recalibrated, results)
     if stale:
         raise InputError(stale)
@@ -68,8 +68,8 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
     return thresholded
 
 
-def _refuse_without_validation_images(run: Run) -> None:
-    if run.experiment.train_on != "split":
+def _refuse_without_validation_images(run: Run, about: LogitsAbout) -> None:
+    if about.held_out is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's "
             "would not hold for it; train with `--set train_on=split`, evaluate that run, and use it"

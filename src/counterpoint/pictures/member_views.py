@@ -7,8 +7,7 @@ from pathlib import Path
 import torch
 
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet
-from counterpoint.data.split import split_training_images
+from counterpoint.data import DataSet, UserImages, parts_of
 from counterpoint.errors import InputError
 from counterpoint.pictures.sheet import Picture, draw_sheet
 from counterpoint.training.description import build_described, describe
@@ -17,32 +16,36 @@ from counterpoint.training.step import epoch_batches, perturbed_views, steps_per
 
 
 def draw_views(
-    experiment: Experiment, data: DataSet, path: Path, *, images: int = 8, seed: int = 0, epoch: int = 0
+    experiment: Experiment, data: DataSet | UserImages, path: Path, *, images: int = 8, seed: int = 0, epoch: int = 0
 ) -> None:
     """Draw each member's views of the first `images` images of an epoch, beside the images themselves.
 
     An adversarial perturbation is that of the initial weights, with these images as the batch.
     """
-    part, _ = split_training_images(data, experiment)
-    if not 1 <= images <= len(part):
-        raise InputError(f"images is {images}; it must be between 1 and {len(part)}, the images trained on")
-    epochs = math.ceil(total_steps(experiment, len(part)) / steps_per_epoch(experiment, len(part)))
+    parts = parts_of(data, experiment)
+    count = len(parts.train)
+    if not 1 <= images <= count:
+        raise InputError(f"images is {images}; it must be between 1 and {count}, the images trained on")
+    epochs = math.ceil(total_steps(experiment, count) / steps_per_epoch(experiment, count))
     if not 0 <= epoch < epochs:
         raise InputError(f"epoch is {epoch}; {experiment.name} is trained in the epochs 0 to {epochs - 1}")
     small = replace(experiment, batch_size=images)
-    description = describe(small, data)
+    description = describe(small, parts)
     model = build_described(small, description, seed, restored=False, said=experiment.model).train()
     normalisation = description.normalisation
     batch = next(
-        epoch_batches(part, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks, normalisation=normalisation)
+        epoch_batches(
+            parts.train, small, seed=seed, epoch=epoch, num_blocks=model.num_blocks, normalisation=normalisation
+        )
     )
     forward = make_forward(model, images, "eager", torch.device("cpu"))
     unit_MBCHW = normalisation.undo(perturbed_views(model, batch, small, forward)).clamp(0, 1)
     views_MBHWC = (unit_MBCHW * 255).round().byte().permute(0, 1, 3, 4, 2).numpy()
-    originals_BHWC = data.train.images_NCHW[batch.numbers_B].permute(0, 2, 3, 1).numpy()
+    places_B = torch.searchsorted(parts.train.numbers_N, batch.numbers_B)
+    originals_BHWC = next(parts.train.batches([places_B]))[1].permute(0, 2, 3, 1).numpy()
 
     def row(i: int) -> tuple[str, list[Picture]]:
-        label = data.train.classes[int(batch.labels_B[i])].replace("_", " ")
+        label = parts.train.classes[int(batch.labels_B[i])].replace("_", " ")
         return f"{label}, no. {int(batch.numbers_B[i])}", [
             originals_BHWC[i],
             *(views_BHWC[i] for views_BHWC in views_MBHWC),

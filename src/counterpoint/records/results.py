@@ -27,6 +27,8 @@ class Images:
     dataset: str
     part: Part
     images: Count
+    key: str | None = None
+    """Of a user's own images, a hash of what they are; a data set that has a name needs none."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class MadeFrom:
     precision: str
     clean: Images
     corrupted: Shift | None
+    validation: Images | None = None
+    """The validation images, where the clean ones are others."""
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,8 @@ class Results:
     run: Trained
     evaluation: Evaluation
     evaluated_on: Images
+    validated_on: Images | None = None
+    """What temperatures and thresholds are chosen on, where that is another part than the one evaluated on."""
     clean: Summary
     corrupted: Shifted | None = None
     """The paper's suite on the test images: 15 corruptions at 5 severities."""
@@ -268,4 +274,5 @@ class Results:
     def made_from(self) -> MadeFrom:
         """The logits that these figures were computed from."""
         shift = None if self.corrupted is None else self.corrupted.shift
-        return MadeFrom(self.evaluation.weights, self.evaluation.precision, self.evaluated_on, shift)
+        evaluation = self.evaluation
+        return MadeFrom(evaluation.weights, evaluation.precision, self.evaluated_on, shift, self.validated_on)

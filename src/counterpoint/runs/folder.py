@@ -33,6 +33,8 @@ class Description:
     normalisation: Normalisation
     model_config: Mapping[str, Any] | None = None
     """The configuration of a model of transformers, so that the hub is not asked for it again."""
+    images_key: str | None = None
+    """Of a user's own images, a hash of those that are trained on."""
 
     def __post_init__(self) -> None:
         self.normalisation.check_channels(self.channels)
@@ -124,8 +126,16 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
     return run
 
 
-def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mapping[str, Any], environment: Any) -> Run:
-    """The run of `experiment` in `folder`, found or begun."""
+def open_run(
+    folder: Path,
+    experiment: Experiment,
+    *,
+    seed: int,
+    options: Mapping[str, Any],
+    environment: Any,
+    sources: Mapping[str, Any] | None = None,
+) -> Run:
+    """The run of `experiment` in `folder`, found or begun. `sources` are where its images and weights come from."""
     if run := find_run(folder, experiment, seed=seed):
         return run
     record = {
@@ -136,6 +146,7 @@ def open_run(folder: Path, experiment: Experiment, *, seed: int, options: Mappin
         "command": command_line(),
         "started": now(),
         "environment": environment,
+        **(sources or {}),
     }
     write_json(folder / "run.json", record)
     return Run(folder, experiment, record)
@@ -148,6 +159,11 @@ def keep_description(run: Run, description: Description) -> Run:
         write_json(run.folder / "run.json", record)
         return Run(run.folder, run.experiment, record)
     old, new = _as_json(run.description), _as_json(description)
+    if old.get("images_key") != new.get("images_key"):
+        raise InputError(
+            f"the images to train on are not those that {run.folder} was begun with: some were added, removed or "
+            "changed; put them back, or train a new run with another --out"
+        )
     if differing := config.differences(old, new):
         raise InputError(
             f"the data set is not the one that {run.folder} was begun with ({'; '.join(differing)}); name its folder "
@@ -157,7 +173,7 @@ def keep_description(run: Run, description: Description) -> Run:
 
 
 def _as_json(description: Description) -> dict[str, Any]:
-    """What run.json holds: nothing of a configuration where the model has none."""
+    """What run.json holds: nothing of a configuration where the model has none, or of a key where images need none."""
     values: dict[str, Any] = json.loads(json.dumps(asdict(description)))
     return {key: value for key, value in values.items() if value is not None}
 

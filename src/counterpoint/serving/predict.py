@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from scipy.special import softmax
 
+from counterpoint.data.reading import read_ahead
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import fingerprint
-from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits, read_ahead
+from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.images import Decoding, decode
 from counterpoint.metrics.checks import Floats
 from counterpoint.recalibration.apply import apply

@@ -17,13 +17,13 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.data.split import Part
 from counterpoint.devices import arithmetic
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine, make_forward
-from counterpoint.training.loop import STEPS_AT_ONCE, update
+from counterpoint.training.feeding import STEPS_AT_ONCE
+from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
 
@@ -159,9 +159,8 @@ def _batches(state: TrainState, experiment: Experiment, count: int, at_once: int
     """Batches of random images."""
     images = count * experiment.batch_size
     pixels = torch.randint(0, 256, (images, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
-    part = Part(ImageSet(pixels, torch.arange(images) % _CLASSES, tuple("abcdefghij")), torch.arange(images))
-    part = part.to(torch.device("cuda"))
-    return epoch_batches(part, experiment, seed=0, epoch=0, at_once=at_once, num_blocks=state.model.num_blocks)
+    made = ImageSet(pixels, torch.arange(images) % _CLASSES, tuple("abcdefghij")).to("cuda")
+    return epoch_batches(made, experiment, seed=0, epoch=0, at_once=at_once, num_blocks=state.model.num_blocks)
 
 
 def _time(

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet
-from counterpoint.data.split import count_training_images
+from counterpoint.data import Parts
 from counterpoint.errors import InputError
 from counterpoint.model_names import library_of
 from counterpoint.models import ModelFacts, describe_model, wanted_of
@@ -15,15 +14,15 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import total_steps
 
 
-def describe(experiment: Experiment, data: DataSet, facts: ModelFacts | None = None) -> Description:
+def describe(experiment: Experiment, parts: Parts, facts: ModelFacts | None = None) -> Description:
     """What a run of the experiment has to keep. Without `facts` the library that the model is of is asked for them."""
-    channels, height, width = data.train.images_NCHW.shape[1:]
+    channels, height, width = parts.train.image_shape
     if facts is None:
         size = (height, width)
-        facts = describe_model(wanted_of(experiment, len(data.train.classes), channels, size, pretrained=False))
-    images = count_training_images(data, experiment)
+        facts = describe_model(wanted_of(experiment, len(parts.train.classes), channels, size, pretrained=False))
+    images = len(parts.train)
     return Description(
-        classes=data.train.classes,
+        classes=parts.train.classes,
         channels=channels,
         height=height,
         width=width,
@@ -31,13 +30,14 @@ def describe(experiment: Experiment, data: DataSet, facts: ModelFacts | None = N
         total_steps=total_steps(experiment, images),
         normalisation=facts.normalisation,
         model_config=facts.configuration,
+        images_key=parts.keys.get("train"),
     )
 
 
-def describe_run(run: Run, data: DataSet) -> Run:
+def describe_run(run: Run, parts: Parts) -> Run:
     """The run with its description in run.json, which is added where an earlier version began the run.
 
-    Data that do not fit the description are refused. So is a run of a library's model without one, since the library
+    Images that do not fit the description are refused. So is a run of a library's model without one, since the library
     would ask its hub, and a run is loaded from its own files.
     """
     is_described = "description" in run.record
@@ -46,7 +46,7 @@ def describe_run(run: Run, data: DataSet) -> Run:
             f"{run.folder / 'run.json'} does not describe the {run.experiment.model} that was trained; go on with "
             f"`{run.record['command']}`, which adds it"
         )
-    return keep_description(run, describe(run.experiment, data, _facts(run.description) if is_described else None))
+    return keep_description(run, describe(run.experiment, parts, _facts(run.description) if is_described else None))
 
 
 def build_described(

@@ -4,33 +4,34 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from counterpoint.config import Experiment
-from counterpoint.data.sets import DataSet
-from counterpoint.data.split import Part, split_training_images
+from counterpoint.data import DataSet, LabelledImages, Parts, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
 from counterpoint.errors import InputError
-from counterpoint.nn import Ensemble, measure_health
+from counterpoint.nn import Ensemble, Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
 from counterpoint.runs.folder import Description, Run, check_folder, find_run, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
+from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.reports import Throttled
 from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
-from counterpoint.watching import SILENT, TrainingProgress, Watcher
+from counterpoint.training.validation import logged_validation, validate
+from counterpoint.watching import SILENT, Watcher
 
-_WATCH_SECONDS = 1.0  # the least between two reports to a watcher: reading the loss empties the GPU's queue
-STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}  # the views of so many steps are made together
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
 _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
@@ -46,6 +47,8 @@ class Options:
     """The same bits every time on a GPU too, also after a resume, at some cost in speed. A CPU always gives them."""
     max_minutes: float | None = None
     tensorboard: bool = False
+    validate: bool = False
+    """Validate after each epoch. It decides nothing: it is there to be looked at."""
 
 
 @dataclass
@@ -67,16 +70,18 @@ class _Clock:
 def train(
     experiment: Experiment,
     folder: Path,
-    data: DataSet,
+    data: DataSet | UserImages,
     *,
     seed: int = 0,
+    start: Run | None = None,
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
 
-    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from.
+    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. `start` is a
+    finished run whose weights a new run begins with.
     """
     options, clock = options or Options(), _Clock()
     device = choose_device(options.device)
@@ -84,23 +89,55 @@ def train(
     check_folder(folder)  # before the lock, which puts a file into the folder
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
     with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
-        model, description, checkpoint = _prepare(experiment, folder, data, seed)
+        parts = parts_of(data, experiment)
+        validation = _to_validate_on(parts, options)
+        model, description, checkpoint = _prepare(experiment, folder, parts, seed)
         environment = describe_environment(device)
-        run = open_run(folder, experiment, seed=seed, options=dataclasses.asdict(options), environment=environment)
+        run = open_run(
+            folder,
+            experiment,
+            seed=seed,
+            options=dataclasses.asdict(options),
+            environment=environment,
+            sources=_sources(data),
+        )
         run = keep_description(run, description)
         sweep_checkpoints(folder)
-        part = split_training_images(data, experiment)[0].to(device)
         state = _start(run, model, checkpoint, device, clock)
         if not state.step:
             introduce(model, experiment, watcher)
         run.append_log(event="started", step=state.step, engine=name, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
-        engine = make_engine(state, experiment, name)
-        return _train_epochs(run, part, engine, options, clock, watcher, lambda: should_stop() or clock.here > limit)
+        training = _Training(
+            run,
+            place(parts.train, device),
+            validation and place(validation, device),
+            make_engine(state, experiment, name),
+            clock,
+            watcher,
+            open_tensorboard(run.folder, state.step, options.tensorboard),
+        )
+        return _train_epochs(training, lambda: should_stop() or clock.here > limit)
+
+
+def _to_validate_on(parts: Parts, options: Options) -> LabelledImages | None:
+    if options.validate and parts.validation is None:
+        raise InputError(
+            f"there are no images of {parts.name} to validate on, because all are trained on; leave --validate out, or "
+            "train with --set train_on=split"
+        )
+    return parts.validation if options.validate else None
+
+
+def _sources(data: DataSet | UserImages) -> dict[str, Any]:
+    """Where the user's own images are."""
+    if not isinstance(data, UserImages):
+        return {}
+    return {"images": {"source": str(data.source), "skip_bad": data.skip_bad}}
 
 
 def _prepare(
-    experiment: Experiment, folder: Path, data: DataSet, seed: int
+    experiment: Experiment, folder: Path, parts: Parts, seed: int
 ) -> tuple[Ensemble, Description, Checkpoint | None]:
     """The model, what the run has to keep, and the checkpoint to go on from.
 
@@ -108,7 +145,7 @@ def _prepare(
     """
     run = find_run(folder, experiment, seed=seed)
     is_described = run is not None and "description" in run.record
-    description = describe_run(run, data).description if run and is_described else describe(experiment, data)
+    description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
     checkpoint = latest_checkpoint(folder)
     model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
     return model, description, checkpoint
@@ -129,55 +166,70 @@ def _start(run: Run, model: Ensemble, checkpoint: Checkpoint | None, device: tor
     return state
 
 
-def _train_epochs(
-    run: Run,
-    part: Part,
-    engine: Engine,
-    options: Options,
-    clock: _Clock,
-    watcher: Watcher,
-    should_stop: Callable[[], bool],
-) -> bool:
-    experiment, state, device = run.experiment, engine.state, part.numbers_N.device
-    per_epoch = steps_per_epoch(experiment, len(part))
-    total = total_steps(experiment, len(part))
-    board = open_tensorboard(run.folder, state.step, options.tensorboard)
-    watch = _throttled(watcher, state, total, per_epoch, experiment, clock)
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """What a training needs from its first step to its last."""
+
+    run: Run
+    images: LabelledImages
+    validation: LabelledImages | None
+    engine: Engine
+    clock: _Clock
+    watcher: Watcher
+    board: Callable[[Mapping[str, Any]], None]
+
+    @property
+    def per_epoch(self) -> int:
+        return steps_per_epoch(self.run.experiment, len(self.images))
+
+    @property
+    def total(self) -> int:
+        return total_steps(self.run.experiment, len(self.images))
+
+    def batches(self, epoch: int, first: int) -> Iterator[Batch]:
+        """The batches of an epoch from its step `first` on; the last epoch may be cut short."""
+        state, experiment, device = self.engine.state, self.run.experiment, self.engine.state.sums.device
+        batches = epoch_batches(
+            self.images,
+            experiment,
+            device=device,
+            seed=self.run.seed,
+            epoch=epoch,
+            first=first,
+            at_once=steps_at_once(experiment, self.images.image_shape, device),
+            num_blocks=state.model.num_blocks,
+            normalisation=self.run.description.normalisation,
+        )
+        return itertools.islice(batches, self.total - state.step)
+
+
+def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
+    run, state, clock = training.run, training.engine.state, training.clock
+    total, per_epoch = training.total, training.per_epoch
+    log = run.read_log()
+    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, logged_validation(log))
     saved = clock.here
-    healths = logged_health(run.read_log())
+    healths = logged_health(log)
     if state.step < total:
-        watch()
+        report(clock.here)
     while state.step < total:
         epoch, first = divmod(state.step, per_epoch)
         if first == 0:
             state.sums.zero_()
-        batches = epoch_batches(
-            part,
-            experiment,
-            seed=run.seed,
-            epoch=epoch,
-            first=first,
-            at_once=STEPS_AT_ONCE[device.type],
-            num_blocks=state.model.num_blocks,
-            normalisation=run.description.normalisation,
-        )
-        for batch in itertools.islice(batches, total - state.step):
-            seed_layers(experiment, run.seed, state.step)
-            update(engine, batch, total)
-            watch()
+        for batch in training.batches(epoch, first):
+            seed_layers(run.experiment, run.seed, state.step)
+            update(training.engine, batch, total)
+            report(clock.here)
             if state.step % per_epoch and state.step < total and should_stop():
                 _require_finite(run, state, epoch)
                 _save(run, state, clock)
                 return False
-        record = _epoch_record(run, state, epoch, total, clock)
-        health = measure_health(state.model)
-        warnings = health_warnings(health, experiment, per_epoch, healths)
-        healths.append(health)
-        record |= {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
+        record = _epoch_record(training, epoch, healths)
         run.append_log(**record)
-        board(record)
-        for warning in warnings:
-            watcher.warned(f"{experiment.name}, epoch {epoch + 1}: {warning}")
+        training.board(record)
+        if training.validation is not None:
+            report.validated = logged_validation([record])
+            report(clock.here)
         stopping = state.step < total and should_stop()
         if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
             _save(run, state, clock)
@@ -199,17 +251,29 @@ def _save(run: Run, state: TrainState, clock: _Clock) -> None:
     save_checkpoint(run.folder, Checkpoint(state.tensors(), state.step, clock.whole))
 
 
-def _epoch_record(run: Run, state: TrainState, epoch: int, total: int, clock: _Clock) -> dict[str, object]:
+def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:
+    """What the log says of an epoch. The network's health is added to those of earlier epochs."""
+    run, state = training.run, training.engine.state
     _require_finite(run, state, epoch)
-    loss, error = _means(state)
-    rate = learning_rate(run.experiment, state.step - 1, total)
-    values = {"loss": loss, "error": error, "learning_rate": rate, "seconds": round(clock.whole, 3), "time": now()}
-    return {"event": "epoch", "epoch": epoch + 1, "step": state.step, **values}
+    loss, error = state.means()
+    rate = learning_rate(run.experiment, state.step - 1, training.total)
+    record: dict[str, Any] = {"event": "epoch", "epoch": epoch + 1, "step": state.step, "loss": loss, "error": error}
+    if training.validation is not None:
+        normalisation = run.description.normalisation
+        validated = validate(state.model, training.validation, normalisation, state.sums.device)
+        record["validation"] = dataclasses.asdict(validated)
+    record |= {"learning_rate": rate, "seconds": round(training.clock.whole, 3), "time": now()}
+    health = measure_health(state.model)
+    warnings = health_warnings(health, run.experiment, training.per_epoch, healths)
+    healths.append(health)
+    for warning in warnings:
+        training.watcher.warned(f"{run.experiment.name}, epoch {epoch + 1}: {warning}")
+    return record | {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
 
 
 def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
     """Raise if training has diverged, so that no checkpoint of such a network is saved."""
-    loss, _ = _means(state)
+    loss, _ = state.means()
     if not math.isfinite(loss):
         before = latest_checkpoint(run.folder)
         kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
@@ -217,32 +281,3 @@ def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
             f"training diverged: the loss of epoch {epoch + 1} is {loss}. {kept}; "
             f"lower learning_rate (now {run.experiment.learning_rate}) in a new run, with another --out"
         )
-
-
-def _means(state: TrainState) -> tuple[float, float]:
-    """The mean loss and error of this epoch so far; NaN before its first step."""
-    loss, wrong, rows = state.sums.tolist()
-    return (loss / rows, wrong / rows) if rows else (math.nan, math.nan)
-
-
-def _throttled(
-    watcher: Watcher, state: TrainState, total: int, per_epoch: int, experiment: Experiment, clock: _Clock
-) -> Callable[[], None]:
-    """A function to call before the first step and after each step.
-
-    It tells the watcher how far training is: at each epoch's end, and otherwise no more often than once a second.
-    """
-    first_step, last_time, epochs = state.step, -math.inf, math.ceil(total / per_epoch)
-
-    def watch() -> None:
-        nonlocal last_time
-        in_epoch = state.step % per_epoch and state.step < total
-        if watcher is SILENT or (in_epoch and clock.here - last_time < _WATCH_SECONDS):
-            return
-        last_time = clock.here
-        speed = (state.step - first_step) * experiment.batch_size / max(clock.here, 1e-9)
-        epoch = max(1, math.ceil(state.step / per_epoch))
-        name = experiment.name
-        watcher.trained(TrainingProgress(name, state.step, total, epoch, epochs, *_means(state), speed))
-
-    return watch

@@ -15,7 +15,7 @@ from counterpoint.augment.adversarial import perturb
 from counterpoint.augment.consistency import jensen_shannon
 from counterpoint.augment.views import Views, sample_views
 from counterpoint.config import Experiment
-from counterpoint.data.split import Part
+from counterpoint.data import LabelledImages
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
 from counterpoint.normalisation import NORMALISATION, Normalisation
@@ -55,9 +55,10 @@ def total_steps(experiment: Experiment, images: int) -> int:
 
 
 def epoch_batches(
-    part: Part,
+    images: LabelledImages,
     experiment: Experiment,
     *,
+    device: torch.device | None = None,
     seed: int,
     epoch: int,
     first: int = 0,
@@ -66,29 +67,30 @@ def epoch_batches(
     normalisation: Normalisation = NORMALISATION,
     dtype: torch.dtype = torch.float32,
 ) -> Iterator[Batch]:
-    """The batches of an epoch, from its step `first` on.
+    """The batches of an epoch on the device, from its step `first` on. The device is by default where the images are.
 
     The views of `at_once` steps are made together, which changes nothing but the speed.
     """
-    device, size = part.numbers_N.device, experiment.batch_size
-    order = Stream(seed, "order", epoch).permutation(len(part), device)
-    for start in range(first * size, len(part), at_once * size):
-        rows = order[start : start + at_once * size]
-        step_of_row = torch.arange(start, start + len(rows), device=device) // size
-        numbers, labels = part.numbers_N[rows], part.images.labels_N[rows]
+    device, size = device or images.labels_N.device, experiment.batch_size
+    order = Stream(seed, "order", epoch).permutation(len(images), images.labels_N.device)
+    first_step = epoch * steps_per_epoch(experiment, len(images)) + first
+    chunks = order[first * size :].split(at_once * size)
+    for places, images_BCHW in images.batches(chunks, pinned=device.type == "cuda"):
+        numbers, labels = (values[places].to(device) for values in (images.numbers_N, images.labels_N))
         views = sample_views(
-            part.images.images_NCHW[rows],
+            images_BCHW.to(device, non_blocking=True),
             experiment.policy,
             num_members=experiment.members,
             indices_B=numbers,
-            steps_B=epoch * steps_per_epoch(experiment, len(part)) + step_of_row,
+            steps_B=first_step + torch.arange(len(places), device=device) // size,
             seed=seed,
             epoch=epoch,
             num_blocks=num_blocks,
             normalisation=normalisation,
             dtype=dtype,
         )
-        for in_step in (slice(i, i + size) for i in range(0, len(rows), size)):
+        first_step += at_once
+        for in_step in (slice(i, i + size) for i in range(0, len(places), size)):
             yield Batch(numbers[in_step], labels[in_step], views.select(in_step))
 
 
@@ -109,6 +111,11 @@ class TrainState:
         """The state of a training of `model` that has not begun."""
         device = next(model.parameters()).device
         return cls(model, make_optimiser(model, experiment), torch.zeros(3, dtype=torch.float64, device=device))
+
+    def means(self) -> tuple[float, float]:
+        """The mean loss and error of this epoch so far; NaN before its first step."""
+        loss, wrong, rows = self.sums.tolist()
+        return (loss / rows, wrong / rows) if rows else (math.nan, math.nan)
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that must be saved, by name."""

@@ -28,6 +28,8 @@ def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping
     def write(record: Mapping[str, Any]) -> None:
         for name in _SCALARS:
             writer.add_scalar(f"train/{name}", record[name], record["step"])
+        for name, value in record.get("validation", {}).items():
+            writer.add_scalar(f"validation/{name}", value, record["step"])
         for name in _HEALTH:
             if (value := record["health"][name]) is not None:  # a plain network has no r and s
                 writer.add_scalar(f"health/{name}", value, record["step"])

@@ -1,0 +1,96 @@
+"""From --images and what is set to an experiment and its images."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterpoint.cli.options import find_modules_here
+from counterpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from counterpoint.config import Experiment
+    from counterpoint.data import DataSet, UserImages
+    from counterpoint.watching import Watcher
+
+MaybeExperimentArgument = Annotated[
+    str | None,
+    typer.Argument(
+        help="A name that `counterpoint experiments` lists. With --images it is the recipe, and may be left out.",
+        show_default=False,
+    ),
+]
+ImagesOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--images",
+        metavar="PATH",
+        help="Your own images: a folder with a folder per class (or train, val and test with such folders), a .csv of "
+        "paths and labels, or an .npz file. --set images.size=N says to which size they are brought.",
+        show_default=False,
+    ),
+]
+SkipBadOption = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out files that give no image, instead of ending with their list.")
+]
+PretrainedOption = Annotated[
+    bool, typer.Option("--pretrained", help="Start from the model's published weights; short for pretrained=true.")
+]
+
+
+def choose_data(
+    name: str | None,
+    images: Path | None,
+    assignments: Sequence[str],
+    root: Path | None,
+    *,
+    skip_bad: bool,
+    fine_tuned: bool = False,
+    watcher: "Watcher",
+) -> tuple["Experiment", "DataSet | UserImages"]:
+    """The experiment with what the command line changes, and its images."""
+    from counterpoint.config import override
+    from counterpoint.data import load
+    from counterpoint.experiments import find_experiment
+    from counterpoint.experiments.own import own_experiment, with_warmup
+    from counterpoint.training.run_images import read_images
+
+    if name is None and images is None:
+        raise InputError(
+            "name an experiment (`counterpoint experiments` lists them), or your images with --images PATH"
+        )
+    recipe = None if name is None else find_experiment(name)
+    if images is None:
+        assert recipe is not None
+        if skip_bad:
+            raise InputError("--skip-bad is for your own images; name them with --images PATH, or leave it out")
+        chosen = override(recipe, assignments)
+        find_modules_here(chosen.model)
+        return chosen, load(chosen.dataset, root)
+    title = images.resolve().stem if images.is_file() else images.resolve().name
+    chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned)
+    find_modules_here(chosen.model)
+    data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
+    watcher.noted(describe_images(data))
+    return (chosen if recipe else with_warmup(chosen, len(data.train), assignments)), data
+
+
+def describe_images(data: "UserImages") -> str:
+    """What was found, in words."""
+    from counterpoint.images.listing import printable
+
+    counts = [f"{len(data.train):,} to train on"]
+    counts += [f"{len(data.val):,} to validate on"] if data.val is not None else []
+    counts += [f"{len(data.test):,} to test on"] if data.test is not None else []
+    parts = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
+    classes = [printable(name) for name in data.train.classes]
+    named = ", ".join(classes[:8]) + (", …" if len(classes) > 8 else "")
+    lines = [f"{data.name}: images {parts}; {len(classes)} classes: {named}"]
+    if data.split_off:
+        lines.append(f"split off by chance: {' and '.join(data.split_off)}")
+    if data.skipped:
+        files = [printable(bad.name) for bad in data.skipped[:5]]
+        more = f" and {len(data.skipped) - 5:,} more" if len(data.skipped) > 5 else ""
+        lines.append(f"left out: {', '.join(files)}{more}")
+    return "\n".join(lines)

@@ -1,0 +1,74 @@
+"""The experiment for a user's own images: an experiment of the paper as its recipe, or one for photographs.
+
+counterpoint train --images photos --out runs/photos --model timm/resnet50 --pretrained
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from counterpoint.config import Experiment, override
+from counterpoint.own_images import OwnImages
+from counterpoint.policy import AugMix, MemberPolicy
+
+_SMALL = 64  # pixels; larger images have smaller batches
+_PHOTOGRAPHS = Experiment(
+    name="photographs",
+    dataset="images",
+    images=OwnImages(),
+    model="resnet",
+    depth=20,
+    width=32,
+    decay_rs=False,
+)
+
+
+def own_experiment(
+    name: str, recipe: Experiment | None, assignments: Sequence[str], *, fine_tuned: bool = False
+) -> Experiment:
+    """The experiment on images that are called `name`, with each `key=value` applied.
+
+    A recipe is taken as it is, on images of 32 pixels. Without one there are four members with AugMix of severity 1 to
+    4. What is not set then depends on what is: on the size, the number of members, and whether weights are `fine_tuned`
+    (those of another run, or published ones).
+    """
+    if recipe is not None:
+        title = f"{name}/{recipe.name.rpartition('/')[2]}"
+        return override(replace(recipe, name=title, dataset="images", images=OwnImages(size=32)), assignments)
+    # A policy that is set may not fit the number of members before that is known.
+    known = override(_PHOTOGRAPHS, [one for one in assignments if not one.strip().startswith("policy.")])
+    return override(_photographs(name, known, fine_tuned or known.pretrained), assignments)
+
+
+def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
+    assert known.images is not None
+    small = known.images.size <= _SMALL
+    batch_size = 128 if small else 32
+    # The learning rates are usual ones for a batch of 128, and go down in proportion.
+    rate = (0.01 if fine_tuned else 0.1) * batch_size / 128
+    return replace(
+        _PHOTOGRAPHS,
+        name=name,
+        num_members=known.num_members,
+        policy=MemberPolicy(crop_padding=known.images.size // 8, augmix=_augmix(known.members)),
+        epochs=20 if fine_tuned else 100,
+        batch_size=batch_size,
+        learning_rate=rate,
+        weight_decay=1e-4 if fine_tuned else 5e-4,
+    )
+
+
+def _augmix(members: int) -> AugMix:
+    """Severities from 1 to 4, evenly spaced; a single network has one between."""
+    if members == 1:
+        return AugMix((3.0,), "constant")
+    return AugMix(tuple(1 + 3 * member / (members - 1) for member in range(members)))
+
+
+def with_warmup(experiment: Experiment, training_images: int, assignments: Sequence[str]) -> Experiment:
+    """The learning rate rises over the first epoch, or the first fifth of a shorter training, unless that is set."""
+    if any(one.partition("=")[0].strip() == "warmup_steps" for one in assignments):
+        return experiment
+    per_epoch = math.ceil(training_images / experiment.batch_size)
+    total = experiment.steps or experiment.epochs * per_epoch
+    return replace(experiment, warmup_steps=min(per_epoch, total // 5))

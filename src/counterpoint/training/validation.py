@@ -1,0 +1,44 @@
+"""How good the ensemble is on the validation images after an epoch. Nothing is decided by it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from counterpoint.augment.standard import to_unit
+from counterpoint.data import LabelledImages
+from counterpoint.metrics import ece, image_scores
+from counterpoint.nn import Ensemble
+from counterpoint.normalisation import Normalisation
+from counterpoint.watching import ValidationFigures
+
+_VIEWS_AT_ONCE = {"cuda": 2048, "cpu": 256}
+
+
+def validate(
+    model: Ensemble, images: LabelledImages, normalisation: Normalisation, device: torch.device
+) -> ValidationFigures:
+    """The figures of the images as they are, in the network's evaluation mode; it is then left in the mode it was in.
+
+    On a GPU it computes in bf16, as in training.
+    """
+    on_gpu, probs = device.type == "cuda", []
+    places = torch.arange(len(images), device=images.labels_N.device)
+    at_once = max(1, _VIEWS_AT_ONCE[device.type] // model.num_members)
+    for _, images_BCHW in images.batches(places.split(at_once), pinned=on_gpu):
+        inputs_BCHW = normalisation.apply(to_unit(images_BCHW.to(device, non_blocking=True)))
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
+            probs.append(model.predict_members(inputs_BCHW).double().mean(dim=0))
+    probs_NK = torch.cat(probs)
+    scores = image_scores((probs_NK / probs_NK.sum(dim=1, keepdim=True)).cpu().numpy(), images.labels_N.cpu().numpy())
+    return ValidationFigures(
+        error=float((~scores.correct).mean()),
+        nll=float(scores.nll.mean()),
+        ece=ece(scores.confidence, scores.correct),
+    )
+
+
+def logged_validation(log: Sequence[Mapping[str, Any]]) -> ValidationFigures | None:
+    """The figures of the last epoch in the log; None where that was not validated."""
+    epochs = [record for record in log if record["event"] == "epoch"]
+    return ValidationFigures(**epochs[-1]["validation"]) if epochs and "validation" in epochs[-1] else None
