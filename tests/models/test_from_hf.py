@@ -75,6 +75,12 @@ def test_the_network_is_made_from_the_configuration_alone(folder: Path) -> None:
         make_network(elsewhere, ModelFacts(), torch.Generator())
 
 
+def test_the_classes_are_those_wanted_whatever_the_configuration_says(folder: Path) -> None:
+    facts = describe_model(Wanted(f"hf/{folder}", {}, 7, 3))
+    network = make_network(Wanted(f"hf/{folder}", {}, 5, 3), facts, torch.Generator().manual_seed(0))
+    assert network(torch.randn(2, 3, 32, 32)).shape == (2, 5)
+
+
 def test_what_names_code_or_kernels_is_not_kept(folder: Path, tmp_path: Path) -> None:
     unsafe = {
         "auto_map": {"AutoModelForImageClassification": "evil--modeling.Evil"},

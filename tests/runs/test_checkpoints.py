@@ -1,12 +1,19 @@
 """Checkpoints come back as they were saved; damage is named, and what a kill left is swept away."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
 import torch
 
 from counterpoint.errors import InputError
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
+from counterpoint.runs.checkpoints import (
+    Checkpoint,
+    fingerprint,
+    latest_checkpoint,
+    save_checkpoint,
+    sweep_checkpoints,
+)
 from counterpoint.runs.folder import checkpoint_paths
 
 TENSORS = {"model.weight": torch.arange(6.0).view(2, 3).T, "sums": torch.tensor([0.1, 2.0], dtype=torch.float64)}
@@ -37,6 +44,21 @@ def test_a_weight_with_two_names_comes_back_under_both(tmp_path: Path) -> None:
     assert found is not None
     assert found.tensors.keys() == tied.keys()
     assert all(torch.equal(found.tensors[name], tensor) for name, tensor in tied.items())
+
+
+def test_the_networks_tensors_are_told_from_the_others() -> None:
+    found = Checkpoint(TENSORS, 1, seconds=0.0).model_tensors
+    assert list(found) == ["weight"]
+    assert found["weight"] is TENSORS["model.weight"]
+
+
+def test_a_fingerprint_is_of_names_and_values_alone() -> None:
+    first, second = torch.arange(6.0).view(2, 3).T, torch.ones(2)
+    written_out = hashlib.sha256(b"a" + first.contiguous().numpy().tobytes() + b"b" + second.numpy().tobytes())
+    assert fingerprint({"b": second, "a": first}) == written_out.hexdigest()[:16]
+    assert fingerprint({"a": first.contiguous(), "b": second}) == fingerprint({"b": second, "a": first})
+    others = [{"a": first, "c": second}, {"a": first, "b": second + 1e-6}, {"a": first}]
+    assert len({fingerprint(tensors) for tensors in others} | {fingerprint({"a": first, "b": second})}) == 4
 
 
 def test_the_last_two_are_kept_in_the_order_of_their_steps(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ file is there as a whole or not at all, so that an interrupted evaluation goes o
 another precision empty the folder. A group of other images replaces that group alone.
 """
 
-import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.nn import Ensemble
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import Images, MadeFrom, Shift
+from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
@@ -86,7 +86,7 @@ def collect_logits(
     )
     made_with = {
         "step": step,
-        "weights": fingerprint(model),
+        "weights": fingerprint(model.state_dict()),
         "precision": describe_precision(precision, device),
     }
     folder = _claim(run.folder / "logits", made_with, groups)
@@ -203,12 +203,3 @@ def _factors(model: Ensemble) -> dict[str, np.ndarray]:
     """Every layer's r and s, by which members can be compared without the network; only a BatchEnsemble has them."""
     named = model.named_parameters()
     return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
-
-
-def fingerprint(model: Ensemble) -> str:
-    """A hash of the weights, which tells whether saved logits belong to them."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]

@@ -20,7 +20,7 @@ from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
+from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.training.description import build_described, fitting_weights
 
@@ -42,18 +42,6 @@ class Members:
     images_at_once: int
     fixed_size: bool
     """Smaller batches are padded to `images_at_once`."""
-
-
-def finished_checkpoint(run: Run) -> Checkpoint:
-    """The last checkpoint of a run, which must be finished."""
-    total = run.description.total_steps
-    checkpoint = latest_checkpoint(run.folder)
-    if checkpoint is None or checkpoint.step < total:
-        done = 0 if checkpoint is None else checkpoint.step
-        raise InputError(
-            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
-        )
-    return checkpoint
 
 
 def check_said(run: Run, said: str | None) -> None:
@@ -79,9 +67,8 @@ def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple
     check_said(run, said)
     checkpoint = finished_checkpoint(run)
     model = build_described(run.experiment, run.description, run.seed, restored=True, said=said)
-    tensors = {k.removeprefix("model."): v for k, v in checkpoint.tensors.items() if k.startswith("model.")}
     with fitting_weights(run):
-        model.load_state_dict(tensors)
+        model.load_state_dict(checkpoint.model_tensors)
     return model.to(device).eval(), checkpoint.step
 
 

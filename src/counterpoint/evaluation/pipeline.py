@@ -16,12 +16,13 @@ from counterpoint.evaluation.image_groups import (
     validation_group,
 )
 from counterpoint.evaluation.logits import collect_logits, read_about
-from counterpoint.evaluation.members import check_said, finished_checkpoint
+from counterpoint.evaluation.members import check_said
 from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, Suite
 from counterpoint.records.files import stale_notes
 from counterpoint.records.results import Results
+from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.description import describe_run

@@ -21,7 +21,8 @@ SIZE_ADVICE = "set model_options.image_size={height}, and for smaller patches mo
 
 # They name code, kernels or files to load, or say how the weights are stored.
 _UNSAFE = ("auto_map", "attn_implementation", "quantization_config", "custom_pipelines", "dtype", "torch_dtype")
-_OURS = ("num_labels", "num_channels", "id2label", "label2id", "model_type")
+_LABELS = ("num_labels", "id2label", "label2id")
+_OURS = (*_LABELS, "num_channels", "model_type")
 
 
 class ImageClassifier(nn.Module):
@@ -47,8 +48,7 @@ def describe(wanted: Wanted) -> ModelFacts:
             f"{wanted.name} is neither a folder with a config.json nor a model that can be had from the Hugging Face "
             f"hub ({one_line(error)})"
         ) from None
-    kept = {key: value for key, value in values.items() if key not in ("num_labels", "id2label", "label2id")}
-    config = _configured(wanted, kept, {**wanted.options, "num_labels": wanted.num_classes})
+    config = _configured(wanted, values, wanted.options)
     return ModelFacts(_normalisation(images, wanted.in_channels), _safe(config.to_dict()))
 
 
@@ -84,7 +84,7 @@ def _with_weights(auto: Any, config: Any, wanted: Wanted) -> nn.Module:
 
 
 def _configured(wanted: Wanted, values: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
-    """The configuration object: `values` without what is not safe, changed by `options`."""
+    """The configuration object: `values` without what is not safe, changed by `options`, for the wanted classes."""
     transformers = library(wanted)
     kind = values.get("model_type")
     known = transformers.models.auto.modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES
@@ -100,7 +100,9 @@ def _configured(wanted: Wanted, values: Mapping[str, Any], options: Mapping[str,
             raise InputError(f"model_options.{key} cannot be set: counterpoint decides it for {wanted.name}")
     with making(wanted):
         config, unused = transformers.CONFIG_MAPPING[kind].from_dict(
-            _safe(values), return_unused_kwargs=True, **options
+            {key: value for key, value in _safe(values).items() if key not in _LABELS},
+            return_unused_kwargs=True,
+            **{**options, "num_labels": wanted.num_classes},
         )
     if unused:
         raise unknown(f"option of {wanted.name}", next(iter(unused)), [k for k in config.to_dict() if k not in _OURS])

@@ -1,5 +1,6 @@
 """A run's checkpoints: safetensors files, written atomically, the last two kept."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,11 @@ import safetensors.torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.runs.folder import Run, checkpoint_paths
 from counterpoint.storage.files import write_atomically
 
 _KEPT = 2
+_MODEL = "model."
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,12 @@ class Checkpoint:
     tensors: Mapping[str, Tensor]
     step: int
     seconds: float
+
+    @property
+    def model_tensors(self) -> dict[str, Tensor]:
+        """The network's weights and statistics, by their names in the network."""
+        of_model = (name for name in self.tensors if name.startswith(_MODEL))
+        return {name.removeprefix(_MODEL): self.tensors[name] for name in of_model}
 
 
 def save_checkpoint(run_folder: Path, checkpoint: Checkpoint) -> None:
@@ -59,6 +67,27 @@ def latest_checkpoint(run_folder: Path) -> Checkpoint | None:
             f"{paths[-1]} is damaged ({error}); remove it to go on from the checkpoint before it"
         ) from None
     return Checkpoint(tensors, int(metadata["step"]), float(metadata["seconds"]))
+
+
+def finished_checkpoint(run: Run) -> Checkpoint:
+    """The last checkpoint of a run, which must be finished."""
+    total = run.description.total_steps
+    checkpoint = latest_checkpoint(run.folder)
+    if checkpoint is None or checkpoint.step < total:
+        done = 0 if checkpoint is None else checkpoint.step
+        raise InputError(
+            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
+        )
+    return checkpoint
+
+
+def fingerprint(tensors: Mapping[str, Tensor]) -> str:
+    """A hash of a network's tensors, which tells whether what was made with them is still theirs."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def sweep_checkpoints(run_folder: Path) -> None:

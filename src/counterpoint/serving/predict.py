@@ -13,11 +13,11 @@ from scipy.special import softmax
 from counterpoint.data.reading import read_ahead
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import fingerprint
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.images import Decoding, decode
 from counterpoint.metrics.checks import Floats
 from counterpoint.recalibration.apply import apply
+from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 
@@ -66,7 +66,7 @@ class Predictor:
                 f"{description.width}; pictures are predicted for square ones, in grey or in colour"
             )
         model, _ = load_model(run, where, said)
-        if correction.weights not in (None, fingerprint(model)):
+        if correction.weights not in (None, fingerprint(model.state_dict())):
             raise InputError(
                 f"{run.folder} was recalibrated with other weights than it has now; `counterpoint evaluate` and "
                 "`counterpoint recalibrate` make that anew"

@@ -10,7 +10,7 @@ from counterpoint.model_names import library_of
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.nn import Ensemble
 from counterpoint.runs.folder import Description, Run, keep_description
-from counterpoint.training.network import build_model
+from counterpoint.training.network import Prepare, as_it_is, build_model
 from counterpoint.training.step import total_steps
 
 
@@ -50,7 +50,13 @@ def describe_run(run: Run, parts: Parts) -> Run:
 
 
 def build_described(
-    experiment: Experiment, description: Description, seed: int, *, restored: bool, said: str | None
+    experiment: Experiment,
+    description: Description,
+    seed: int,
+    *,
+    restored: bool,
+    said: str | None,
+    prepare: Prepare = as_it_is,
 ) -> Ensemble:
     """The network that the description is of, made without asking anybody but the installed libraries."""
     return build_model(
@@ -62,6 +68,7 @@ def build_described(
         facts=_facts(description),
         restored=restored,
         said=said,
+        prepare=prepare,
     )
 
 

@@ -1,5 +1,6 @@
 """The network of an experiment, with its initial weights."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,6 +13,12 @@ from counterpoint.models import ModelFacts, describe_model, make_network, wanted
 from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble
 from counterpoint.seeding import Stream
 
+Prepare = Callable[[nn.Module], nn.Module]
+
+
+def as_it_is(network: nn.Module) -> nn.Module:
+    return network
+
 
 def build_model(
     experiment: Experiment,
@@ -23,6 +30,7 @@ def build_model(
     facts: ModelFacts | None = None,
     restored: bool = False,
     said: str | None = None,
+    prepare: Prepare = as_it_is,
 ) -> Ensemble:
     """The experiment's ensemble (of one member for a plain network); its weights depend on the seed alone.
 
@@ -32,11 +40,12 @@ def build_model(
 
     `facts` are what a run has kept of its model. With `restored` a checkpoint's weights will take the place of the
     initial ones, so that no published weights are fetched. `said` is the user's word for a function of his own.
+    `prepare` gives a plain network other weights, before members are made of it.
     """
     wanted = wanted_of(experiment, num_classes, in_channels, size, pretrained=experiment.pretrained and not restored)
     facts = facts or describe_model(wanted)
     generators = [Stream(seed, "initial weights", member=i).generator() for i in range(experiment.members)]
-    networks = (make_network(wanted, facts, generator, said) for generator in generators)
+    networks = (prepare(make_network(wanted, facts, generator, said)) for generator in generators)
     if experiment.ensemble == "deep":
         ensemble = deep_ensemble(lambda: next(networks), experiment.members)
     elif experiment.num_members is None:
