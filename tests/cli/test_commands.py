@@ -160,7 +160,7 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("counterpoint.cli.progress.console", Console(force_terminal=True))
+    monkeypatch.setattr("counterpoint.cli.terminal.progress.console", Console(force_terminal=True))
     (tmp_path / "file").touch()
     monkeypatch.setattr(sys, "argv", ["counterpoint", *arguments])
     for name, value in {"COUNTERPOINT_DATA": str(tmp_path / "data"), "COLUMNS": "200", "NO_COLOR": "1"}.items():

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from counterpoint.cli.progress import TerminalWatcher
+from counterpoint.cli.terminal.progress import TerminalWatcher
 from counterpoint.watching import TrainingProgress
 
 BARS: dict[str, tuple[Callable[[TerminalWatcher], None], str]] = {
@@ -26,7 +26,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What a terminal is sent."""
     sent = io.StringIO()
     terminal = Console(file=sent, force_terminal=True, color_system=None, width=100)
-    monkeypatch.setattr("counterpoint.cli.progress.console", terminal)
+    monkeypatch.setattr("counterpoint.cli.terminal.progress.console", terminal)
     return sent
 
 

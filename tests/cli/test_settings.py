@@ -1,6 +1,6 @@
 """`counterpoint settings` as a user meets it."""
 
-from counterpoint.cli.tables import settings_tables
+from counterpoint.cli.terminal.tables import settings_tables
 from counterpoint.experiments.settings import all_settings
 from tests.cli.conftest import Call
 from tests.cli.test_tables import lines

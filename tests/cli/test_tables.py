@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from counterpoint.cli.tables import (
+from counterpoint.cli.terminal.tables import (
     comparison_table,
     data_table,
     experiments_table,

@@ -411,7 +411,7 @@ def test_what_is_no_held_out_image_is_refused(run: Run, tmp_path: Path) -> None:
     set_about(run, **{EXTRA: about}, clean=encode(clean))
     results = json.loads((run.folder / "results.json").read_text())
     (run.folder / "results.json").write_text(json.dumps(results | {"evaluated_on": encode(clean)}))
-    with pytest.raises(InputError, match="has logits of test images, and only validation images are fitted on"):
+    with pytest.raises(InputError, match="none are left to fit a temperature on"):
         recalibrate_run(run)
     assert not (run.folder / "recalibrated.json").exists()
 

@@ -9,6 +9,7 @@ import pytest
 
 from counterpoint.config import Experiment, override, to_dict
 from counterpoint.experiments import EXPERIMENTS, config_hash, find_experiment, is_row
+from counterpoint.own_images import OwnImages
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 # A result counts for its row by this hash: a change here makes every committed result of the row "not run".
@@ -82,7 +83,7 @@ def test_a_hash_is_of_what_differs_from_the_defaults(experiment: Experiment, can
     assert config_hash(experiment) == hashlib.sha256(canonical.encode()).hexdigest()
 
 
-CHANGES = """train_on=all model=resnet cardinality=32 base_width=4 depth=14 width=8 num_members=none
+CHANGES = """train_on=all starts_from=abc model=resnet cardinality=32 base_width=4 depth=14 width=8 num_members=none
 ensemble=deep batchnorm=per-member init_std=0.1 epochs=50 steps=64 batch_size=64 learning_rate=0.05
 final_learning_rate=0 warmup_steps=0 momentum=0.8 weight_decay=0 decay_rs=true decay_batchnorm=false member_rate=0.5
 policy.flip=false policy.crop_padding=2 policy.crop_per_view=true
@@ -117,6 +118,13 @@ def test_whatever_changes_a_model_by_name_changes_the_hash(assignment: str) -> N
     assert config_hash(override(row, [assignment])) != config_hash(row)
 
 
+@pytest.mark.parametrize("setting", [setting.name for setting in fields(OwnImages)])
+def test_how_a_users_images_are_read_and_split_changes_the_hash(setting: str) -> None:
+    row = replace(find_experiment("cifar10/single"), dataset="images", images=OwnImages())
+    value = {"size": "32", "grey": "true", "val": "0.2", "test": "0.2", "split_seed": "1"}[setting]
+    assert config_hash(override(row, [f"images.{setting}={value}"])) != config_hash(row)
+
+
 def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
     for setting in fields(kind):
         yield prefix + setting.name
@@ -126,7 +134,14 @@ def settings(kind: type[Any], prefix: str = "") -> Iterator[str]:
 
 def test_no_setting_is_left_out_of_the_changes() -> None:
     changed = {assignment.split("=")[0] for assignment in CHANGES}
-    assert set(settings(Experiment)) - changed == {"name", "dataset", "policy", "model_options", "pretrained"}
+    assert set(settings(Experiment)) - changed == {
+        "name",
+        "dataset",
+        "images",
+        "policy",
+        "model_options",
+        "pretrained",
+    }
 
 
 def test_the_name_and_how_a_number_is_written_change_no_hash() -> None:

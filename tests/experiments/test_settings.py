@@ -7,12 +7,12 @@ import pytest
 
 from counterpoint.config import Experiment, override
 from counterpoint.experiments.settings import Setting, all_settings
+from counterpoint.own_images import OwnImages
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 BASE = Experiment("test", "digits")
-FULL = replace(
-    BASE, policy=MemberPolicy(augmix=AugMix(), adversarial=Adversarial(), stochastic_depth=StochasticDepth())
-)
+OWN = Experiment("test", "images", images=OwnImages())
+FULL = replace(OWN, policy=MemberPolicy(augmix=AugMix(), adversarial=Adversarial(), stochastic_depth=StochasticDepth()))
 KNOWN = {setting.key: setting for setting in all_settings()}
 
 
@@ -55,7 +55,8 @@ def test_a_default_can_be_set_as_it_is_written(setting: Setting) -> None:
         part for part in ("augmix", "adversarial", "stochastic_depth") if setting.key.startswith(f"policy.{part}.")
     ]
     on = {part: getattr(FULL.policy, part) for part in parts}
-    assert override(BASE, [f"{setting.key}={setting.default}"]) == replace(BASE, policy=MemberPolicy(**on))
+    base = OWN if setting.key.startswith("images.") else BASE
+    assert override(base, [f"{setting.key}={setting.default}"]) == replace(base, policy=MemberPolicy(**on))
 
 
 def test_what_is_said_of_some() -> None:

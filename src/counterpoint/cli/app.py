@@ -16,11 +16,11 @@ from counterpoint.cli.demo import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
 from counterpoint.cli.predict import predict
-from counterpoint.cli.progress import console
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.settings import settings
+from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views

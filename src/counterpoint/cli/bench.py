@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import SetOption, choose_experiment
-from counterpoint.cli.progress import console
+from counterpoint.cli.arguments.options import SetOption, choose_experiment
+from counterpoint.cli.terminal.progress import console
 
 bench = typer.Typer(help="Measure this machine.", no_args_is_help=True)
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import RunArgument
-from counterpoint.cli.progress import console, print_parts
+from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.terminal.progress import console, print_parts
 
 
 def compare(
@@ -24,7 +24,7 @@ def compare(
 
     The differences go to compared.json in RUN's folder, in place of earlier ones.
     """
-    from counterpoint.cli.tables import comparison_table
+    from counterpoint.cli.terminal.tables import comparison_table
     from counterpoint.evaluation.comparison import compare_run
 
     compared = compare_run(run, others)

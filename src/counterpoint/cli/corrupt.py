@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption
-from counterpoint.cli.progress import TerminalWatcher, console
+from counterpoint.cli.arguments.options import DataOption
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.errors import InputError
 
 

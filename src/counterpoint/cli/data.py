@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption
-from counterpoint.cli.progress import TerminalWatcher, console
-from counterpoint.cli.tables import data_table
+from counterpoint.cli.arguments.options import DataOption
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.tables import data_table
 
 
 def data(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DeviceOption
-from counterpoint.cli.progress import console
+from counterpoint.cli.arguments.options import DeviceOption
+from counterpoint.cli.terminal.progress import console
 
 
 def demo(

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from counterpoint.cli.progress import TerminalWatcher, print_parts, stop_on_signal
-from counterpoint.cli.tables import results_parts
+from counterpoint.cli.terminal.progress import TerminalWatcher, print_parts, stop_on_signal
+from counterpoint.cli.terminal.tables import results_parts
 from counterpoint.config import Experiment
 from counterpoint.data import data_root, load
 from counterpoint.devices import choose_device

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, DeviceOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunArgument, RunsModelOption, find_modules_here
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
 
@@ -54,7 +54,7 @@ def evaluate(
 
     Then: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
-    from counterpoint.cli.tables import results_parts
+    from counterpoint.cli.terminal.tables import results_parts
     from counterpoint.devices import check_precision
     from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
     from counterpoint.evaluation.suites import find_suites

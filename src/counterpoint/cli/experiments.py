@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.progress import console
-from counterpoint.cli.tables import EXPERIMENTS_LEGEND, experiments_table
+from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.tables import EXPERIMENTS_LEGEND, experiments_table
 
 
 def experiments(

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterpoint.cli.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.progress import console
+from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
+from counterpoint.cli.terminal.progress import console
 from counterpoint.errors import unknown
 
 if TYPE_CHECKING:

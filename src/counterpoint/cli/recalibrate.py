@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import RunArgument
-from counterpoint.cli.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import unknown
 
 
@@ -43,7 +43,7 @@ def recalibrate(
     """
     from typing import get_args
 
-    from counterpoint.cli.tables import recalibrated_parts
+    from counterpoint.cli.terminal.tables import recalibrated_parts
     from counterpoint.evaluation.recalibration import recalibrate_run
     from counterpoint.records.recalibrated import Care
     from counterpoint.runs.folder import load_run

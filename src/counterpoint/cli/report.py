@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import RunsArgument
-from counterpoint.cli.progress import console
+from counterpoint.cli.arguments.options import RunsArgument
+from counterpoint.cli.terminal.progress import console
 from counterpoint.errors import InputError
 
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import DataOption, DeviceOption
-from counterpoint.cli.progress import TerminalWatcher, console, stop_on_signal
+from counterpoint.cli.arguments.options import DataOption, DeviceOption
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, stop_on_signal
 from counterpoint.errors import InputError
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.progress import print_parts
-from counterpoint.cli.tables import setting_in_words, settings_tables
+from counterpoint.cli.terminal.progress import print_parts
+from counterpoint.cli.terminal.tables import setting_in_words, settings_tables
 from counterpoint.errors import unknown
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import RunArgument
-from counterpoint.cli.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
 
@@ -31,7 +31,7 @@ def threshold(
 
     Needs the saved logits and no network. It writes threshold.json; after `recalibrate` it is for such confidences.
     """
-    from counterpoint.cli.tables import threshold_parts
+    from counterpoint.cli.terminal.tables import threshold_parts
     from counterpoint.evaluation.threshold import threshold_run
     from counterpoint.runs.folder import load_run
 

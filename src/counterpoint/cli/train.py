@@ -1,11 +1,12 @@
 """`counterpoint train`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import (
+from counterpoint.cli.arguments.options import (
     DataOption,
     DeviceOption,
     ModelOption,
@@ -13,14 +14,14 @@ from counterpoint.cli.options import (
     SetOption,
     model_assignments,
 )
-from counterpoint.cli.own_images import (
+from counterpoint.cli.arguments.own_images import (
     ImagesOption,
     MaybeExperimentArgument,
     PretrainedOption,
     SkipBadOption,
     choose_data,
 )
-from counterpoint.cli.progress import TerminalWatcher, console, stop_on_signal
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, stop_on_signal
 
 
 def train(
@@ -78,8 +79,10 @@ def train(
     from counterpoint.runs.folder import load_run
     from counterpoint.training.engines import check_engine
     from counterpoint.training.loop import Options, train
+    from counterpoint.training.starting import weights_hash
 
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
+    start = None if from_ is None else load_run(from_)
     with stop_on_signal() as stop, TerminalWatcher() as watcher:
         chosen, data = choose_data(
             experiment,
@@ -87,9 +90,11 @@ def train(
             assignments,
             root,
             skip_bad=skip_bad,
-            fine_tuned=from_ is not None,
+            fine_tuned=start is not None,
             watcher=watcher,
         )
+        if start is not None:
+            chosen = replace(chosen, starts_from=weights_hash(start))
         if validate is None:
             validate = isinstance(data, UserImages) and data.val is not None
         options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard, validate)
@@ -98,7 +103,7 @@ def train(
             out,
             data,
             seed=seed,
-            start=None if from_ is None else load_run(from_),
+            start=start,
             options=options,
             watcher=watcher,
             should_stop=stop.is_set,

@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.options import (
+from counterpoint.cli.arguments.options import (
     DataOption,
     ModelOption,
     SeedOption,
     SetOption,
     model_assignments,
 )
-from counterpoint.cli.own_images import ImagesOption, MaybeExperimentArgument, SkipBadOption, choose_data
-from counterpoint.cli.progress import TerminalWatcher, console
+from counterpoint.cli.arguments.own_images import ImagesOption, MaybeExperimentArgument, SkipBadOption, choose_data
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 
 
 def views(

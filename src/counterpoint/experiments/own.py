@@ -55,6 +55,7 @@ def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
         batch_size=batch_size,
         learning_rate=rate,
         weight_decay=1e-4 if fine_tuned else 5e-4,
+        init_std=None if fine_tuned and known.ensemble == "batch" else _PHOTOGRAPHS.init_std,
     )
 
 

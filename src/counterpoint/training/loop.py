@@ -9,23 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from counterpoint.config import Experiment
-from counterpoint.data import DataSet, LabelledImages, Parts, UserImages, parts_of
+from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
 from counterpoint.errors import InputError
-from counterpoint.nn import Ensemble, Health, measure_health
+from counterpoint.nn import Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
-from counterpoint.runs.folder import Description, Run, check_folder, find_run, keep_description, open_run
+from counterpoint.runs.folder import Run, check_folder, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
-from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
 from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
@@ -90,8 +88,8 @@ def train(
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
     with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
         parts = parts_of(data, experiment)
-        validation = _to_validate_on(parts, options)
-        model, description, checkpoint = _prepare(experiment, folder, parts, seed)
+        validation = to_validate_on(parts, options.validate)
+        prepared = prepare(experiment, folder, parts, seed, start)
         environment = describe_environment(device)
         run = open_run(
             folder,
@@ -99,71 +97,28 @@ def train(
             seed=seed,
             options=dataclasses.asdict(options),
             environment=environment,
-            sources=_sources(data),
+            sources=sources_of(data, start),
         )
-        run = keep_description(run, description)
+        run = keep_description(run, prepared.description)
         sweep_checkpoints(folder)
-        state = _start(run, model, checkpoint, device, clock)
+        state = start_state(run, prepared, device)
+        clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
         if not state.step:
-            introduce(model, experiment, watcher)
+            introduce(prepared.model, experiment, watcher)
+            if prepared.taken:
+                watcher.noted(f"starts from {prepared.taken}")
         run.append_log(event="started", step=state.step, engine=name, environment=environment)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         training = _Training(
             run,
             place(parts.train, device),
-            validation and place(validation, device),
+            None if validation is None else place(validation, device),
             make_engine(state, experiment, name),
             clock,
             watcher,
             open_tensorboard(run.folder, state.step, options.tensorboard),
         )
         return _train_epochs(training, lambda: should_stop() or clock.here > limit)
-
-
-def _to_validate_on(parts: Parts, options: Options) -> LabelledImages | None:
-    if options.validate and parts.validation is None:
-        raise InputError(
-            f"there are no images of {parts.name} to validate on, because all are trained on; leave --validate out, or "
-            "train with --set train_on=split"
-        )
-    return parts.validation if options.validate else None
-
-
-def _sources(data: DataSet | UserImages) -> dict[str, Any]:
-    """Where the user's own images are."""
-    if not isinstance(data, UserImages):
-        return {}
-    return {"images": {"source": str(data.source), "skip_bad": data.skip_bad}}
-
-
-def _prepare(
-    experiment: Experiment, folder: Path, parts: Parts, seed: int
-) -> tuple[Ensemble, Description, Checkpoint | None]:
-    """The model, what the run has to keep, and the checkpoint to go on from.
-
-    It comes before the run is begun, so that a model that cannot be made leaves no run behind.
-    """
-    run = find_run(folder, experiment, seed=seed)
-    is_described = run is not None and "description" in run.record
-    description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
-    checkpoint = latest_checkpoint(folder)
-    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
-    return model, description, checkpoint
-
-
-def _start(run: Run, model: Ensemble, checkpoint: Checkpoint | None, device: torch.device, clock: _Clock) -> TrainState:
-    """The state after the run's last checkpoint, or before its first step."""
-    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
-    # (docs/log.md).
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
-    state = TrainState.before_first_step(model, run.experiment)
-    if checkpoint:
-        with fitting_weights(run):
-            state.restore(checkpoint.tensors, checkpoint.step)
-        clock.before = checkpoint.seconds
-    run.trim_log(state.step)
-    return state
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,6 +78,8 @@ class TerminalWatcher(Watcher):
 
     def counted(self, work: str, done: int, total: int) -> None:
         self._show(work, _COUNT, completed=done, total=total)
+        if done == total:
+            self._end()  # what is printed next comes after the bar
 
     def downloaded(self, name: str, done: int, total: int | None) -> None:
         """`done` of the file's `total` bytes are here."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterpoint.cli.options import find_modules_here
+from counterpoint.cli.arguments.options import find_modules_here
 from counterpoint.errors import InputError
 
 if TYPE_CHECKING:

@@ -1,0 +1,86 @@
+"""What has to be there before the first step: the network, what the run keeps of itself, images to validate on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from counterpoint.config import Experiment
+from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
+from counterpoint.errors import InputError
+from counterpoint.nn import Ensemble
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
+from counterpoint.runs.folder import Description, Run, find_run
+from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
+from counterpoint.training.starting import build_from, weights_hash
+from counterpoint.training.step import TrainState
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    model: Ensemble
+    description: Description
+    """What the run has to keep."""
+    checkpoint: Checkpoint | None
+    """What to go on from."""
+    taken: str = ""
+    """What was taken from another run, in words."""
+
+
+def prepare(experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None) -> Prepared:
+    """Everything that can be refused, before the run is begun: a model that cannot be made leaves no run behind."""
+    _check_start(experiment, start)
+    run = find_run(folder, experiment, seed=seed)
+    is_described = run is not None and "description" in run.record
+    description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
+    checkpoint = latest_checkpoint(folder)
+    if start is not None and checkpoint is None:
+        model, taken = build_from(experiment, description, seed, start, said=experiment.model)
+        return Prepared(model, description, None, taken)
+    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
+    return Prepared(model, description, checkpoint)
+
+
+def _check_start(experiment: Experiment, start: Run | None) -> None:
+    """Raise unless the weights to start from are those that the experiment names."""
+    found = None if start is None else weights_hash(start)
+    if experiment.starts_from != found:
+        raise InputError(
+            f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
+            "run with --from and leave starts_from to it"
+        )
+
+
+def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
+    """The state after the run's last checkpoint, or before its first step."""
+    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
+    # (docs/log.md).
+    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+    model = prepared.model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+    state = TrainState.before_first_step(model, run.experiment)
+    if checkpoint := prepared.checkpoint:
+        with fitting_weights(run):
+            state.restore(checkpoint.tensors, checkpoint.step)
+    run.trim_log(state.step)
+    return state
+
+
+def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:
+    """The images to validate on after each epoch, if that is wanted."""
+    if wanted and parts.validation is None:
+        raise InputError(
+            f"there are no images of {parts.name} to validate on, because all are trained on; leave --validate out, or "
+            "train with --set train_on=split"
+        )
+    return parts.validation if wanted else None
+
+
+def sources_of(data: DataSet | UserImages, start: Run | None) -> dict[str, Any]:
+    """Where the user's own images are, and the run whose weights are taken."""
+    sources: dict[str, Any] = {}
+    if isinstance(data, UserImages):
+        sources["images"] = {"source": str(data.source), "skip_bad": data.skip_bad}
+    if start is not None:
+        sources["from"] = str(start.folder.absolute())
+    return sources
