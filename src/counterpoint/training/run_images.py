@@ -45,8 +45,10 @@ def _data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watc
         return load(run.experiment.dataset, root)
     begun_with = run.record.get("images")
     if not isinstance(begun_with, dict) or not isinstance(begun_with.get("source"), str):
-        raise InputError(f"{run.folder / 'run.json'} does not say where its images are; name them with --images PATH")
-    source = source or Path(begun_with["source"])
-    if not source.exists():
-        raise InputError(f"the images of {run.folder} are no longer at {source}; say where they are with --images PATH")
-    return read_images(run.experiment, source, root, skip_bad=begun_with.get("skip_bad") is True, watcher=watcher)
+        raise InputError(f"{run.folder / 'run.json'} does not say where its images were; train the run again")
+    skip_bad = begun_with.get("skip_bad") is True
+    if source is None and not Path(begun_with["source"]).exists():
+        raise InputError(
+            f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are with --images PATH"
+        )
+    return read_images(run.experiment, source or Path(begun_with["source"]), root, skip_bad=skip_bad, watcher=watcher)

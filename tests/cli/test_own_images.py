@@ -1,0 +1,180 @@
+"""From a folder of pictures to predictions, as a user does it: every command, on pictures as people have them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from counterpoint.records.files import read_results
+from counterpoint.runs.folder import load_run
+from tests.cli.conftest import Call
+from tests.images.collection import CLASSES, add_bad_files, write_collection
+
+SMALL = "--set images.size=16 --set depth=8 --set width=8 --set num_members=2 --set epochs=12 --device cpu".split()
+QUICK = [*SMALL, "--set", "epochs=1"]
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "data"
+
+
+def test_from_a_thousand_pictures_to_predictions(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"train": 500, "val": 300, "test": 200})
+    bad = add_bad_files(photos / "train" / CLASSES[0])
+    first = photos / "train" / CLASSES[1] / "1 rgb.png"
+    again = Path(shutil.copy(first, photos / "test" / CLASSES[1] / "again.png"))
+
+    twice = call("train", "--images", photos, "--out", "run", *SMALL)
+    assert twice.status == 2
+    for path in (first, again):
+        assert path.relative_to(photos).as_posix() in twice.err, "the same content in two parts: both are named"
+    again.unlink()
+    refused = call("train", "--images", photos, "--out", "run", *SMALL)
+    assert refused.status == 2
+    assert all(path.name in refused.err for path in bad)
+    assert "3 files of" in refused.err
+    assert "--skip-bad" in refused.err
+    assert not Path("run").exists(), "nothing is left behind"
+
+    trained = call("train", "--images", photos, "--out", "run", "--skip-bad", *SMALL)
+    assert trained.status == 0, trained.err
+    assert "photos: images 500 to train on, 300 to validate on and 200 to test on; 3 classes" in trained.out
+    assert "left out: train/gestreift quer/bomb.png" in trained.out
+    assert "validation: error" in trained.out
+    run = load_run(Path("run"))
+    assert run.description.classes == CLASSES
+    epochs = [record for record in run.read_log() if record["event"] == "epoch"]
+    assert all(set(record["validation"]) == {"error", "nll", "ece"} for record in epochs)
+    assert epochs[-1]["validation"]["error"] < 0.1
+
+    evaluated = call(
+        "evaluate", "run", "--sets", "corrupted,validation-extra", "--cell-images", "40", "--device", "cpu"
+    )
+    assert evaluated.status == 0, evaluated.err
+    results = read_results(Path("run/results.json"))
+    assert (results.evaluated_on.part, results.evaluated_on.images) == ("test", 200)
+    assert results.validated_on is not None
+    assert (results.validated_on.part, results.validated_on.images) == ("validation", 300)
+    assert results.clean.ensemble.error < 0.1
+
+    recalibrated = call("recalibrate", "run")
+    assert recalibrated.status == 0, recalibrated.err
+    fitted_on = json.loads(Path("run/recalibrated.json").read_text())["fitted_on"]
+    assert (fitted_on["images"]["part"], fitted_on["images"]["images"], fitted_on["run"]) == (
+        "validation",
+        300,
+        "this run",
+    )
+    thresholded = call("threshold", "run", "--error", "10%")
+    assert thresholded.status == 0, thresholded.err
+    promise = json.loads(Path("run/threshold.json").read_text())
+    assert promise["test"]["images"] == 200
+    assert promise["test"]["verdict"] != "breaks"
+    beyond = call("threshold", "run", "--error", "0.1%")
+    assert beyond.status == 2
+    assert "an error below 0.1 % cannot be promised with 225 images" in beyond.err
+
+    some = sorted((photos / "test").rglob("*[0-9] *"))[:30]
+    predicted = call(
+        "predict", "run", *some, bad[0], "--not-sure-below", "threshold", "--format", "jsonl", "--device", "cpu"
+    )
+    assert predicted.status == 1, "one of the files is bad"
+    lines = [json.loads(line) for line in predicted.out.replace('} {"path"', '}\n{"path"').splitlines()]
+    assert len(lines) == len(some) + 1
+    right = [line["class"] == path.parent.name for line, path in zip(lines, some, strict=False)]
+    assert sum(right) >= 27
+    assert "cut short" in lines[-1]["error"]
+    report = call("report", "run", "--out", "report.html")
+    assert report.status == 0, report.err
+    assert CLASSES[2] not in report.err
+    assert "photos" in Path("report.html").read_text(encoding="utf-8")
+    listed = call("settings", "images")
+    assert "images.size" in listed.out
+
+
+def test_a_run_starts_from_another_also_with_other_classes(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"": 90})
+    others = write_collection(tmp_path / "others", {"": 60}, classes=CLASSES[1:], seed=5)
+    assert call("train", "--images", photos, "--out", "first", *QUICK).status == 0
+    second = call("train", "--images", others, "--out", "second", "--from", "first", *QUICK)
+    assert second.status == 0, second.err
+    assert "starts from" in second.out
+    assert "because the classes differ" in second.out
+    run = load_run(Path("second"))
+    assert run.experiment.starts_from is not None
+    assert (run.experiment.learning_rate, run.experiment.init_std) == (0.01, None)
+    assert Path(run.record["from"]) == tmp_path / "first"
+    again = call("train", "--images", others, "--out", "second", "--from", "first", *QUICK)
+    assert again.status == 0, "the same command finds the run finished"
+    other = call("train", "--images", others, "--out", "second", *QUICK)
+    assert other.status == 2
+    assert "starts_from" in other.err
+    missing = call("train", "--images", others, "--out", "third", "--from", "nothing", *QUICK)
+    assert (missing.status, Path("third").exists()) == (2, False)
+    assert "nothing holds no run" in missing.err
+
+
+def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"train": 60})
+    assert call("train", "--images", photos, "--out", "run", *QUICK).status == 0
+    untested = call("evaluate", "run", "--device", "cpu")
+    assert untested.status == 2
+    assert "there are no test images for run" in untested.err
+    assert "Add a folder test beside train" in untested.err
+    write_collection(photos, {"test": 30}, seed=3)
+    tested = call("evaluate", "run", "--sets", "", "--device", "cpu")
+    assert tested.status == 0, tested.err
+    photos.rename(tmp_path / "moved")
+    lost = call("evaluate", "run", "--sets", "", "--device", "cpu")
+    assert lost.status == 2
+    assert "are no longer at" in lost.err
+    found = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
+    assert found.status == 0, found.err
+    next((tmp_path / "moved" / "train" / CLASSES[0]).iterdir()).unlink()
+    changed = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
+    assert changed.status == 2
+    assert "the images to train on are not those that run was begun with" in changed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--out", "run"], "name an experiment (`counterpoint experiments` lists them), or your images"),
+        (["digits/quickstart", "--out", "run", "--skip-bad"], "--skip-bad is for your own images"),
+        (["--images", "gone", "--out", "run"], "gone"),
+        (["--images", "photos", "--out", "run", "--set", "images.size=0"], "images.size is 0"),
+        (["--images", "photos", "--out", "run", "--set", "images.val=1"], "images.val is 1.0; it must be at least 0"),
+        (
+            ["--images", "photos", "--out", "run", "--set", "images.val=0.6", "--set", "images.test=0.4"],
+            "leaves nothing",
+        ),
+        (["--images", "photos", "--out", "run", "--set", "images.colour=red"], "unknown key 'images.colour'"),
+        (["--images", "photos", "--out", "run", "--pretrained"], "pretrained"),
+        (["digits/quickstart", "--out", "run", "--set", "images.size=8"], "dataset is digits, and images are set"),
+        (["digits/quickstart", "--out", "run", "--validate"], "there are no images of digits to validate on"),
+        (["digits/quickstart", "--out", "run", "--set", "starts_from=abc"], "name the run with --from"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Path, call: Call) -> None:
+    write_collection(tmp_path / "photos", {"": 12})
+    ended = call("train", *arguments)
+    assert ended.status == 2
+    assert said in ended.err
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"": 40})
+    recipe = ["digits/quickstart", "--images", photos, "--set", "images.grey=true", "--set", "steps=2"]
+    assert call("train", *recipe, "--out", "run", "--no-validate", "--device", "cpu").status == 0
+    run = load_run(Path("run"))
+    assert (run.experiment.name, run.experiment.epochs, run.experiment.policy.flip) == ("photos/quickstart", 20, False)
+    assert (run.description.channels, run.description.height) == (1, 32)
+    assert "validation" not in run.read_log()[-1]
+    drawn = call("views", "--images", photos, "--count", "3", "--out", "views.png", "--set", "images.size=16")
+    assert drawn.status == 0, drawn.err
+    assert Path("views.png").read_bytes()[:4] == b"\x89PNG"

@@ -1,0 +1,172 @@
+"""A run on a user's own images: reported on test images, fitted on validation images, found again by its run.json."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from counterpoint.data import UserImages, load_images, parts_of
+from counterpoint.errors import InputError
+from counterpoint.evaluation.comparison import compare_run
+from counterpoint.evaluation.held_out import read_held_out, read_test
+from counterpoint.evaluation.image_groups import images_to_corrupt
+from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
+from counterpoint.evaluation.recalibration import recalibrate_run
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
+from counterpoint.evaluation.threshold import threshold_run
+from counterpoint.experiments.own import own_experiment
+from counterpoint.recalibration.choose import fit_held_out
+from counterpoint.recalibration.families import families
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.storage.files import read_json, write_json
+from counterpoint.training.loop import Options, train
+from counterpoint.training.run_images import parts_of_run, read_images
+from tests.images.collection import write_collection
+from tests.made_runs import saved
+from tests.small import QUICK
+
+ASSIGNMENTS = ["images.size=16", "depth=8", "width=4", "num_members=2", "epochs=1", "batch_size=16"]
+EXPERIMENT = own_experiment("photos", None, ASSIGNMENTS)
+ON_ALL = replace(EXPERIMENT, train_on="all")
+
+
+@pytest.fixture(scope="module", name="place")
+def a_folder_with_photos_and_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("own")
+    photos = write_collection(place / "photos", {"": 240})
+    for name, experiment, seed in (("first", EXPERIMENT, 0), ("second", EXPERIMENT, 1), ("all", ON_ALL, 0)):
+        data = read_images(experiment, photos, place / "data")
+        assert train(experiment, place / name, data, seed=seed, options=Options(device="cpu"))
+    return place
+
+
+@pytest.fixture(name="images")
+def the_images(place: Path) -> UserImages:
+    return load_images(place / "photos", 16, cache=place / "data" / "images")
+
+
+@pytest.fixture(name="run")
+def a_run_to_change(place: Path, tmp_path: Path) -> Run:
+    shutil.copytree(place / "first", tmp_path / "run")
+    return load_run(tmp_path / "run")
+
+
+def evaluate(run: Run, place: Path, **options: object) -> None:
+    arguments = {"suites": (), "device": "cpu"} | options
+    evaluate_run(run, place / "data", **arguments)  # type: ignore[arg-type]
+
+
+def test_it_is_reported_on_test_images_and_keeps_logits_of_validation_images(
+    run: Run, place: Path, images: UserImages
+) -> None:
+    results = evaluate_run(run, place / "data", suites=(), device="cpu")
+    assert images.val is not None
+    assert images.test is not None
+    on, validated = results.evaluated_on, results.validated_on
+    assert (on.dataset, on.part, on.images, on.key) == ("photos", "test", 36, images.keys["test"])
+    assert validated is not None
+    assert (validated.part, validated.images, validated.key) == ("validation", 36, images.keys["validation"])
+    assert saved(run, "labels").tolist() == images.test.labels_N.tolist()
+    assert saved(run, "validation-labels").tolist() == images.val.labels_N.tolist()
+    assert saved(run, "validation").shape == saved(run, "clean").shape == (2, 36, 3)
+    assert not np.array_equal(saved(run, "validation"), saved(run, "clean"))
+    assert recompute_results(run).made_from == results.made_from == read_about(run).made_from
+
+
+def test_temperatures_and_thresholds_come_from_validation_images(run: Run, place: Path) -> None:
+    evaluate(run, place)
+    about = read_about(run)
+    held_out, test = read_held_out(run, None), read_test(run, about)
+    assert test is not None
+    assert np.array_equal(held_out.clean.logits_MNK, saved(run, "validation"))
+    assert np.array_equal(test.logits_MNK, saved(run, "clean"))
+    recalibrated = recalibrate_run(run, care="clean")
+    assert recalibrated.fitted_on.images == about.validation
+    assert recalibrated.fitted_on.run == "this run"
+    assert recalibrated.clean_how == recalibrated.corrupted_how == "parameters of all validation images"
+    (before,) = [family for family in families(2, shifted=False) if family.name == "before"]
+    assert recalibrated.ways["before"].recalibration == fit_held_out(before, held_out, "clean")
+    thresholded = threshold_run(run, 0.6)
+    assert (thresholded.promise.images, thresholded.fitted_images) == (27, 9)
+    assert thresholded.test is not None
+    assert thresholded.test.images == 36
+
+
+def test_suites_are_made_of_their_part_in_an_order_of_chance(run: Run, place: Path, images: UserImages) -> None:
+    parts = parts_of(images, EXPERIMENT)
+    for suite, part in ((CORRUPTED, images.test), (VALIDATION_EXTRA, images.val)):
+        chosen = images_to_corrupt(run, parts, suite)
+        assert part is not None
+        assert sorted(chosen.numbers_N.tolist()) == sorted(part.numbers_N.tolist())
+        assert chosen.labels_N[:12].unique().tolist() == [0, 1, 2], "the first images are of all classes"
+    evaluate(run, place, suites=(CORRUPTED,), cell_images=5)
+    folder = f"photos-{images.keys['test']}-C-seed0"
+    assert [path.name for path in (place / "data" / "regenerated").iterdir()] == [folder]
+    assert saved(run, "fog-3").shape == (2, 5, 3)
+
+
+def test_a_suite_of_large_images_is_made_of_some(run: Run, images: UserImages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("counterpoint.evaluation.image_groups._SUITE_BYTES", 75 * 3 * 16 * 16 * 7)
+    some = images_to_corrupt(run, parts_of(images, EXPERIMENT), CORRUPTED)
+    monkeypatch.undo()
+    whole = images_to_corrupt(run, parts_of(images, EXPERIMENT), CORRUPTED)
+    assert len(some) == 7
+    assert torch.equal(some.images_NCHW, whole.images_NCHW[:7])
+
+
+def test_a_run_on_all_images_has_nothing_to_fit_on(place: Path, tmp_path: Path) -> None:
+    shutil.copytree(place / "all", tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    assert len(parts_of_run(run, place / "data").train) == 204
+    evaluate(run, place)
+    assert read_about(run).held_out is None
+    with pytest.raises(InputError, match="was trained on all images but the test images, so none are left to fit"):
+        recalibrate_run(run)
+    with pytest.raises(InputError, match="none are left to choose a threshold on"):
+        threshold_run(run, 0.5)
+    with pytest.raises(InputError, match="validation-extra needs images that were held out"):
+        evaluate(run, place, suites=(VALIDATION_EXTRA,))
+
+
+def test_two_runs_on_the_same_images_are_compared_and_others_are_not(place: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(place / name, tmp_path / name)
+        evaluate(load_run(tmp_path / name), place)
+    compared = compare_run(tmp_path / "first", [tmp_path / "second"])
+    assert compared.against[0].clean is not None
+    for name in ("results.json", "logits/about.json"):
+        record = read_json(tmp_path / "second" / name)
+        images = record["evaluated_on" if name == "results.json" else "clean"]
+        images["key"] = "of others with the same name"
+        write_json(tmp_path / "second" / name, record)
+    recompute_results(load_run(tmp_path / "second"))
+    with pytest.raises(InputError, match="give runs evaluated on the same images"):
+        compare_run(tmp_path / "first", [tmp_path / "second"])
+
+
+def test_validation_logits_go_when_their_images_are_gone(tmp_path: Path, place: Path) -> None:
+    photos = write_collection(tmp_path / "photos", {"train": 30, "val": 12, "test": 12})
+    data = read_images(ON_ALL, photos, place / "data")
+    assert train(ON_ALL, tmp_path / "run", data, options=Options(device="cpu"))
+    run = load_run(tmp_path / "run")
+    evaluate(run, place)
+    assert read_about(run).held_out is not None, "images in a folder val are never trained on"
+    shutil.rmtree(photos / "val")
+    evaluate(run, place)
+    assert read_about(run).held_out is None
+
+
+def test_a_run_without_a_source_says_so(run: Run, place: Path) -> None:
+    write_json(run.folder / "run.json", {key: value for key, value in run.record.items() if key != "images"})
+    with pytest.raises(InputError, match=r"run\.json does not say where its images were"):
+        parts_of_run(load_run(run.folder), place / "data")
+
+
+def test_a_run_on_a_named_data_set_takes_no_other_images(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", QUICK, {"seed": 0})
+    with pytest.raises(InputError, match="run was trained on digits; leave --images out"):
+        parts_of_run(run, None, tmp_path)

@@ -1,0 +1,73 @@
+"""The experiment for a user's own images."""
+
+import pytest
+
+from counterpoint.errors import InputError
+from counterpoint.experiments import find_experiment
+from counterpoint.experiments.own import own_experiment, with_warmup
+from counterpoint.own_images import OwnImages
+
+
+def test_photographs_have_four_members_with_augmix_of_four_severities() -> None:
+    experiment = own_experiment("photos", None, [])
+    assert (experiment.name, experiment.dataset, experiment.images) == ("photos", "images", OwnImages(224))
+    assert experiment.policy.augmix is not None
+    assert experiment.policy.augmix.severity == (1.0, 2.0, 3.0, 4.0)
+    assert (experiment.num_members, experiment.decay_rs, experiment.init_std) == (4, False, 0.5)
+    assert (experiment.epochs, experiment.batch_size, experiment.learning_rate) == (100, 32, 0.025)
+    assert experiment.policy.crop_padding == 28
+
+
+@pytest.mark.parametrize("assignments", [["model=timm/resnet50", "pretrained=true"], []], ids=["published", "a run's"])
+def test_fine_tuning_is_shorter_gentler_and_starts_near_the_weights(assignments: list[str]) -> None:
+    experiment = own_experiment("photos", None, assignments, fine_tuned=not assignments)
+    assert (experiment.epochs, experiment.learning_rate, experiment.weight_decay) == (20, 0.0025, 1e-4)
+    assert experiment.init_std is None
+
+
+def test_small_images_have_larger_batches() -> None:
+    experiment = own_experiment("photos", None, ["images.size=64"])
+    assert (experiment.batch_size, experiment.learning_rate, experiment.policy.crop_padding) == (128, 0.1, 8)
+
+
+@pytest.mark.parametrize(
+    ("members", "severity", "assignment"),
+    [("none", (3.0,), "constant"), ("1", (3.0,), "constant"), ("2", (1.0, 4.0), "diverse"), ("7", None, "diverse")],
+)
+def test_severities_follow_the_number_of_members(
+    members: str, severity: tuple[float, ...] | None, assignment: str
+) -> None:
+    augmix = own_experiment("photos", None, [f"num_members={members}"]).policy.augmix
+    assert augmix is not None
+    assert augmix.severity == (severity or (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0))
+    assert augmix.assignment == assignment
+
+
+def test_what_is_set_is_taken() -> None:
+    experiment = own_experiment(
+        "photos", None, ["num_members=2", "policy.augmix.severity=2,3", "policy.crop_padding=1", "batch_size=8"]
+    )
+    assert experiment.policy.augmix is not None
+    assert experiment.policy.augmix.severity == (2.0, 3.0)
+    assert (experiment.policy.crop_padding, experiment.batch_size) == (1, 8)
+    assert own_experiment("photos", None, ["name=mine", "policy.augmix=none"]).policy.augmix is None
+    deep = own_experiment("photos", None, ["ensemble=deep"], fine_tuned=True)
+    assert (deep.ensemble, deep.init_std) == ("deep", 0.5)
+    with pytest.raises(InputError, match=r"unknown key 'policy\.crop'"):
+        own_experiment("photos", None, ["policy.crop=1"])
+
+
+def test_a_recipe_is_taken_as_it_is() -> None:
+    recipe = find_experiment("cifar10/am-bern-0.875")
+    experiment = own_experiment("photos", recipe, ["epochs=3"])
+    assert (experiment.name, experiment.images, experiment.epochs) == ("photos/am-bern-0.875", OwnImages(32), 3)
+    assert (experiment.policy, experiment.warmup_steps) == (recipe.policy, recipe.warmup_steps)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "images", "steps"),
+    [([], 330, 11), (["epochs=2"], 330, 4), (["warmup_steps=7"], 330, 7), (["steps=20"], 330, 4), ([], 10, 1)],
+)
+def test_the_learning_rate_rises_over_the_first_epoch(assignments: list[str], images: int, steps: int) -> None:
+    experiment = own_experiment("photos", None, assignments)
+    assert with_warmup(experiment, images, assignments).warmup_steps == steps
