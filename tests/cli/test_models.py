@@ -88,7 +88,10 @@ def test_without_the_word_the_run_is_refused_by_name_with_the_command(terminal: 
     done = terminal(*EVALUATE)
     assert (done.status, done.imported) == (2, False)
     assert "run says that its network is made by mymodule:make_model" in done.err
-    assert "`counterpoint evaluate run --model mymodule:make_model`" in done.err
+    assert "`counterpoint evaluate run … --model mymodule:make_model`" in done.err
+    predicted = terminal("predict", "run", "picture.png")
+    assert (predicted.status, predicted.imported) == (2, False)
+    assert "`counterpoint predict run … --model mymodule:make_model`" in predicted.err
 
 
 @pytest.mark.parametrize("said", ["mymodule:other", "other:make_model", "resnet"])

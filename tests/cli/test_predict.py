@@ -3,11 +3,20 @@
 import io
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
+from counterpoint.evaluation.members import fold_members, load_model, member_logits
+from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.policy import MemberPolicy
+from counterpoint.recalibration.apply import apply
+from counterpoint.records.files import read_evaluated
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
 from tests.cli.conftest import Call
@@ -40,16 +49,22 @@ def test_a_table_for_people(run: Run, pictures: Path, call: Call) -> None:
     assert "sure" in call("predict", run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
+def objects(text: str) -> list[Any]:
+    """The JSON objects that were printed, wherever the lines end."""
+    decoder, found = json.JSONDecoder(), []
+    while text:
+        one, end = decoder.raw_decode(text)
+        found.append(one)
+        text = text[end:].strip()
+    return found
+
+
 def test_lines_for_programs_from_a_list(run: Run, pictures: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [pictures / "wide.jpg", pictures / "gone.png", pictures / "small.png"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{name}\n" for name in names)))
     ended = call("predict", run.folder, "-", "--format", "jsonl", "--device", "cpu")
     assert ended.status == 1, "a file could not be read"
-    decoder, text, lines = json.JSONDecoder(), ended.out, []
-    while text:
-        line, end = decoder.raw_decode(text)
-        lines.append(line)
-        text = text[end:].strip()
+    lines = objects(ended.out)
     assert [line["path"] for line in lines] == [str(name) for name in names]
     assert lines[1]["error"] == "cannot be read (No such file or directory)"
     assert len(lines[0]["members"]) == QUICK.members
@@ -65,3 +80,45 @@ def test_wrong_arguments_are_named(run: Run, pictures: Path, call: Call) -> None
     assert "holds no run" in call("predict", pictures, pictures).err
     assert "has no threshold that counts" in call("predict", run.folder, pictures, "--not-sure-below", "threshold").err
     assert "and not timm/x" in call("predict", run.folder, pictures, "--model", "timm/x").err
+
+
+def test_a_threshold_brings_the_recalibration_that_it_was_found_with(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From training to predictions: the promise is for the confidences of its own parameters, and of no others."""
+    data = replace(few_digits(60), train=few_digits(60).train.first(400))
+    experiment = replace(
+        QUICK, train_on="split", batch_size=20, policy=MemberPolicy(flip=False), init_std=0.1, epochs=15
+    )
+    folder = tmp_path / "run"
+    assert train(experiment, folder, data, seed=3, options=Options(device="cpu"))
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: data)
+    evaluate_run(load_run(folder), tmp_path, suites=(), device="cpu")
+    assert call("recalibrate", folder).status == 0
+    assert call("threshold", folder, "--error", "20%").status == 0
+    known = read_evaluated(folder)
+    assert known.thresholded is not None
+    assert known.recalibrated is not None
+    found = known.thresholded
+    others = known.recalibrated.ways[found.recalibration_name].recalibration
+    assert found.recalibration_name != "none"
+    assert found.recalibration != others
+
+    for i, image_CHW in enumerate(data.test.images_NCHW):
+        Image.fromarray(image_CHW[0].numpy()).save(tmp_path / f"{i:02}.png")
+    pictures = sorted(tmp_path.glob("*.png"))
+    arguments = ("predict", folder, *pictures, "--format", "jsonl", "--device", "cpu")
+    ended = call(*arguments, "--not-sure-below", "threshold")
+    assert (ended.status, ended.err) == (0, "")
+    lines = objects(ended.out)
+    members = fold_members(load_model(load_run(folder), torch.device("cpu"))[0], torch.device("cpu"))
+    logits_MNK = member_logits(members, data.test.images_NCHW).astype(np.float64)
+    expected_N, others_N = (apply(one, logits_MNK).ensemble_NK.max(axis=1) for one in (found.recalibration, others))
+    assert [line["confidence"] for line in lines] == pytest.approx(expected_N, abs=1e-5)
+    assert [line["confidence"] for line in lines] != pytest.approx(others_N, abs=1e-4)
+    assert {line["recalibration"] for line in lines} == {found.recalibration_name}
+    assert [line["sure"] for line in lines] == list(expected_N >= found.promise.chosen.threshold)
+    assert {line["sure"] for line in lines} == {True, False}
+    plain = objects(call(*arguments).out)
+    assert not any("sure" in line for line in plain)
+    assert {line["recalibration"] for line in plain} <= set(known.recalibrated.ways)

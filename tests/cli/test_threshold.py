@@ -45,6 +45,9 @@ def test_the_promise_is_printed_with_where_it_breaks(run: Run, call: Call) -> No
         "severity 1",
         "severity 5",
         "breaks in 2 of 2",
+        "error of what is kept, %; ✗ breaks: above 4.00 % by more than chance",
+        "Snow",
+        "✗ ",
         f"written: {run.folder / 'threshold.json'}",
     ):
         assert words in ended.out, words

@@ -1,5 +1,6 @@
 """Folded, compiled and padded inference against the network as it was trained."""
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -170,12 +171,19 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
         ("resnet", None, None),
         ("resnet", "resnet", None),
         ("m:f", "m:f", None),
-        ("m:f", None, "runs/a says that its network is made by m:f, and .* `counterpoint evaluate runs/a --model m:f`"),
+        (
+            "m:f",
+            None,
+            "runs/a says that its network is made by m:f, and .* `counterpoint predict runs/a … --model m:f`",
+        ),
         ("m:f", "m:g", "the model of runs/a is m:f, and not m:g; give --model m:f, or leave it out"),
         ("resnet", "vit", "the model of runs/a is resnet, and not vit"),
     ],
 )
-def test_a_function_of_the_users_needs_the_users_word(model: str, said: str | None, message: str | None) -> None:
+def test_a_function_of_the_users_needs_the_users_word(
+    model: str, said: str | None, message: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/counterpoint", "predict", "runs/a", "a.png", "b.png"])
     run = Run(Path("runs/a"), replace(QUICK, model=model), {})
     if message is None:
         check_said(run, said)

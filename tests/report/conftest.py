@@ -8,6 +8,7 @@ from counterpoint.records.files import (
     COMPARED,
     RECALIBRATED,
     RESULTS,
+    THRESHOLD,
     Evaluated,
     read_evaluated,
     write_record,
@@ -26,7 +27,8 @@ def save(tmp_path: Path) -> Callable[..., Path]:
 
     def write(run: Evaluated, name: str = "run") -> Path:
         folder = tmp_path / name
-        for file, record in ((RESULTS, run.results), (RECALIBRATED, run.recalibrated), (COMPARED, run.compared)):
+        beside = ((RECALIBRATED, run.recalibrated), (COMPARED, run.compared), (THRESHOLD, run.thresholded))
+        for file, record in ((RESULTS, run.results), *beside):
             if record is not None:
                 write_record(folder / file, record)
         return folder
@@ -36,7 +38,10 @@ def save(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
-    """A real, short run that was evaluated on two suites, recalibrated, and compared with a real single network."""
+    """A real, short run that was evaluated on two suites and recalibrated, and has a threshold.
+
+    It is compared with a real single network.
+    """
     import torch
 
     from counterpoint.data.digits import load_digits
@@ -44,6 +49,7 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     from counterpoint.evaluation.pipeline import evaluate_run
     from counterpoint.evaluation.recalibration import recalibrate_run
     from counterpoint.evaluation.suites import SUITES
+    from counterpoint.evaluation.threshold import threshold_run
     from counterpoint.experiments.quickstart import QUICKSTART
     from counterpoint.policy import MemberPolicy
     from counterpoint.runs.folder import load_run
@@ -65,4 +71,5 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     single, ensemble = folders
     recalibrate_run(load_run(ensemble), choosing=True)
     compare_run(ensemble, [single])
+    threshold_run(load_run(ensemble), 0.5)
     return read_evaluated(ensemble)

@@ -19,6 +19,8 @@ from counterpoint.metrics import (
     factor_correlation,
     image_scores,
     independent_disagreement,
+    likely_start,
+    lowest_threshold,
     mean_difference,
     ood_auroc,
     paired_differences,
@@ -28,8 +30,9 @@ from counterpoint.metrics import (
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import figures, risk_coverage_points
+from counterpoint.metrics.threshold import verdict
 from counterpoint.recalibration.apply import apply, image_temperatures
-from counterpoint.recalibration.choose import HeldOut, choose, cross_fit, fit_held_out
+from counterpoint.recalibration.choose import NONE, HeldOut, choose, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.recalibration.signals import member_signals
@@ -65,6 +68,7 @@ from counterpoint.records.results import (
     Source,
     Trained,
 )
+from counterpoint.records.threshold import Checked, Thresholded
 
 Value = TypeVar("Value")
 MakeEvaluated = Callable[..., Evaluated]
@@ -75,6 +79,7 @@ CLASSES, IMAGES, CELL_IMAGES = 5, 120, 40
 EXTRA = "validation-extra"
 OFFICIAL = Source("official")
 _FITTED_SEVERITIES = (2, 4)
+_TARGET = 0.2
 _REGENERATED = Source("regenerated", 0, "0.1.0", "texture")
 
 
@@ -110,7 +115,7 @@ def evaluated(
     """What is known of a run whose logits of 120 images and 5 classes are made up.
 
     `shifted` adds the paper's suite, `extra` another one, and `more` the out-of-distribution, collapse, health,
-    recalibrated and paired figures; these take seconds to make, and are the same for every seed.
+    recalibrated and paired figures and a threshold; these take seconds to make, and are the same for every seed.
     """
     results = Results(
         counterpoint="0.1.0",
@@ -156,6 +161,7 @@ def _with_more(results: Results, members: int) -> Evaluated:
         results,
         replace(_recalibrated(members, has_cells), made_from=made_from),
         compared.Compared(results.experiment, results.run.seed, made_from, "counterpoint compare", "then", others),
+        replace(_thresholded(members, has_cells), made_from=made_from),
     )
 
 
@@ -369,6 +375,35 @@ def _moved(name: str, recalibration: Recalibration, logits_MNK: np.ndarray) -> M
         float(image_temperatures(recalibration, logits_MNK).mean()),
         float(signals["entropy"].mean()),
         float(signals["disagreement"].mean()),
+    )
+
+
+@cache
+def _thresholded(members: int, has_cells: bool) -> Thresholded:
+    """A promise that the clean images of another seed may break, and the cells do."""
+    (logits, labels), (grid, cell_labels) = _clean_logits(members, 0), _grid(members)
+    scores = image_scores(_mean_probs(logits), labels)
+    start = likely_start(scores.confidence, scores.correct, _TARGET, IMAGES)
+    promise = lowest_threshold(scores.confidence, scores.correct, _TARGET, start)
+
+    def checked(logits_MNK: np.ndarray, labels_N: np.ndarray) -> Checked:
+        found = image_scores(_mean_probs(logits_MNK), labels_N)
+        right = found.correct[found.confidence >= promise.chosen.threshold]
+        kept, wrong = len(right), int((1 - right).sum())
+        return Checked(len(labels_N), kept, wrong, verdict(kept, wrong, _TARGET))
+
+    return Thresholded(
+        made_from=evaluated(members=members).results.made_from,
+        command="counterpoint threshold",
+        finished="then",
+        promise=promise,
+        recalibration=NONE,
+        recalibration_name="none",
+        fitted_images=40,
+        test=checked(*_clean_logits(members, 1)),
+        cells={name: tuple(checked(one, cell_labels) for one in row) for name, row in grid.items()}
+        if has_cells
+        else {},
     )
 
 

@@ -123,6 +123,7 @@ def test_made_up_runs_have_the_fields_of_real_ones(real_run: Evaluated, make_eva
     made = make_evaluated(members=4, shifted=True, more=True, extra=True)
     assert made.recalibrated is not None
     assert real_run.recalibrated is not None
+    assert made.thresholded is not None
     ways, real_ways = made.recalibrated.ways, real_run.recalibrated.ways
     assert list(ways) == list(real_ways)
     pairs: list[tuple[Any, Any]] = [
@@ -130,6 +131,7 @@ def test_made_up_runs_have_the_fields_of_real_ones(real_run: Evaluated, make_eva
         (ways["before"], real_ways["before"]),  # only that and the chosen one have differences
         (ways["by both"].moves, real_ways["by both"].moves),
         (made.compared, real_run.compared),
+        (replace(made.thresholded, test=None), real_run.thresholded),
         (made.results.clean, real_run.results.clean),
         (made.results.corrupted, real_run.results.corrupted),
         (made.results.shifts[EXTRA], real_run.results.shifts[EXTRA]),

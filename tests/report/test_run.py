@@ -4,7 +4,6 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.report.run import ReportedRun, grouped, label_runs, models
-from tests.made_results import make_thresholded
 from tests.report.made import MakeEvaluated
 
 
@@ -41,11 +40,13 @@ def test_groups_come_in_the_order_of_their_keys() -> None:
 
 def test_the_commands_are_all_that_was_done_in_order(make_evaluated: MakeEvaluated) -> None:
     whole = make_evaluated(members=2, shifted=True, more=True)
-    results, recalibrated, compared = whole.results, whole.recalibrated, whole.compared
+    results, recalibrated, compared, thresholded = whole.results, whole.recalibrated, whole.compared, whole.thresholded
     assert recalibrated is not None
     assert compared is not None
-    done = (results.run.command, results.evaluation.command, recalibrated.command, compared.command)
+    assert thresholded is not None
+    added = (recalibrated.command, compared.command, thresholded.command)
+    done = (results.run.command, results.evaluation.command, *added)
+    assert len(set(done)) == 5
     assert ReportedRun("run", whole).commands == done
-    assert ReportedRun("run", replace(whole, recalibrated=None)).commands == (*done[:2], done[3])
-    thresholded = make_thresholded()
-    assert ReportedRun("run", replace(whole, thresholded=thresholded)).commands == (*done, thresholded.command)
+    assert ReportedRun("run", replace(whole, recalibrated=None)).commands == (*done[:2], *done[3:])
+    assert ReportedRun("run", replace(whole, thresholded=None)).commands == done[:4]

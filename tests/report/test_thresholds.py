@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.threshold import Thresholded
+from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.report.tables import Table
-from counterpoint.report.thresholds import checks_table, threshold_in_words
+from counterpoint.report.thresholds import cells_table, checks_table, highest_error, threshold_in_words
 from tests.made_results import make_thresholded
 
 FOUND = make_thresholded()
@@ -53,7 +53,48 @@ def test_the_table_pools_the_corruptions_of_a_severity() -> None:
 def test_without_test_images_there_is_no_table() -> None:
     bare = replace(FOUND, test=None, cells={}, made_from=replace(FOUND.made_from, corrupted=None))
     assert checks_table(bare) is None
+    assert cells_table(bare) is None
+    assert highest_error(bare) == 0
+    assert "shift" not in words(bare)
     nothing = dict.fromkeys(("fog", "snow"), (FOUND.cells["snow"][1],) * 2)
     assert entries(checks_table(replace(FOUND, test=None, cells=nothing)))[0] == [
         *("severity 1", "0.00", "–", "breaks in 0 of 2", "Fog –")
     ]
+
+
+HOLDS, UNCLEAR, BREAKS = Checked(4, 3, 0, "holds"), Checked(4, 3, 1, "unclear"), Checked(4, 4, 3, "breaks")
+
+
+def with_cells(cells: dict[str, tuple[Checked, ...]]) -> Thresholded:
+    return replace(FOUND, cells=cells)
+
+
+def test_where_it_breaks_in_words() -> None:
+    start = "Nothing is promised under shift, and there the promise breaks in"
+    assert f"{start} 1 of the 4 cells, but never under Snow." in words(FOUND)
+    assert f"{start} 2 of the 4 cells, under each corruption at least once." in words(
+        with_cells({"fog": (HOLDS, BREAKS), "snow": (BREAKS, UNCLEAR)})
+    )
+    assert f"{start} none of the 4 cells." in words(with_cells({"fog": (HOLDS, UNCLEAR), "snow": (HOLDS, HOLDS)}))
+    spared = dict.fromkeys("abcdefg", (HOLDS, UNCLEAR))
+    assert f"{start} 1 of the 16 cells, but never under 7 of the 8 corruptions." in words(
+        with_cells({"fog": (HOLDS, BREAKS), **spared})
+    )
+
+
+def test_every_cell_says_in_text_what_became_of_the_promise() -> None:
+    table = cells_table(FOUND, "mine", highest_error(FOUND))
+    assert entries(table) == [["Fog", "? 33.3", "✗ 75.0"], ["Snow", "0.0", "–"]]
+    assert table is not None
+    assert [column.label for column in table.columns] == ["Severity", "1", "2"]
+    assert [[entry.heat for entry in row.entries] for row in table.rows] == [[44, 100], [0, 0]]
+    assert table.caption.replace("\N{NO-BREAK SPACE}", " ") == (
+        "mine: error of what is kept, %; ✗ breaks: above 10.00 % by more than chance, ? above it, perhaps by chance, "
+        "– nothing is kept"
+    )
+
+
+def test_what_is_above_the_target_has_a_colour_however_little_it_is() -> None:
+    table = cells_table(FOUND, deepest=100.0)
+    assert table is not None
+    assert [entry.heat for entry in table.rows[0].entries] == [15, 15]

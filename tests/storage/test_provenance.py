@@ -9,7 +9,7 @@ import torch
 
 import counterpoint
 from counterpoint.storage import provenance
-from counterpoint.storage.provenance import command_line, describe_environment, now
+from counterpoint.storage.provenance import command_line, command_name, describe_environment, now
 
 CPU = torch.device("cpu")
 
@@ -58,6 +58,7 @@ def test_versions_and_device() -> None:
 def test_the_command_can_be_typed_again(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     monkeypatch.setattr(sys, "argv", [program, "train", "digits/single", "--out", "my run"])
     assert command_line() == "counterpoint train digits/single --out 'my run'"
+    assert command_name() == "counterpoint train"
 
 
 def test_times_are_utc_to_the_second() -> None:

@@ -22,6 +22,7 @@ from counterpoint.nn.folded import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
+from counterpoint.storage.provenance import command_name
 from counterpoint.training.description import build_described, fitting_weights
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
@@ -55,7 +56,7 @@ def check_said(run: Run, said: str | None) -> None:
     if said is None and is_function(name):
         raise InputError(
             f"{run.folder} says that its network is made by {name}, and a run's files are no reason to run code; if "
-            f"you know and trust that function, say so: `counterpoint evaluate {run.folder} --model {name}`"
+            f"you know and trust that function, say so: `{command_name()} {run.folder} … --model {name}`"
         )
 
 

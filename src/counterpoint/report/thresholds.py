@@ -1,8 +1,8 @@
-"""A threshold in words: what is promised, on what that rests, and a table of where it holds and where it breaks."""
+"""A threshold in words: what is promised, on what that rests, and tables of where it holds and where it breaks."""
 
 from collections.abc import Iterator, Sequence
 
-from counterpoint.records.threshold import Checked, Promise, Thresholded
+from counterpoint.records.threshold import Checked, Promise, Thresholded, Verdict
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.suites import corruption_label
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
@@ -14,11 +14,20 @@ _COLUMNS = (
     Column("Promise"),
     Column("Worst", "%"),
 )
+_MARKS: dict[Verdict, str] = {"holds": "", "unclear": "? ", "breaks": "✗ "}
+_FAINTEST = 15  # percent of the deepest colour, so that whatever is above the target can be seen
+_MOST_NAMES = 6
 
 
 def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
     """`several` says whether the run is an ensemble."""
-    return (_promise(found.promise), _expected(found.promise), _rests_on(found.promise), _confidence(found, several))
+    return (
+        _promise(found.promise),
+        _expected(found.promise),
+        _rests_on(found.promise),
+        _confidence(found, several),
+        *([_under_shift(found)] if found.cells else []),
+    )
 
 
 def _promise(promise: Promise) -> str:
@@ -55,11 +64,69 @@ def _confidence(found: Thresholded, several: bool) -> str:
     return f"Confidences are recalibrated, {name}, with parameters of {others}: {parameters}."
 
 
-def checks_table(found: Thresholded) -> Table | None:
+def _under_shift(found: Thresholded) -> str:
+    broken = {name: sum(cell.verdict == "breaks" for cell in cells) for name, cells in found.cells.items()}
+    cells, spared = sum(map(len, found.cells.values())), [name for name, count in broken.items() if not count]
+    if len(spared) == len(broken):
+        where = f"in none of the {cells} cells"
+    else:
+        where = f"in {sum(broken.values())} of the {cells} cells, {_spared_in_words(spared, len(broken))}"
+    return f"Nothing is promised under shift, and there the promise breaks {where}."
+
+
+def _spared_in_words(spared: Sequence[str], corruptions: int) -> str:
+    if not spared:
+        return "under each corruption at least once"
+    if len(spared) > _MOST_NAMES:
+        return f"but never under {len(spared)} of the {corruptions} corruptions"
+    return f"but never under {', '.join(map(corruption_label, spared))}"
+
+
+def checks_table(found: Thresholded, label: str = "") -> Table | None:
     """What other images say of the promise; None where there are none. Corruptions are pooled at each severity."""
-    caption = f"the promise (below {with_sign(found.promise.target)}) on test images"
+    caption = f"{_prefix(label)}the promise (below {with_sign(found.promise.target)}) on test images"
     rows = tuple(_rows(found))
     return Table(caption, _COLUMNS, rows) if rows else None
+
+
+def cells_table(found: Thresholded, label: str = "", deepest: float = 1.0) -> Table | None:
+    """The error of what is kept under each corruption at each severity, marked where it is above the target.
+
+    None without corrupted images. `deepest` is the error that has the deepest colour.
+    """
+    shift = found.made_from.corrupted
+    if shift is None:
+        return None
+    target = with_sign(found.promise.target)
+    caption = (
+        f"{_prefix(label)}error of what is kept, %; ✗\N{NO-BREAK SPACE}breaks: above {target} by more than chance, "
+        "?\N{NO-BREAK SPACE}above it, perhaps by chance, –\N{NO-BREAK SPACE}nothing is kept"
+    )
+    return Table(
+        caption,
+        (Column("Severity"), *(Column(str(number)) for number in shift.severities)),
+        tuple(
+            Row(corruption_label(name), tuple(_cell(cell, deepest) for cell in found.cells[name]))
+            for name in shift.corruptions
+        ),
+    )
+
+
+def highest_error(found: Thresholded) -> float:
+    """Of what is kept in a cell; 0 where there are none."""
+    return max((cell.error or 0.0 for cells in found.cells.values() for cell in cells), default=0.0)
+
+
+def _cell(cell: Checked, deepest: float) -> Entry:
+    """Only what is above the target has a colour."""
+    if cell.error is None:
+        return Entry("–", heat=0)
+    text = f"{_MARKS[cell.verdict]}{100 * cell.error:.1f}"  # more digits would not fit on a phone
+    return Entry(text, heat=0 if cell.verdict == "holds" else max(_FAINTEST, round(100 * cell.error / deepest)))
+
+
+def _prefix(label: str) -> str:
+    return f"{label}: " if label else ""
 
 
 def _rows(found: Thresholded) -> Iterator[Row]:

@@ -39,6 +39,11 @@ def command_line() -> str:
     return shlex.join([name, *arguments])
 
 
+def command_name() -> str:
+    """The command without its arguments, such as `counterpoint predict`: these may be thousands of files."""
+    return " ".join(command_line().split()[:2])
+
+
 def now() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -94,7 +94,7 @@ def open_page(browser: "Browser", report: Path) -> Iterator[Open]:
 
 
 def shown_maps(page: "Page") -> list[str]:
-    return shown_panels(page, ".heat-map")
+    return shown_panels(page, ".panel.heat-map")
 
 
 def shown_panels(page: "Page", selector: str) -> list[str]:
@@ -237,6 +237,9 @@ def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> Non
     table = page.get_by_role("table", name="cifar10/single: Error, %")
     assert table.get_by_role("columnheader").all_inner_texts() == ["Severity", "1", "2", "3", "4", "5"]
     assert table.get_by_role("rowheader").count() == 16
+    kept = page.get_by_role("table", name="cifar10/single: error of what is kept, %; ✗ breaks")
+    assert kept.get_by_role("rowheader").count() == 15
+    assert kept.get_by_role("cell").filter(has_text="✗").count() > 0
     assert page.get_by_role("group", name="Metric").get_by_role("radio").count() == len(METRICS)
     assert page.get_by_role("group", name="Calibration error").get_by_role("radio").count() == len(CALIBRATION)
     for name in (

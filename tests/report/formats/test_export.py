@@ -114,7 +114,7 @@ def test_csv_has_the_honest_estimates(everything: Evaluated) -> None:
 
 
 def test_csv_has_what_recalibrations_do(everything: Evaluated) -> None:
-    rows = [row for row in csv_rows([everything]) if row["recalibration"]]
+    rows = [row for row in csv_rows([everything]) if row["recalibration"] and not row["threshold"]]
     assert len(rows) == 9 * 3 * (1 + 3)
     places = {(row["recalibration"], row["aggregate"], row["model"]): row for row in rows}
     assert everything.recalibrated is not None
@@ -150,6 +150,31 @@ def test_csv_has_differences_apart_from_figures(everything: Evaluated) -> None:
     assert rows[-1]["nll"] == ""
 
 
+def test_csv_has_what_a_threshold_keeps(everything: Evaluated) -> None:
+    rows = [row for row in csv_rows([everything]) if row["threshold"]]
+    found = everything.thresholded
+    assert found is not None
+    assert found.test is not None
+    chosen = found.promise.chosen
+    for key, value in {
+        "threshold": str(chosen.threshold),
+        "promised_error": "0.2",
+        "recalibration": "none",
+        "model": "ensemble",
+    }.items():
+        assert {row[key] for row in rows} == {value}
+    assert (rows[0]["part"], rows[0]["images"], rows[0]["promise"]) == ("validation", "120", "made")
+    assert (float(rows[0]["error"]), float(rows[0]["coverage"])) == (chosen.wrong / chosen.kept, found.promise.coverage)
+    cells = [(name, severity, cell) for name, of in found.cells.items() for severity, cell in enumerate(of, start=1)]
+    checked = [("", "", found.test), *((name, str(severity), cell) for name, severity, cell in cells)]
+    assert [(row["corruption"], row["severity"]) for row in rows[1:]] == [(name, place) for name, place, _ in checked]
+    for row, (_, _, one) in zip(rows[1:], checked, strict=True):
+        assert (row["part"], row["images"], row["promise"]) == ("test", str(one.images), one.verdict)
+        assert row["error"] == ("" if one.error is None else str(one.error))
+        assert float(row["coverage"]) == one.coverage
+    assert [row["dataset"] for row in rows] == ["digits", "digits", *(75 * ["digits-C"])]
+
+
 def test_csv_has_the_images_from_outside(everything: Evaluated) -> None:
     rows = [row for row in csv_rows([everything]) if row["ood_auroc"]]
     assert everything.results.ood is not None
@@ -166,6 +191,7 @@ def test_json_holds_all_that_belongs_to_the_run(everything: Evaluated) -> None:
     for key in ("ood", "collapse", "health"):
         assert run[key] == encode(getattr(results, key))
     assert run["recalibrated"] == encode(everything.recalibrated)
+    assert run["threshold"] == encode(everything.thresholded)
     assert everything.compared is not None
     assert run["against"] == encode(everything.compared.against)
     assert run["risk_coverage"]["clean"] == encode(results.clean.risk_coverage)
@@ -176,7 +202,8 @@ def test_json_holds_all_that_belongs_to_the_run(everything: Evaluated) -> None:
 
 def test_json_of_a_run_without_them(two_runs: list[Evaluated]) -> None:
     one = json.loads(to_json(two_runs))["runs"][1]
-    assert [one[key] for key in ("ood", "collapse", "health", "recalibrated", "against", "paper")] == 6 * [None]
+    absent = ("ood", "collapse", "health", "recalibrated", "threshold", "against", "paper")
+    assert [one[key] for key in absent] == len(absent) * [None]
     assert one["risk_coverage"]["severities"] is None
     assert one["risk_coverage"]["shifts"] == one["reliability"]["shifts"] == {}
 

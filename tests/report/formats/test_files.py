@@ -3,7 +3,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +96,25 @@ def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_evaluated: Ma
 
 
 @pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(
+    ("record", "file", "command"),
+    [
+        ("recalibrated", "recalibrated.json", "recalibrate {}"),
+        ("thresholded", "threshold.json", "threshold {} --error TARGET"),
+    ],
+)
 def test_what_is_stale_is_left_out_and_named(
-    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str
+    tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str, record: str, file: str, command: str
 ) -> None:
     run = make_evaluated("mine", members=2, shifted=True, more=True)
-    folder = save(changed(run, "recalibrated.made_from.weights", "other"))
+    folder = save(changed(run, f"{record}.made_from.weights", "other"))
     out = tmp_path / "report"
     notes = write_report([save(make_evaluated("other", members=1), "whole"), folder], out, format)
     assert notes == [
-        f"left out: {folder / 'recalibrated.json'} was made from other logits than results.json; "
-        f"`counterpoint recalibrate {folder}` makes it again"
+        f"left out: {folder / file} was made from other logits than results.json; "
+        f"`counterpoint {command.format(folder)}` makes it again"
     ]
-    without = [make_evaluated("other", members=1), replace(run, recalibrated=None)]
+    without = [make_evaluated("other", members=1), changed(run, record, None)]
     assert out.read_text(encoding="utf-8") == FORMATS[format](without)
 
 
@@ -133,6 +139,8 @@ def spoil(values: Any, path: str, wrong: Any) -> None:
         ("results.json", "corrupted.cells.fog.2.ensemble.error", "corrupted.cells.fog[2].ensemble.error"),
         ("recalibrated.json", "ways.after.clean.ensemble.brier", "ways.after.clean.ensemble.brier"),
         ("compared.json", "against.0.corrupted.mean.error.low", "against[0].corrupted.mean.error.low"),
+        ("threshold.json", "promise.chosen.upper", "promise.chosen.upper"),
+        ("threshold.json", "cells.fog.2.kept", "cells.fog[2].kept"),
     ],
 )
 @pytest.mark.parametrize("wrong", [REMOVED, "much", float("nan"), 1e300], ids=["missing", "text", "nan", "huge"])

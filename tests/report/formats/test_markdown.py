@@ -74,6 +74,8 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Corruption by corruption",
         "Keeping the surest",
         *(f"Recalibrated: cifar10/single, seed {seed}: {topic}" for seed in (0, 1) for topic in topics),
+        "When to trust it: cifar10/single, seed 0",
+        "When to trust it: cifar10/single, seed 1",
         "Do the members differ? cifar10/single, seed 0",
         "Do the members differ? cifar10/single, seed 1",
         "Lost channels: cifar10/single, seed 0",

@@ -104,10 +104,10 @@ def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
 def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
     """What `threshold` prints: the promise in words, and what other images say of it."""
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.thresholds import checks_table, threshold_in_words
+    from counterpoint.report.thresholds import cells_table, checks_table, threshold_in_words
 
-    table = checks_table(thresholded)
-    return [*threshold_in_words(thresholded, several), *([to_rich(table)] if table else [])]
+    tables = (checks_table(thresholded), cells_table(thresholded))
+    return [*threshold_in_words(thresholded, several), *(to_rich(table) for table in tables if table)]
 
 
 def comparison_table(comparison: "Comparison") -> Table:

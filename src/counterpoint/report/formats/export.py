@@ -49,6 +49,7 @@ def _run(run: ReportedRun) -> Json:
         "collapse": encode(results.collapse),
         "health": encode(results.health),
         "recalibrated": encode(run.evaluated.recalibrated),
+        "threshold": encode(run.evaluated.thresholded),
         "against": encode(compared.against) if compared else None,
         "paper": _paper_row(run),
     }

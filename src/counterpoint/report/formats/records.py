@@ -6,20 +6,25 @@ from collections.abc import Iterator, Mapping
 from counterpoint.records.codec import encode
 from counterpoint.records.compared import CalibrationDifferences, MeanDifferences
 from counterpoint.records.figures import Summary
+from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
 from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
 from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
 from counterpoint.report.tables import METRICS
 
-_PLACE = ("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "recalibration", "against")
+_PLACE = (
+    *("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "recalibration"),
+    *("threshold", "promised_error", "promise", "against"),
+)
 _FIGURES = (
     *(metric.key for metric in METRICS),
     *(f"{key}_{part}" for key in CALIBRATION for part in ("floor", "excess", "debiased")),
     *(f"{key}_{end}" for key in ("error", "nll", "brier", *CALIBRATION) for end in ("low", "high")),
     "ood_auroc",
+    "coverage",
 )
 
-Place = dict[str, str | int]
+Place = dict[str, str | int | float]
 Record = dict[str, str | int | float | None]
 
 
@@ -28,15 +33,17 @@ def names(run: ReportedRun) -> Record:
 
 
 def records(run: ReportedRun) -> Iterator[Record]:
-    """The clean set, of each suite its aggregates and cells, recalibrated ones, other images, differences.
+    """The clean set, of each suite its aggregates and cells, recalibrated ones, other images, a threshold, differences.
 
-    Where `recalibration` names one, the figures are of the recalibrated model. Where `against` names another run, they
-    are differences from it. `_low` and `_high` are 95 % intervals over images.
+    Where `recalibration` names one, the figures are of the recalibrated model. Where `threshold` is a confidence, they
+    are of the images kept from it on, and `promise` says what became of `promised_error` there. Where `against` names
+    another run, they are differences from it. `_low` and `_high` are 95 % intervals over images.
     """
     for place, summary in (*_plain_sets(run), *_recalibrated_sets(run)):
         for model, scores in models(summary):
             yield _record({**place, "model": model}, scores)
     yield from _outside(run)
+    yield from _kept(run)
     yield from _differences(run)
 
 
@@ -87,6 +94,37 @@ def _outside(run: ReportedRun) -> Iterator[Record]:
     aurocs = (ood.auroc.ensemble, *ood.auroc.members)
     for (model, _), auroc in zip(models(run.clean), aurocs, strict=False):
         yield _record({**place, "model": model}, {"ood_auroc": auroc})
+
+
+def _kept(run: ReportedRun) -> Iterator[Record]:
+    """What a threshold keeps: of the validation images that it was chosen on, and of all that it was checked on."""
+    found = run.evaluated.thresholded
+    if found is None:
+        return
+    model, _ = next(models(run.clean))
+    promise, chosen = found.promise, found.promise.chosen
+    promised: Place = {
+        "model": model,
+        "recalibration": found.recalibration_name,
+        "threshold": chosen.threshold,
+        "promised_error": promise.target,
+    }
+    dataset: Place = {"dataset": found.made_from.clean.dataset}
+    place = promised | dataset | {"part": "validation", "images": promise.images, "promise": "made"}
+    yield _record(place, {"error": chosen.wrong / chosen.kept, "coverage": promise.coverage})
+    for place, one in _checked(run, found):
+        checked = promised | dataset | place | {"images": one.images, "promise": one.verdict}
+        yield _record(checked, {"error": one.error, "coverage": one.coverage})
+
+
+def _checked(run: ReportedRun, found: Thresholded) -> Iterator[tuple[Place, Checked]]:
+    if found.test:
+        yield {"part": "test"}, found.test
+    if papers := papers_suite(run):
+        place = _shifted_place(papers)
+        for name, cells in found.cells.items():
+            for severity, cell in zip(papers.figures.severities, cells, strict=True):
+                yield {**place, "corruption": name, "severity": severity}, cell
 
 
 def _differences(run: ReportedRun) -> Iterator[Record]:

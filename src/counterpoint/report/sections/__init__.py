@@ -20,6 +20,7 @@ from counterpoint.report.sections import (
     selective,
     severities,
     shift,
+    threshold,
 )
 
 SECTIONS: tuple[Section, ...] = (
@@ -35,6 +36,7 @@ SECTIONS: tuple[Section, ...] = (
     heat_maps.SECTION,
     selective.SECTION,
     recalibration.SECTION,
+    threshold.SECTION,
     member_differences.SECTION,
     health.SECTION,
     provenance.SECTION,

@@ -1,0 +1,53 @@
+"""From which confidence on a run can be trusted: the promise of its threshold, and where other images break it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from counterpoint.records.threshold import Thresholded
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.tables import Table
+from counterpoint.report.thresholds import cells_table, checks_table, highest_error, threshold_in_words
+
+_TITLE = "When to trust it"
+
+
+@dataclass(frozen=True)
+class RunThreshold:
+    """The promise of one run, in words, and what other images say of it; None where there are none."""
+
+    label: str
+    words: tuple[str, ...]
+    checks: Table | None
+    cells: Table | None
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(table for table in (self.checks, self.cells) if table)
+
+
+@dataclass(frozen=True)
+class Thresholds(Content):
+    runs: tuple[RunThreshold, ...]
+
+    def blocks(self) -> Iterator[Block]:
+        return (Block(f"{_TITLE}: {run.label}", (*run.words, *run.tables)) for run in self.runs)
+
+
+def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
+    """None where no run has a threshold. The maps of all runs share one scale of colour."""
+    found = [(run, thresholded) for run in runs if (thresholded := run.evaluated.thresholded) is not None]
+    deepest = max((highest_error(thresholded) for _, thresholded in found), default=0.0)
+    return Thresholds(tuple(_of_run(run, thresholded, deepest) for run, thresholded in found)) if found else None
+
+
+def _of_run(run: ReportedRun, found: Thresholded, deepest: float) -> RunThreshold:
+    return RunThreshold(
+        run.label,
+        threshold_in_words(found, run.results.is_ensemble),
+        checks_table(found, run.label),
+        cells_table(found, run.label, deepest),
+    )
+
+
+SECTION = Section("threshold", _TITLE, thresholds, "sections/threshold.html")
