@@ -1,19 +1,23 @@
-"""Images per second into the cache of a user's images and out of it, cold and warm.
+"""Images per second into the cache of a user's images and out of it, cold and warm, and the memory that it takes.
 
     python benchmarks/image_folder.py [--images PATH] [--count 2000] [--size 224] [--batch 128] [--workers N]
+    python benchmarks/image_folder.py --gigabytes 20
 
-Without --images, pictures of 500 × 375 pixels are made up: 2,000 JPEG files that look as busy as photographs. With it,
-the pictures are yours: a folder, a .csv or an .npz file. The cache is made in a temporary folder on the disk of TMPDIR.
+Without --images, the pictures are parts of the two photographs that come with scikit-learn: 2,000 JPEG files of 375 to
+500 by 280 to 375 pixels. With it, the pictures are yours: a folder, a .csv or an .npz file. The cache is made in a
+temporary folder on the disk of TMPDIR.
 
 - Decoding is timed by one process and by all, with hashing, and compared.
 - Batches are read in a random order, as a training reads them: cold, after the system was asked to forget the file,
-  and warm, when it is in the system's memory. RssAnon is the memory that this takes of its own.
+  and warm, when it is in the system's memory. RssAnon is the memory that this takes of its own, at its highest.
+- With --gigabytes the cache is lengthened to that size, by its own rows again and again, before batches are read.
 """
 
 import argparse
 import gc
 import os
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,17 +31,18 @@ if TYPE_CHECKING:
 
 
 def make_photographs(folder: Path, count: int) -> Path:
-    """JPEG files of 500 × 375 pixels in two classes: noise at three scales, which takes about 60 kB each."""
+    """JPEG files cut out of two photographs, a class for each."""
+    from sklearn.datasets import load_sample_images
+
     generator = np.random.default_rng(0)
+    photographs = load_sample_images().images
     for number in range(count):
-        layers = [
-            np.asarray(Image.fromarray(generator.integers(0, 256, (h, w, 3), dtype=np.uint8)).resize((500, 375)))
-            for h, w in ((6, 8), (47, 63), (375, 500))
-        ]
-        pixels = np.average(layers, axis=0, weights=(0.6, 0.3, 0.1)).astype(np.uint8)
+        whole_HWC = photographs[number % 2]
+        height, width = generator.integers(280, 376), generator.integers(375, 501)
+        top, left = (generator.integers(0, n - k + 1) for n, k in zip(whole_HWC.shape, (height, width), strict=False))
         path = folder / "ab"[number % 2] / f"{number}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(pixels).save(path, quality=90)
+        Image.fromarray(whole_HWC[top : top + height, left : left + width]).save(path, quality=90)
     return folder
 
 
@@ -53,15 +58,51 @@ def forget(path: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
+class HighestMemory:
+    """Watches the process's anonymous memory while it is in use."""
+
+    def __enter__(self) -> "HighestMemory":
+        self.megabytes, self._done = own_memory_mb(), threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.02):
+            self.megabytes = max(self.megabytes, own_memory_mb())
+
+
 def read_batches(images: "MappedSet", batch: int) -> float:
-    """Images per second of one epoch in a random order."""
+    """Images per second of one epoch in a random order, read as a training reads them."""
     from counterpoint.seeding import Stream
 
     order = Stream(0, "order").permutation(len(images))
     begin = time.perf_counter()
-    for places_B in order.split(batch):
-        images.batch(places_B)
+    for _ in images.batches(order.split(batch)):
+        pass
     return len(images) / (time.perf_counter() - begin)
+
+
+def lengthen(images: "MappedSet", gigabytes: float, path: Path) -> "MappedSet":
+    """The images again and again in a file of this size, which is then read as the cache is."""
+    import torch
+
+    from counterpoint.data import MappedSet
+
+    rows_RCHW = images.pixels_RCHW.numpy()
+    copies = int(gigabytes * 1e9 / rows_RCHW.nbytes) + 1
+    file = np.lib.format.open_memmap(path, "w+", np.uint8, (copies * len(rows_RCHW), *rows_RCHW.shape[1:]))
+    for copy in range(copies):
+        file[copy * len(rows_RCHW) : (copy + 1) * len(rows_RCHW)] = rows_RCHW
+        file.flush()
+    del file
+    pixels_RCHW = torch.from_numpy(np.load(path, mmap_mode="c"))
+    every = torch.arange(len(pixels_RCHW))
+    return MappedSet(pixels_RCHW, every, every, every % 2, images.classes)
 
 
 def seconds_to_load(source: Path, size: int, cache: Path, workers: int) -> tuple[float, "MappedSet", str]:
@@ -77,6 +118,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path)
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--gigabytes", type=float)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
@@ -88,17 +130,19 @@ def main() -> None:
             seconds, images, key = seconds_to_load(source, arguments.size, cache, workers)
             rates.append(len(images) / seconds)
             print(f"hash and decode, {workers} workers: {rates[-1]:,.0f} images/s ({rates[-1] / rates[0]:.2f} ×)")
-        size_mb = images.pixels_RCHW.nbytes / 1e6
-        del images
+        file = cache / key / "pixels.npy"
+        if arguments.gigabytes:
+            file = Path(made, "long.npy")
+            images = lengthen(images, arguments.gigabytes, file)
+        size_gb = images.pixels_RCHW.nbytes / 1e9
         gc.collect()
-        forget(cache / key / "pixels.npy")
-        seconds, images, _ = seconds_to_load(source, arguments.size, cache, arguments.workers)
-        print(f"open again: {seconds:.2f} s for {len(images):,} images, {size_mb:,.0f} MB")
-        before = own_memory_mb()
+        print(f"the cache: {len(images):,} images, {size_gb:.1f} GB; RssAnon before reading {own_memory_mb():,.0f} MB")
         for state in ("cold", "warm"):
-            rate = read_batches(images, arguments.batch)
-            print(f"batches of {arguments.batch}, {state}: {rate:,.0f} images/s")
-        print(f"RssAnon grew by {own_memory_mb() - before:.0f} MB")
+            if state == "cold":
+                forget(file)
+            with HighestMemory() as highest:
+                rate = read_batches(images, arguments.batch)
+            print(f"batches of {arguments.batch}, {state}: {rate:,.0f} images/s; RssAnon {highest.megabytes:,.0f} MB")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,18 @@ import pytest
 from rich.console import Console
 
 from counterpoint.cli.terminal.progress import TerminalWatcher
-from counterpoint.watching import TrainingProgress
+from counterpoint.watching import TrainingProgress, ValidationFigures
 
 BARS: dict[str, tuple[Callable[[TerminalWatcher], None], str]] = {
     "training": (
         lambda watcher: watcher.trained(TrainingProgress("work", 2, 9, 1, 3, 0.5, 0.25, 1000.0)),
         "loss 0.500 error 25.0% 1,000 images/s",
+    ),
+    "validation": (
+        lambda watcher: watcher.trained(
+            TrainingProgress("work", 2, 9, 1, 3, 0.5, 0.25, 1000.0, ValidationFigures(0.125, 0.4, 0.03))
+        ),
+        "validation: error 12.5% NLL 0.400 ECE 3.0%",
     ),
     "download": (lambda watcher: watcher.downloaded("work", 2, 9), "2/9 bytes"),
     "unknown size": (lambda watcher: watcher.downloaded("work", 2, None), "2/? bytes"),
@@ -71,3 +77,10 @@ def test_a_warning_stands_above_the_bar(screen: io.StringIO) -> None:
         watcher.warned("many are [lost]; " + "x" * 100)
         watcher.trained(TrainingProgress("work", 5, 9, 2, 3, 0.5, 0.25, 1000.0))
     assert screen.getvalue().count(f"warning: many are [lost]; {'x' * 100}\n") == 1, "on one line"
+
+
+def test_a_note_after_the_count_stands_below_the_bar(screen: io.StringIO) -> None:
+    with TerminalWatcher() as watcher:
+        watcher.counted("reading", 3, 3)
+        watcher.noted("what was found")
+    assert screen.getvalue().rindex("3/3") < screen.getvalue().index("what was found")

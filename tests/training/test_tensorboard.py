@@ -37,3 +37,15 @@ def test_a_plain_network_has_no_spread_in_tensorboard(tmp_path: Path) -> None:
         "health/below_eps",
         "health/dead_scales",
     ]
+
+
+def test_validation_is_there_where_epochs_are_validated(tmp_path: Path) -> None:
+    validating = replace(WITH_BOARD, validate=True)
+    train(replace(EXPERIMENT, train_on="split"), tmp_path / "run", noise_data(36, 3), options=validating)
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(tmp_path / "run" / "tensorboard")).Reload()
+    epochs = [record for record in load_run(tmp_path / "run").read_log() if record["event"] == "epoch"]
+    for name in ("error", "nll", "ece"):
+        written = [(event.step, pytest.approx(event.value)) for event in events.Scalars(f"validation/{name}")]
+        assert [(epoch["step"], epoch["validation"][name]) for epoch in epochs] == written

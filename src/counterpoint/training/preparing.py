@@ -19,6 +19,8 @@ from counterpoint.training.step import TrainState
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
+    """What training starts with."""
+
     model: Ensemble
     description: Description
     """What the run has to keep."""
