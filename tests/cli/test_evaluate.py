@@ -52,10 +52,12 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
     folder = make_run(seed=1).folder
     assert call("evaluate", folder).status == 0
     given = ("--sets", "validation-extra, corrupted", "--cell-images", 5, "--precision", "strict", "--device", "cpu")
-    assert call("evaluate", folder, *given, "--data", "d", "--model", "resnet").status == 0
+    assert call("evaluate", folder, *given, "--data", "d", "--model", "resnet", "--images", "i").status == 0
     default = {"suites": [CORRUPTED], "device": "auto", "precision": "headline", "cell_images": None, "said": None}
+    default["source"] = None
     suites = [VALIDATION_EXTRA, CORRUPTED]
     chosen = {"suites": suites, "device": "cpu", "precision": "strict", "cell_images": 5, "said": "resnet"}
+    chosen["source"] = Path("i")
     assert asked == [(folder, None, default), (folder, Path("d"), chosen)]
 
 

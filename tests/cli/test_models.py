@@ -110,7 +110,7 @@ def test_training_goes_on_only_with_the_word_too(terminal: Terminal) -> None:
 
 
 def test_views_are_drawn_of_any_model(terminal: Terminal) -> None:
-    adversarial = ("--set", "policy.adversarial.severity=0,0.1,0.2,0.3", "--images", "2")
+    adversarial = ("--set", "policy.adversarial.severity=0,0.1,0.2,0.3", "--count", "2")
     done = terminal("views", "digits/quickstart", "--model", "mymodule:make_model", *adversarial)
     assert done.status == 0, done.err
     assert (terminal.folder / "views.png").exists()

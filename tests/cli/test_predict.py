@@ -92,7 +92,7 @@ def test_a_threshold_brings_the_recalibration_that_it_was_found_with(
     )
     folder = tmp_path / "run"
     assert train(experiment, folder, data, seed=3, options=Options(device="cpu"))
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load", lambda *_: data)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: data)
     evaluate_run(load_run(folder), tmp_path, suites=(), device="cpu")
     assert call("recalibrate", folder).status == 0
     assert call("threshold", folder, "--error", "20%").status == 0

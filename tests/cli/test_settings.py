@@ -21,7 +21,7 @@ def test_no_key_and_no_default_is_broken_in_80_columns() -> None:
 
 def test_one_setting_has_all_that_it_means(call: Call) -> None:
     out = call("settings", "train_on").out
-    assert out.startswith("train_on: `split` holds 5,000 training images out")
+    assert out.startswith("train_on: `split` keeps images to validate on")
     assert "It may be one of split, all. Its default is split. For example: --set train_on=split" in out
     assert "It has no default, since every experiment says it." in call("settings", "dataset").out
 

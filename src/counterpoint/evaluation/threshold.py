@@ -40,8 +40,11 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
 
     A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
     """
+    if run.experiment.train_on == "all" and run.experiment.images is None:
+        raise _without_validation_images(run)
     about, results = read_current_results(run)
-    _refuse_without_validation_images(run, about)
+    if about.held_out is None:
+        raise _without_validation_images(run)
     recalibrated, stale = read_current(run.folder / RECALIBRATED, Recalibrated, results)
     if stale:
         raise InputError(stale)
@@ -68,12 +71,11 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
     return thresholded
 
 
-def _refuse_without_validation_images(run: Run, about: LogitsAbout) -> None:
-    if about.held_out is None:
-        raise InputError(
-            f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's "
-            "would not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
-        )
+def _without_validation_images(run: Run) -> InputError:
+    return InputError(
+        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's would "
+        "not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
+    )
 
 
 def _two_parts(held_out: HeldOut) -> tuple[HeldOut, Labelled]:
