@@ -43,7 +43,11 @@ def test_where_everything_is_kept_and_nothing_was_fitted() -> None:
 
 
 def test_the_table_pools_the_corruptions_of_a_severity() -> None:
-    assert entries(checks_table(FOUND)) == [
+    table = checks_table(FOUND, "mine")
+    assert table is not None
+    caption = table.caption.replace("\N{NO-BREAK SPACE}", " ")
+    assert caption == "mine: the promise (below 10.00 %) on test images, 4 under each corruption"
+    assert entries(table) == [
         ["clean", "75.00", "3.33", "holds", ""],
         ["severity 1", "75.00", "16.67", "breaks in 0 of 2", "Fog 33.33"],
         ["severity 2", "50.00", "75.00", "breaks in 1 of 2", "Fog 75.00"],
@@ -89,8 +93,8 @@ def test_every_cell_says_in_text_what_became_of_the_promise() -> None:
     assert [column.label for column in table.columns] == ["Severity", "1", "2"]
     assert [[entry.heat for entry in row.entries] for row in table.rows] == [[44, 100], [0, 0]]
     assert table.caption.replace("\N{NO-BREAK SPACE}", " ") == (
-        "mine: error of what is kept, %; ✗ breaks: above 10.00 % by more than chance, ? above it, perhaps by chance, "
-        "– nothing is kept"
+        "mine: error of what is kept, %; ✗ breaks: above 10.00 % by more than chance, ? above it, perhaps by chance; "
+        "nothing is kept: –"
     )
 
 

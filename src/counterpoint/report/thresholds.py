@@ -84,7 +84,9 @@ def _spared_in_words(spared: Sequence[str], corruptions: int) -> str:
 
 def checks_table(found: Thresholded, label: str = "") -> Table | None:
     """What other images say of the promise; None where there are none. Corruptions are pooled at each severity."""
-    caption = f"{_prefix(label)}the promise (below {with_sign(found.promise.target)}) on test images"
+    shift, target = found.made_from.corrupted, with_sign(found.promise.target)
+    each = f", {shift.images:,} under each corruption" if shift else ""
+    caption = f"{_prefix(label)}the promise (below {target}) on test images{each}"
     rows = tuple(_rows(found))
     return Table(caption, _COLUMNS, rows) if rows else None
 
@@ -100,7 +102,7 @@ def cells_table(found: Thresholded, label: str = "", deepest: float = 1.0) -> Ta
     target = with_sign(found.promise.target)
     caption = (
         f"{_prefix(label)}error of what is kept, %; ✗\N{NO-BREAK SPACE}breaks: above {target} by more than chance, "
-        "?\N{NO-BREAK SPACE}above it, perhaps by chance, –\N{NO-BREAK SPACE}nothing is kept"
+        "?\N{NO-BREAK SPACE}above it, perhaps by chance; nothing is kept:\N{NO-BREAK SPACE}–"
     )
     return Table(
         caption,
