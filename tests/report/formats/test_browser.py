@@ -82,7 +82,7 @@ def open_page(browser: "Browser", report: Path) -> Iterator[Open]:
             color_scheme="dark" if scheme == "dark" else "light",
             java_script_enabled=javascript,
         )
-        context.set_default_timeout(5_000)
+        context.set_default_timeout(30_000)  # a whole page as a picture takes seconds on a busy machine
         contexts.append(context)
         page = context.new_page()
         page.goto(report.as_uri())
