@@ -58,7 +58,7 @@ def test_the_words_name_the_loss_and_the_remedy() -> None:
     ("experiment", "remedies"),
     [
         (replace(ENSEMBLE, warmup_steps=100), ("--set warmup_steps=352,", "--set decay_rs=false,")),
-        (replace(ENSEMBLE, warmup_steps=352), ("a lower learning_rate than 0.1.", "--set decay_rs=false,")),
+        (replace(ENSEMBLE, warmup_steps=352), ("a lower weight_decay than 0.0005.", "--set decay_rs=false,")),
         (replace(ENSEMBLE, decay_rs=False), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
         (SINGLE, ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
         (replace(ENSEMBLE, ensemble="deep"), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),

@@ -31,7 +31,7 @@ def health_warnings(
     if _is_news([_share(epoch, epoch.dead_scales) for epoch in epochs], MANY_DEAD_SCALES):
         warnings.append(
             f"{_in_words(health, health.dead_scales)} are switched off: their BatchNorm scale is below {DEAD_BELOW}. "
-            f"The first steps were probably too large. In a new run try {_gentler_start(experiment, steps_per_epoch)}."
+            f"{_why_dead(experiment, steps_per_epoch)}."
         )
     if _is_news([_share(epoch, epoch.below_eps) for epoch in epochs], MANY_BELOW_EPS):
         warnings.append(
@@ -80,10 +80,12 @@ def _in_words(health: Health, lost: int) -> str:
     return f"{_share(health, lost):.1%} of the network's channels ({lost:,} of {health.channels:,})"
 
 
-def _gentler_start(experiment: Experiment, steps_per_epoch: int) -> str:
+def _why_dead(experiment: Experiment, steps_per_epoch: int) -> str:
+    """The likely cause, and what to try. After a warm-up scales were seen to die slowly, over all epochs."""
     if experiment.warmup_steps < steps_per_epoch:
-        return f"--set warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
-    return f"a lower learning_rate than {experiment.learning_rate:g}"
+        remedy = f"--set warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
+        return f"The first steps were probably too large. In a new run try {remedy}"
+    return f"Weight decay probably drew them to 0. In a new run try a lower weight_decay than {experiment.weight_decay:g}"
 
 
 def _less_decay(experiment: Experiment) -> str:
