@@ -1,6 +1,9 @@
 import math
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -42,3 +45,26 @@ def test_workers_must_be_some(workers: int) -> None:
         count_workers(workers)
     assert count_workers(None) == (os.cpu_count() or 1)
     assert count_workers(3) == 3
+
+
+UNGUARDED = """
+import math
+from pathlib import Path
+from counterpoint.processes import count_workers, parallel_map
+from counterpoint.storage.locks import in_turn
+
+count_workers(2)
+with in_turn(Path("desk"), lambda: None), parallel_map(2) as in_parallel:
+    print(list(in_parallel(math.sqrt, [1.0, 4.0])))
+"""
+
+
+def test_a_script_without_a_guard_is_told_and_does_not_wait_for_itself(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    ended = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "InputError: a process that was started for this work has ended" in last
+    assert 'must have its code under `if __name__ == "__main__":`' in last

@@ -7,8 +7,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, current_process, get_context, parent_process
 from typing import Protocol, TypeVar
 
 from counterpoint.errors import InputError
@@ -17,6 +18,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_GUARD = 'a script that starts processes must have its code under `if __name__ == "__main__":`'
 _AHEAD = 4
 """So many tasks per process are under way. More would hold their data in memory, fewer would leave a process idle."""
 
@@ -28,7 +30,13 @@ class Mapper(Protocol):
 
 
 def count_workers(workers: int | None) -> int:
-    """How many processes to start: as many as asked for, and by default one per CPU."""
+    """How many processes to start: as many as asked for, and by default one per CPU.
+
+    To be asked before a lock is taken. A process that reads a script without `if __name__ == "__main__":` comes here
+    too, and would wait for the lock of the very process that waits for it.
+    """
+    if getattr(current_process(), "_inheriting", False):
+        raise InputError(_GUARD)
     if workers is not None and workers < 1:
         raise InputError(f"workers is {workers}; it must be 1 or more")
     return workers or os.cpu_count() or 1
@@ -56,12 +64,15 @@ def _map_ahead(
     pool: ProcessPoolExecutor, work: Callable[[Task], Result], tasks: Iterable[Task], ahead: int
 ) -> Iterator[Result]:
     waiting: deque[Future[Result]] = deque()
-    for task in tasks:
-        waiting.append(pool.submit(work, task))
-        if len(waiting) == ahead:
+    try:
+        for task in tasks:
+            waiting.append(pool.submit(work, task))
+            if len(waiting) == ahead:
+                yield waiting.popleft().result()
+        while waiting:
             yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise InputError(f"a process that was started for this work has ended: out of memory, or {_GUARD}") from None
 
 
 def _begin() -> None:

@@ -85,7 +85,9 @@ def _why_dead(experiment: Experiment, steps_per_epoch: int) -> str:
     if experiment.warmup_steps < steps_per_epoch:
         remedy = f"--set warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
         return f"The first steps were probably too large. In a new run try {remedy}"
-    return f"Weight decay probably drew them to 0. In a new run try a lower weight_decay than {experiment.weight_decay:g}"
+    return (
+        f"Weight decay probably drew them to 0. In a new run try a lower weight_decay than {experiment.weight_decay:g}"
+    )
 
 
 def _less_decay(experiment: Experiment) -> str:

@@ -29,7 +29,7 @@ ModelOption = Annotated[
         metavar="NAME",
         help="The network: resnext29, resnet, wide-resnet-28-10 (-DEPTH-WIDENING), vit, timm/NAME, torchvision/NAME, "
         "hf/NAME-OR-FOLDER, or MODULE:FUNCTION of your own. Its options: --set model_options.KEY=VALUE; published "
-        "weights: --set pretrained=true.",
+        "weights: --pretrained.",
         show_default="the experiment's",
     ),
 ]

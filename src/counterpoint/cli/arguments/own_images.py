@@ -71,9 +71,22 @@ def choose_data(
     title = images.resolve().stem if images.is_file() else images.resolve().name
     chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned)
     find_modules_here(chosen.model)
+    _check_model(chosen)
     data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
     watcher.noted(describe_images(data))
     return (chosen if recipe else with_warmup(chosen, len(data.train), assignments)), data
+
+
+def _check_model(experiment: "Experiment") -> None:
+    """Raise if the library has no such model, before thousands of images are decoded for it."""
+    from counterpoint.models import describe_model, wanted_of
+
+    settings = experiment.images
+    assert settings is not None
+    channels, size = 1 if settings.grey else 3, (settings.size, settings.size)
+    describe_model(
+        wanted_of(experiment, 2, channels, size, pretrained=False)
+    )  # how many classes there are is not known
 
 
 def describe_images(data: "UserImages") -> str:
