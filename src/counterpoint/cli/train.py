@@ -83,7 +83,7 @@ def train(
 
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     start = None if from_ is None else load_run(from_)
-    with stop_on_signal() as stop, TerminalWatcher() as watcher:
+    with TerminalWatcher() as watcher:
         chosen, data = choose_data(
             experiment,
             images,
@@ -98,16 +98,17 @@ def train(
         if validate is None:
             validate = isinstance(data, UserImages) and data.val is not None
         options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard, validate)
-        finished = train(
-            chosen,
-            out,
-            data,
-            seed=seed,
-            start=start,
-            options=options,
-            watcher=watcher,
-            should_stop=stop.is_set,
-        )
+        with stop_on_signal() as stop:  # reading images needs no checkpoint, and ends at once
+            finished = train(
+                chosen,
+                out,
+                data,
+                seed=seed,
+                start=start,
+                options=options,
+                watcher=watcher,
+                should_stop=stop.is_set,
+            )
     if finished:
         again = f" --model {chosen.model}" if is_function(chosen.model) else ""
         console.print(f"finished: {out}; now `counterpoint evaluate {out}{again}`", soft_wrap=True)
