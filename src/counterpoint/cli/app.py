@@ -12,7 +12,7 @@ from counterpoint.cli.bench import bench
 from counterpoint.cli.compare import compare
 from counterpoint.cli.corrupt import corrupt
 from counterpoint.cli.data import data
-from counterpoint.cli.demo import demo
+from counterpoint.cli.demo.command import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
 from counterpoint.cli.predict import predict
