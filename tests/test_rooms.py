@@ -16,7 +16,7 @@ TIERS = [
     set("errors seeding policy config model_names devices normalisation processes watching storage records".split()),
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
-    {"experiments", "reproduction", "report", "pictures", "serving"},
+    {"experiments", "reproduction", "report", "pictures", "serving", "export"},
     {"cli", "__main__"},
 ]
 TIER_OF = {room: number for number, rooms in enumerate(TIERS) for room in rooms}
