@@ -15,6 +15,7 @@ from counterpoint.cli.data import data
 from counterpoint.cli.demo.command import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
+from counterpoint.cli.export import export
 from counterpoint.cli.predict import predict
 from counterpoint.cli.progress import console
 from counterpoint.cli.recalibrate import recalibrate
@@ -47,6 +48,7 @@ for command in (
     recalibrate,
     threshold,
     predict,
+    export,
     compare,
     report,
     corrupt,
