@@ -101,6 +101,20 @@ def test_another_name_than_the_runs_is_refused(terminal: Terminal, said: str) ->
     assert f"the model of run is mymodule:make_model, and not {said}; give --model mymodule:make_model" in done.err
 
 
+def test_a_run_is_exported_with_the_users_word_alone(terminal: Terminal) -> None:
+    export = ("export", "run", "--out", "model.pt2")
+    refused = terminal(*export)
+    assert (refused.status, refused.imported) == (2, False)
+    assert "run says that its network is made by mymodule:make_model" in refused.err
+    assert not (terminal.folder / "model.pt2").exists()
+    done = terminal(*export, "--model", "mymodule:make_model")
+    assert (done.status, done.imported) == (0, True)
+    assert "mymodule:make\\_model, an ensemble of 4 members" in (terminal.folder / "model.md").read_text(
+        encoding="utf-8"
+    )
+    assert str(terminal.folder).encode() not in (terminal.folder / "model.pt2").read_bytes()
+
+
 def test_training_goes_on_only_with_the_word_too(terminal: Terminal) -> None:
     done = terminal("train", "digits/quickstart", "--out", "run", "--device", "cpu", *SETTINGS[:2])
     assert (done.status, done.imported) == (2, False)

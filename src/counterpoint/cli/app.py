@@ -12,9 +12,10 @@ from counterpoint.cli.bench import bench
 from counterpoint.cli.compare import compare
 from counterpoint.cli.corrupt import corrupt
 from counterpoint.cli.data import data
-from counterpoint.cli.demo import demo
+from counterpoint.cli.demo.command import demo
 from counterpoint.cli.evaluate import evaluate
 from counterpoint.cli.experiments import experiments
+from counterpoint.cli.export import export
 from counterpoint.cli.predict import predict
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
@@ -47,6 +48,7 @@ for command in (
     recalibrate,
     threshold,
     predict,
+    export,
     compare,
     report,
     corrupt,

@@ -8,18 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from scipy.special import softmax
 
 from counterpoint.data.reading import read_ahead
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
-from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
+from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
 from counterpoint.metrics.checks import Floats
-from counterpoint.recalibration.apply import apply
-from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
+from counterpoint.serving.network import corrected_probs, load_corrected
 
 _FILES_AT_ONCE = 64
 
@@ -65,12 +63,7 @@ class Predictor:
                 f"{run.folder} was trained on images of {description.channels} × {description.height} × "
                 f"{description.width}; pictures are predicted for square ones, in grey or in colour"
             )
-        model, _ = load_model(run, where, said)
-        if correction.weights not in (None, fingerprint(model.state_dict())):
-            raise InputError(
-                f"{run.folder} was recalibrated with other weights than it has now; `counterpoint evaluate` and "
-                "`counterpoint recalibrate` make that anew"
-            )
+        model = load_corrected(run, correction, where, said)
         self.classes, self.correction = description.classes, correction
         self._decoding = Decoding(description.height, grey=description.channels == 1)
         self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
@@ -105,11 +98,9 @@ class Predictor:
                 yield Prediction(str(path), ensemble, members, None if limit is None else ensemble.confidence >= limit)
 
     def _opinions(self, images_NCHW: np.ndarray) -> Iterator[tuple[Opinion, tuple[Opinion, ...]]]:
-        logits_MNK = member_logits(self._members, torch.from_numpy(images_NCHW)).astype(np.float64)
-        corrected = apply(self.correction.recalibration, logits_MNK)
-        # A temperature after averaging is not the members' own.
-        members_MNK = softmax(logits_MNK, axis=2) if corrected.members_MNK is None else corrected.members_MNK
-        for i, probs_K in enumerate(corrected.ensemble_NK):
+        images = torch.from_numpy(images_NCHW)
+        ensemble_NK, members_MNK = corrected_probs(self._members, self.correction.recalibration, images)
+        for i, probs_K in enumerate(ensemble_NK):
             yield self._opinion(probs_K), tuple(self._opinion(of_member_K) for of_member_K in members_MNK[:, i])
 
     def _opinion(self, probs_K: Floats) -> Opinion:

@@ -1,7 +1,7 @@
 """The report as Markdown: the blocks of its sections."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from counterpoint.records.files import Evaluated
 from counterpoint.report.run import label_runs, page_title
@@ -13,8 +13,12 @@ from counterpoint.report.tables import Table
 def to_markdown(evaluated: Sequence[Evaluated]) -> str:
     """The page's tables and sentences, and what was run."""
     runs = label_runs(evaluated)
-    blocks = [block for _, content in build_sections(runs) for block in content.blocks()]
-    parts = [f"# {_plain(page_title(runs))}", *(part for block in blocks for part in _block(block))]
+    return markdown_page(page_title(runs), (block for _, content in build_sections(runs) for block in content.blocks()))
+
+
+def markdown_page(title: str, blocks: Iterable[Block]) -> str:
+    """Blocks under a title."""
+    parts = [f"# {_plain(title)}", *(part for block in blocks for part in _block(block))]
     return "\n\n".join(parts) + "\n"
 
 

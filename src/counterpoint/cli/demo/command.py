@@ -19,7 +19,7 @@ def demo(
 
     Needs no download and no GPU: about two and a half minutes on two CPU cores.
     """
-    from counterpoint.cli.demo_run import run_demo
+    from counterpoint.cli.demo.run import run_demo
 
     report = run_demo(out, device)
     console.print(f"report: {report}; open it in a browser", soft_wrap=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from counterpoint.cli.demo_run import _recalibrate, run_demo
+from counterpoint.cli.demo.run import _recalibrate, run_demo
 from counterpoint.errors import InputError
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.records.files import read_evaluated
@@ -18,10 +18,10 @@ def test_the_demo_has_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("counterpoint.cli.demo_run.load", lambda *_: few_digits(20))
+    monkeypatch.setattr("counterpoint.cli.demo.run.load", lambda *_: few_digits(20))
     monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(20))
     tiny = [replace(e, epochs=2, width=4, batch_size=64) for e in QUICKSTART]
-    monkeypatch.setattr("counterpoint.cli.demo_run.QUICKSTART", tiny)
+    monkeypatch.setattr("counterpoint.cli.demo.run.QUICKSTART", tiny)
     report = run_demo(tmp_path / "demo", device="cpu")
     assert "digits/quickstart" in report.read_text()
     ensemble, single = (read_evaluated(tmp_path / "demo" / name) for name in ("digits-quickstart", "digits-single"))
@@ -52,7 +52,7 @@ def test_without_a_temperature_the_demo_goes_on(monkeypatch: pytest.MonkeyPatch)
     def recalibrate_run(*_: Run, **__: object) -> None:
         raise InputError("every image is predicted right")
 
-    monkeypatch.setattr("counterpoint.cli.demo_run.recalibrate_run", recalibrate_run)
+    monkeypatch.setattr("counterpoint.cli.demo.run.recalibrate_run", recalibrate_run)
     run, twin, heard = Run(Path("single"), QUICKSTART[1], {}), Run(Path("twin"), QUICKSTART[1], {}), Heard()
     _recalibrate(run, twin, heard)
     assert heard.notes == ["not recalibrated: every image is predicted right"]

@@ -1,0 +1,99 @@
+"""What a model card says of error and confidence: as measured, as recalibrated, and as promised."""
+
+from collections.abc import Iterator, Sequence
+
+from counterpoint.export.card_facts import CardFacts, Measured
+from counterpoint.recalibration.choose import NONE
+from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.report.recalibrations.words import WITHOUT, fitted_in_words, parameters_in_words, quoted
+from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
+from counterpoint.report.section import Part
+from counterpoint.report.sections.headlines import headlines, suites_in_words
+from counterpoint.report.sections.honesty import honesty
+from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
+from counterpoint.report.thresholds import checks_table, threshold_in_words
+
+_SHOWN = [BY_KEY[key] for key in "error nll brier ece_width15 ece_rms_width15 mean_confidence overconfidence".split()]
+
+
+def measured(facts: CardFacts) -> Iterator[Part]:
+    """Error and calibration, of the file's own confidences first."""
+    run = facts.reported
+    if run is None:
+        yield (
+            "Not known: neither the error nor the calibration of these weights was measured, on clean images or under "
+            "shift. After counterpoint evaluate RUN, another export says them."
+        )
+        return
+    yield f"Measured on {run.images}, with {run.results.evaluation.precision}."
+    yield from suites_in_words(run) or ("Under shift it was not measured.",)
+    if rows := facts.measured():
+        yield _own_table(rows)
+    else:
+        yield (
+            "With the very recalibration that is in this file, neither was measured; what is known of its threshold "
+            "stands further below."
+        )
+    if facts.correction.recalibration != NONE:
+        yield f"With {WITHOUT}:"
+    yield from _without(run)
+
+
+def _own_table(rows: Sequence[Measured]) -> Table:
+    suites = f" ({' and '.join(one.called for one in rows[1:])} {HEADLINE})" if len(rows) > 1 else ""
+    scores = [whole_scores(one.summary) for one in rows]
+    return Table(
+        f"this file’s own probabilities{suites}",
+        (Column("Images"), *(metric.column for metric in _SHOWN)),
+        tuple(
+            Row(one.called, tuple(Entry(or_dash(metric.show, of_one[metric.key])) for metric in _SHOWN))
+            for one, of_one in zip(rows, scores, strict=True)
+        ),
+    )
+
+
+def _without(run: ReportedRun) -> Iterator[Part]:
+    """The headline figures without recalibration, with members, noise floors and, on clean images, an interval."""
+    (shown,) = headlines([run]).runs
+    yield shown.table
+    yield from shown.verdicts
+    if (honest := honesty([run])) is not None:
+        yield from honest.errors[0].tables
+
+
+def confidence(facts: CardFacts) -> Iterator[Part]:
+    """Which recalibration is in the file, and what it was fitted on."""
+    recalibration, recalibrated = facts.correction.recalibration, facts.recalibrated
+    if recalibration == NONE:
+        yield f"The probabilities are the network’s own: there is {WITHOUT} in this file."
+        if recalibrated and recalibrated.choice and recalibrated.choice.chosen == facts.correction.name:
+            yield "Held-out images spoke for none."
+        return
+    name = quoted(facts.correction.name, facts.members > 1)
+    yield f"Recalibrated, {name}: {parameters_in_words(recalibration)}. It is part of the graph."
+    if recalibrated is not None and _is_way(facts, recalibrated):
+        yield from fitted_in_words(recalibrated, any(way.corrupted for way in recalibrated.ways.values()))
+
+
+def _is_way(facts: CardFacts, recalibrated: Recalibrated) -> bool:
+    return any(way.recalibration == facts.correction.recalibration for way in recalibrated.ways.values())
+
+
+def promise(facts: CardFacts) -> Iterator[Part]:
+    """From which confidence on predictions can be kept, where that is known of these confidences."""
+    found, sure_from = facts.thresholded, facts.correction.sure_from
+    if found is not None and facts.is_promised:
+        yield from threshold_in_words(found, facts.members > 1)
+        if (table := checks_table(found)) is not None:
+            yield "On other images nothing promises it:"
+            yield table
+        sure_from = None if sure_from == found.promise.chosen.threshold else sure_from
+    elif found is not None:
+        yield (
+            "Not known for this file: a threshold was found, but for confidences with another recalibration. "
+            "counterpoint export RUN --not-sure-below threshold writes a file with those."
+        )
+    else:
+        yield "Not known: no threshold with a promise was found (counterpoint threshold RUN --error TARGET finds one)."
+    if sure_from is not None:
+        yield f"Whoever exported it says “not sure” below a confidence of {sure_from:g}. No error is promised for that."

@@ -1,0 +1,116 @@
+"""What a model card is made from: the run, its correction, and such of its records as are of these weights."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterpoint.export.check import Agreement
+from counterpoint.recalibration.choose import NONE
+from counterpoint.records.figures import Summary
+from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
+from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.records.threshold import Thresholded
+from counterpoint.report.run import HEADLINE, ReportedRun
+from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
+from counterpoint.report.suites import papers_suite, suites_of
+from counterpoint.runs.folder import Run
+from counterpoint.serving.correction import Correction
+
+
+@dataclass(frozen=True)
+class Known:
+    """What was found out about the weights that are exported, and a note for each record that is of others."""
+
+    evaluated: Evaluated | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The figures on one set of images, what that set is called in a table, and what it is."""
+
+    called: str
+    dataset: str
+    part: str
+    images: str
+    summary: Summary
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    run: Run
+    correction: Correction
+    weights: str
+    file_name: str
+    evaluated: Evaluated | None
+    agreement: Agreement
+
+    @property
+    def members(self) -> int:
+        return self.run.experiment.members
+
+    @property
+    def reported(self) -> ReportedRun | None:
+        return None if self.evaluated is None else ReportedRun(self.run.experiment.name, self.evaluated)
+
+    @property
+    def recalibrated(self) -> Recalibrated | None:
+        return None if self.evaluated is None else self.evaluated.recalibrated
+
+    @property
+    def thresholded(self) -> Thresholded | None:
+        return None if self.evaluated is None else self.evaluated.thresholded
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether a threshold's promise is for the very confidences that the file gives."""
+        found = self.thresholded
+        return found is not None and found.recalibration == self.correction.recalibration
+
+    def measured(self) -> tuple[Measured, ...]:
+        """The figures of the very confidences that the file gives; none where nobody measured these."""
+        if self.reported is None:
+            return ()
+        if self.correction.recalibration == NONE:
+            return _as_evaluated(self.reported)
+        return self._recalibrated(self.reported)
+
+    def _recalibrated(self, reported: ReportedRun) -> tuple[Measured, ...]:
+        ways = () if self.recalibrated is None else self.recalibrated.ways.values()
+        way = next((way for way in ways if way.recalibration == self.correction.recalibration), None)
+        if way is None:
+            return ()
+        clean, *others = _as_evaluated(reported)
+        corrupted, papers = way.corrupted, papers_suite(reported)
+        summaries = {clean.called: clean_summary(way)}
+        if corrupted and papers:
+            summaries[papers.called] = aggregate_summary(corrupted, HEADLINE)
+        return tuple(
+            Measured(one.called, one.dataset, one.part, one.images, summaries[one.called])
+            for one in (clean, *others)
+            if one.called in summaries
+        )
+
+
+def known_of(folder: Path, weights: str) -> Known:
+    """What is known of a run with these weights."""
+    if not (folder / RESULTS).exists():
+        return Known(None)
+    evaluated = read_evaluated(folder)
+    if evaluated.results.evaluation.weights != weights:
+        return Known(
+            None,
+            (
+                f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
+                f"`counterpoint evaluate {folder}` makes it anew",
+            ),
+        )
+    return Known(evaluated, evaluated.notes)
+
+
+def _as_evaluated(run: ReportedRun) -> tuple[Measured, ...]:
+    on = run.results.evaluated_on
+    shifted = (
+        Measured(one.called, one.dataset, one.figures.part, one.images, one.aggregate(HEADLINE))
+        for one in suites_of(run)
+    )
+    return (Measured("clean", on.dataset, on.part, run.images, run.clean), *shifted)

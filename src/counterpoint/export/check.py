@@ -1,0 +1,98 @@
+"""A file is compared with PyTorch before anybody gets it: the same images, and nearly the same probabilities."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from counterpoint.data import load
+from counterpoint.errors import InputError
+from counterpoint.evaluation.members import fold_members
+from counterpoint.export.formats import Exported
+from counterpoint.nn import Ensemble
+from counterpoint.runs.folder import Description, Run
+from counterpoint.seeding import Stream
+from counterpoint.serving.correction import Correction
+from counterpoint.serving.network import corrected_probs
+
+TOLERANCE = 1e-4
+"""How far a probability may be from PyTorch's."""
+
+_REAL, _NOISE = 16, 8
+
+
+@dataclass(frozen=True, eq=False)
+class CheckImages:
+    """uint8 images (N, C, H, W) of the run's size, and what they are."""
+
+    images_NCHW: Tensor
+    words: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The largest difference of any probability, the ensemble's or a member's, and on which images."""
+
+    difference: float
+    words: str
+
+
+def check_images(run: Run, root: Path | None) -> CheckImages:
+    """Test images of the run's data set, if they are there, and some that are made: noise, black, white and ramps."""
+    made_NCHW = _made_images(run.description)
+    real_NCHW = _real_images(run, root)
+    if real_NCHW is None:
+        words = f"{len(made_NCHW)} made images, since those of {run.experiment.dataset} are not at hand"
+        return CheckImages(made_NCHW, words)
+    words = f"{len(real_NCHW)} test images of {run.experiment.dataset} and {len(made_NCHW)} made ones"
+    return CheckImages(torch.cat([real_NCHW, made_NCHW]), words)
+
+
+def compare(exported: Exported, model: Ensemble, run: Run, correction: Correction, images: CheckImages) -> Agreement:
+    """How far the file is from what `counterpoint predict` says, on one image and on all others at once."""
+    normalisation = run.description.normalisation
+    members = fold_members(model, torch.device("cpu"), normalisation=normalisation, compiled=False)
+    expected = corrected_probs(members, correction.recalibration, images.images_NCHW)
+    images_NHWC = images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    parts = [exported(images_NHWC[:1]), exported(images_NHWC[1:])]
+    found = (np.concatenate(of_parts, axis=-2) for of_parts in zip(*parts, strict=True))
+    difference = np.max([*map(_largest_difference, found, expected)])  # unlike max, it keeps what is not a number
+    return Agreement(float(difference), images.words)
+
+
+def refuse_difference(agreement: Agreement, path: Path) -> None:
+    """Raise if the file says something else than PyTorch. Not a number is a difference too."""
+    if not agreement.difference <= TOLERANCE:
+        raise InputError(
+            f"{path} was not written: its probabilities would differ from PyTorch's by up to "
+            f"{agreement.difference:.2g} on {agreement.words}, and {TOLERANCE:g} is allowed; try the other format "
+            "(.onnx or .pt2), or other versions of its libraries"
+        )
+
+
+def _largest_difference(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found - expected).max()) if found.shape == expected.shape else float("inf")
+
+
+def _real_images(run: Run, root: Path | None) -> Tensor | None:
+    """None where the data set is not there, or has become another."""
+    try:
+        images_NCHW = load(run.experiment.dataset, root).test.first(_REAL).images_NCHW
+    except (InputError, OSError):
+        return None
+    description = run.description
+    size = (description.channels, description.height, description.width)
+    return images_NCHW if tuple(images_NCHW.shape[1:]) == size else None
+
+
+def _made_images(description: Description) -> Tensor:
+    size = (description.channels, description.height, description.width)
+    pixels = description.channels * description.height * description.width
+    values = Stream(0, "export check").integers(torch.arange(_NOISE), pixels, 256)
+    noise = values.view(_NOISE, *size).to(torch.uint8)
+    across = torch.linspace(0, 255, description.width).to(torch.uint8).expand(size)
+    down = torch.linspace(0, 255, description.height).to(torch.uint8)[:, None].expand(size)
+    plain = [torch.full(size, value, dtype=torch.uint8) for value in (0, 255)]
+    return torch.cat([noise, torch.stack([*plain, across, down])])

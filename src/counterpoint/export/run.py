@@ -1,0 +1,75 @@
+"""Export a finished run: trace it, write it, compare it with PyTorch, and only then let the file be there."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import counterpoint
+from counterpoint.evaluation.members import check_said
+from counterpoint.export.card import check_card_path, model_card
+from counterpoint.export.card_facts import CardFacts, known_of
+from counterpoint.export.check import Agreement, check_images, compare, refuse_difference
+from counterpoint.export.formats import format_of
+from counterpoint.export.network import whole_network
+from counterpoint.export.tracing import trace
+from counterpoint.runs.checkpoints import fingerprint
+from counterpoint.runs.folder import Run
+from counterpoint.serving.correction import Correction, find_correction
+from counterpoint.serving.network import load_corrected
+from counterpoint.storage.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, how far it is from PyTorch, and what of the run's records was left out of the card."""
+
+    path: Path
+    card: Path
+    size: int
+    correction: Correction
+    agreement: Agreement
+    notes: tuple[str, ...]
+
+
+def export_run(
+    run: Run, path: Path, root: Path | None = None, *, not_sure_below: str | None = None, said: str | None = None
+) -> Written:
+    """Write the run as an .onnx or .pt2 file, and a model card beside it.
+
+    Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that says something else
+    than PyTorch is refused. `said` is the user's word for a model that is a function of his own. Test images to compare
+    on are looked for in `root`.
+    """
+    kind, card = format_of(path), path.with_suffix(".md")
+    check_card_path(card)
+    check_said(run, said)
+    description, correction = run.description, find_correction(run.folder, not_sure_below)
+    model = load_corrected(run, correction, torch.device("cpu"), said)
+    weights = fingerprint(model.state_dict())
+    images = check_images(run, root)
+    network = whole_network(model, description.normalisation, correction.recalibration)
+    two_NHWC = images.images_NCHW[:2].permute(0, 2, 3, 1)
+    content = kind.write(trace(network, two_NHWC, run.experiment.model), _facts(run, correction, weights))
+    agreement = compare(kind.read(content), model, run, correction, images)
+    refuse_difference(agreement, path)
+    known = known_of(run.folder, weights)
+    text = model_card(CardFacts(run, correction, weights, path.name, known.evaluated, agreement))
+    write_atomically(path, content)
+    write_atomically(card, text.encode())
+    return Written(path, card, len(content), correction, agreement, known.notes)
+
+
+def _facts(run: Run, correction: Correction, weights: str) -> Mapping[str, str]:
+    """What the file says of itself."""
+    sure = {} if correction.sure_from is None else {"sure_from": repr(correction.sure_from)}
+    return {
+        "classes": json.dumps(run.description.classes, ensure_ascii=False),
+        "recalibration": correction.name,
+        **sure,
+        "experiment": run.experiment.name,
+        "weights": weights,
+        "counterpoint": counterpoint.__version__,
+    }

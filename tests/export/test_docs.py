@@ -1,0 +1,41 @@
+"""The lines in docs/export.md run as they stand."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from counterpoint.export import export_run
+from counterpoint.recalibration.choose import NONE
+from counterpoint.serving.correction import Correction
+from counterpoint.serving.predict import Prediction, Predictor
+from tests.export.conftest import MakeTrained
+from tests.small import noise
+
+DOCS = Path(__file__).parents[2] / "docs" / "export.md"
+
+
+@pytest.mark.parametrize("dataset", ["digits", "cifar10"])
+def test_the_lines_say_what_predict_says(
+    trained: MakeTrained,
+    dataset: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = trained("shared BatchNorm", dataset)
+    export_run(run, tmp_path / "model.onnx")
+    pixels = noise(1, 32, run.description.channels)[0].permute(1, 2, 0).numpy()
+    Image.fromarray(pixels.squeeze()).save(tmp_path / "photo.png")
+    monkeypatch.chdir(tmp_path)
+    (lines,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(lines, "export.md", "exec"), {})
+    name, confidence, *members = re.split(r"[\s\[\]]+|members:", capsys.readouterr().out.strip())
+    (answer,) = Predictor(run, Correction(NONE, "none"), device="cpu").predict([tmp_path / "photo.png"])
+    assert isinstance(answer, Prediction)
+    assert name == answer.said.name
+    assert float(confidence) == pytest.approx(answer.said.confidence, abs=1e-4)
+    assert [float(text) for text in members if text] == pytest.approx(
+        [member.confidence for member in answer.members], abs=1e-4
+    )
