@@ -24,7 +24,7 @@ from counterpoint.recalibration.families import families
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
-from counterpoint.training.run_images import parts_of_run, read_images
+from counterpoint.training.run_images import data_name, parts_of_run, read_images
 from tests.images.collection import write_collection
 from tests.made_runs import saved
 from tests.small import QUICK
@@ -170,3 +170,11 @@ def test_a_run_on_a_named_data_set_takes_no_other_images(tmp_path: Path) -> None
     run = Run(tmp_path / "run", QUICK, {"seed": 0})
     with pytest.raises(InputError, match="run was trained on digits; leave --images out"):
         parts_of_run(run, None, tmp_path)
+
+
+def test_its_images_are_called_by_their_folder_or_file(run: Run) -> None:
+    assert data_name(run) == "photos"
+    for source, called in (("a/b.csv", "b"), ("a/b.c", "b.c"), ("a/x.NPZ", "x")):
+        moved = replace(run, record={**run.record, "images": {"source": source}})
+        assert data_name(moved) == called
+    assert data_name(Run(run.folder, QUICK, {"seed": 0})) == "digits"

@@ -107,7 +107,7 @@ def test_an_onnx_file_says_what_it_is() -> None:
     kinds = onnx.TensorProto
     assert values == {
         "images": (kinds.UINT8, ["N", 8, 8, 3]),
-        "probs": (kinds.FLOAT, ["N", 5]),
+        "probabilities": (kinds.FLOAT, ["N", 5]),
         "members": (kinds.FLOAT, [3, "N", 5]),
     }
     assert {opset.domain for opset in model.opset_import} == {""}, "no operators of somebody's own"

@@ -15,6 +15,7 @@ from counterpoint.export.card_head import OURS, yaml_head
 from counterpoint.model_names import library_of
 from counterpoint.report.formats.markdown import markdown_page
 from counterpoint.report.section import Block, Code, Facts, Part
+from counterpoint.training.run_images import data_name
 
 _CODE = {
     "onnx": """\
@@ -22,7 +23,7 @@ import numpy as np, onnxruntime
 
 session = onnxruntime.InferenceSession("{file}")
 images = np.zeros((1, {height}, {width}, {channels}), dtype=np.uint8)  # yours here
-probs, members = session.run(["probs", "members"], {{"images": images}})""",
+probs, members = session.run(["probabilities", "members"], {{"images": images}})""",
     "pt2": """\
 import torch
 
@@ -68,7 +69,7 @@ def _what(facts: CardFacts) -> tuple[Part, ...]:
             (
                 ("File", f"{facts.file_name}, exported by counterpoint {counterpoint.__version__}"),
                 ("Network", _network(facts)),
-                ("Trained on", f"{description.training_images:,} images of {run.experiment.dataset}{held_out}"),
+                ("Trained on", f"{description.training_images:,} images of {data_name(run)}{held_out}"),
                 ("Images", images),
                 ("Training", f"{description.total_steps:,} steps with seed {run.seed}"),
                 ("Weights", facts.weights),
@@ -107,7 +108,7 @@ def _interface(facts: CardFacts) -> Iterator[Part]:
                 f"uint8, N × {size[0]} × {size[1]} × {size[2]}: pixels from 0 to 255 ({_channels(size[2])}), as they "
                 "are; normalisation is inside, and N may be any number",
             ),
-            ("probs", f"float32, N × {classes}: the probability of each class, recalibrated as said below"),
+            ("probabilities", f"float32, N × {classes}: the probability of each class, recalibrated as said below"),
             ("members", f"float32, {members} × N × {classes}: {of_members}"),
         )
     )

@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from counterpoint.data import load
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import fold_members
 from counterpoint.export.formats import Exported
@@ -16,6 +15,7 @@ from counterpoint.runs.folder import Description, Run
 from counterpoint.seeding import Stream
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.network import corrected_probs
+from counterpoint.training.run_images import data_name, parts_of_run
 
 TOLERANCE = 1e-4
 """How far a probability may be from PyTorch's."""
@@ -44,9 +44,8 @@ def check_images(run: Run, root: Path | None) -> CheckImages:
     made_NCHW = _made_images(run.description)
     real_NCHW = _real_images(run, root)
     if real_NCHW is None:
-        words = f"{len(made_NCHW)} made images, since those of {run.experiment.dataset} are not at hand"
-        return CheckImages(made_NCHW, words)
-    words = f"{len(real_NCHW)} test images of {run.experiment.dataset} and {len(made_NCHW)} made ones"
+        return CheckImages(made_NCHW, f"{len(made_NCHW)} made images, since those of {data_name(run)} are not at hand")
+    words = f"{len(real_NCHW)} test images of {data_name(run)} and {len(made_NCHW)} made ones"
     return CheckImages(torch.cat([real_NCHW, made_NCHW]), words)
 
 
@@ -77,11 +76,14 @@ def _largest_difference(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _real_images(run: Run, root: Path | None) -> Tensor | None:
-    """None where the data set is not there, or has become another."""
+    """None where the images are not there, or have become others."""
     try:
-        images_NCHW = load(run.experiment.dataset, root).test.first(_REAL).images_NCHW
+        test = parts_of_run(run, root).test
     except (InputError, OSError):
         return None
+    if test is None:
+        return None
+    images_NCHW = test[:_REAL]
     description = run.description
     size = (description.channels, description.height, description.width)
     return images_NCHW if tuple(images_NCHW.shape[1:]) == size else None

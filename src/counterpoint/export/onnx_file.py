@@ -14,7 +14,7 @@ from counterpoint.errors import InputError
 from counterpoint.export.packages import needed
 from counterpoint.models.wanted import one_line
 
-IMAGES, PROBS, MEMBERS = "images", "probs", "members"
+IMAGES, PROBS, MEMBERS = "images", "probabilities", "members"
 """What the input and the outputs are called."""
 
 _OPSET = 20

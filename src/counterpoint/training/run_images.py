@@ -52,3 +52,12 @@ def _data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watc
             f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are with --images PATH"
         )
     return read_images(run.experiment, source or Path(begun_with["source"]), root, skip_bad=skip_bad, watcher=watcher)
+
+
+def data_name(run: Run) -> str:
+    """What the run's images are called. A user's own have the name of their folder or file."""
+    begun_with = run.record.get("images")
+    if run.experiment.images is None or not isinstance(begun_with, dict):
+        return run.experiment.dataset
+    source = Path(str(begun_with.get("source", "")))
+    return source.stem if source.suffix.lower() in (".csv", ".npz") else source.name
