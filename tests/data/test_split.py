@@ -90,3 +90,14 @@ def test_a_parts_key_is_that_of_its_images_alone(tmp_path: Path) -> None:
     assert changed["train"] != after["train"]
     other_size = load_images(folder, 9, cache=tmp_path / "cache", workers=1).keys
     assert not set(other_size.values()) & set(changed.values())
+
+
+def test_another_label_is_another_key(tmp_path: Path) -> None:
+    folder = write_classes(tmp_path / "photos", {"a": 4, "b": 4})
+    names = [f"{label}/{number}.png" for label in "ab" for number in range(4)]
+    keys = []
+    for labels in ("aaaabbbb", "aaabbbba"):
+        lines = [f"{name},{label},train\n" for name, label in zip(names, labels, strict=True)]
+        (folder / "list.csv").write_text("path,label,part\n" + "".join(lines))
+        keys.append(load_images(folder / "list.csv", 8, val=0, cache=tmp_path / "cache", workers=1).keys["train"])
+    assert keys[0] != keys[1]
