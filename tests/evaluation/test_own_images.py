@@ -19,6 +19,7 @@ from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.experiments.own import own_experiment
+from counterpoint.own_images import OwnImages
 from counterpoint.recalibration.choose import fit_held_out
 from counterpoint.recalibration.families import families
 from counterpoint.runs.folder import Run, load_run
@@ -178,3 +179,10 @@ def test_its_images_are_called_by_their_folder_or_file(run: Run) -> None:
         moved = replace(run, record={**run.record, "images": {"source": source}})
         assert data_name(moved) == called
     assert data_name(Run(run.folder, QUICK, {"seed": 0})) == "digits"
+
+
+def test_the_split_seed_decides_what_is_split_off(place: Path, images: UserImages) -> None:
+    other = replace(EXPERIMENT, images=OwnImages(16, split_seed=1))
+    again, others = (read_images(one, place / "photos", place / "data").keys for one in (EXPERIMENT, other))
+    assert again == images.keys
+    assert not set(others.values()) & set(again.values())
