@@ -42,6 +42,9 @@ def test_it_holds_no_tests_and_all_its_data(site: Path) -> None:
         "counterpoint/report/formats/style.css",
         "counterpoint/report/sections/health.html",
         "counterpoint/corrupt/constants.toml",
+        "counterpoint/serving/web/page.html",
+        "counterpoint/serving/web/page.css",
+        "counterpoint/serving/web/page.js",
         "counterpoint/py.typed",
     } <= names
     assert not [name for name in names if "test" in name]

@@ -250,6 +250,13 @@ def test_our_own_limit_holds_where_pillows_is_switched_off(monkeypatch: pytest.M
         decode(bomb(), AS_IS)
 
 
+def test_fewer_pixels_can_be_allowed() -> None:
+    picture = saved(Image.new("RGB", (30, 20)))
+    assert decode(picture, Decoding(8), most_pixels=600).shape == (3, 8, 8)
+    with pytest.raises(InputError, match=r"claims 30 × 20 pixels; at most 599 are decoded"):
+        decode(picture, Decoding(8), most_pixels=599)
+
+
 def test_a_strip_that_would_grow_beyond_the_limit_is_refused() -> None:
     strip = Image.new("L", (100_000, 1))
     with pytest.raises(InputError, match=r"would be resized to 22,400,000 × 224 pixels; at most"):

@@ -3,11 +3,12 @@ from dataclasses import replace
 import pytest
 
 from counterpoint.errors import InputError
+from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.files import RECALIBRATED, read_evaluated, write_record
+from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_evaluated, write_record
 from counterpoint.records.recalibrated import Choice, Recalibrated
 from counterpoint.runs.folder import Run
-from counterpoint.serving.correction import Correction, best_way, find_correction, parse_confidence
+from counterpoint.serving.correction import Correction, best_way, find_correction, find_promised, parse_confidence
 
 
 def recalibrated_of(run: Run) -> Recalibrated:
@@ -43,6 +44,17 @@ def test_a_choice_counts_also_if_it_is_for_none(run: Run, chosen: str) -> None:
 def test_the_word_threshold_needs_one(run: Run) -> None:
     with pytest.raises(InputError, match=r"has no threshold that counts; `counterpoint threshold .* --error 1%` finds"):
         find_correction(run.folder, "threshold")
+
+
+def test_a_threshold_that_counts_is_taken_where_nobody_names_one(bare_run: Run, run: Run) -> None:
+    assert find_promised(bare_run.folder) == find_correction(bare_run.folder)
+    assert find_promised(run.folder) == find_correction(run.folder)
+    found = threshold_run(run, 0.5)
+    assert find_promised(run.folder) == find_correction(run.folder, "threshold")
+    assert find_promised(run.folder).recalibration == found.recalibration
+    stale = replace(found, made_from=replace(found.made_from, weights="others"))
+    write_record(run.folder / THRESHOLD, stale)
+    assert find_promised(run.folder) == find_correction(run.folder)
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.9", 0.9), ("90%", 0.9), ("0", 0.0), ("100%", 1.0)])

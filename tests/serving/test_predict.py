@@ -9,6 +9,7 @@ from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
+from counterpoint.images import decode
 from counterpoint.normalisation import NORMALISATION
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.files import read_evaluated
@@ -37,6 +38,15 @@ def test_it_says_what_the_network_says(bare_run: Run, pictures: list[Path], digi
         )
         assert answer.agree == (len(set(classes)) == 1)
         assert answer.sure is None
+
+
+def test_pixels_get_the_answer_of_their_file_bit_for_bit(run: Run, pictures: list[Path]) -> None:
+    predictor = Predictor(run, replace(find_correction(run.folder), sure_from=0.5), device="cpu")
+    for path in pictures:
+        (expected,) = predictor.predict([path])
+        pixels_CHW = decode(path.read_bytes(), predictor.decoding)
+        assert predictor.answer(pixels_CHW, str(path)) == expected
+        assert predictor.answer(pixels_CHW).path is None
 
 
 def test_the_confidence_is_the_recalibrated_one(run: Run, pictures: list[Path]) -> None:

@@ -20,6 +20,7 @@ from counterpoint.cli.predict import predict
 from counterpoint.cli.recalibrate import recalibrate
 from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
+from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.threshold import threshold
@@ -49,6 +50,7 @@ for command in (
     threshold,
     predict,
     export,
+    serve,
     compare,
     report,
     corrupt,

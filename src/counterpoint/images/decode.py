@@ -56,13 +56,16 @@ class Decoding:
         return (1 if self.grey else 3, self.size, self.size)
 
 
-def decode(content: bytes, decoding: Decoding) -> NDArray[np.uint8]:
-    """The picture in a file's bytes as (C, H, W); the error says what is wrong with it."""
+def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -> NDArray[np.uint8]:
+    """The picture in a file's bytes as (C, H, W); the error says what is wrong with it.
+
+    Fewer pixels can be allowed where a picture comes from anybody: to decode one takes up to 20 bytes per pixel.
+    """
     with warnings.catch_warnings():
         # What is decoded is good or bad; odd metadata are neither, and a picture that is too large is refused below.
         warnings.simplefilter("ignore")
         try:
-            return to_pixels(_upright(_open(content)), decoding)
+            return to_pixels(_upright(_open(content, most_pixels)), decoding)
         except InputError:
             raise
         except Exception as error:  # a damaged file can raise almost anything
@@ -76,21 +79,21 @@ def to_pixels(image: Image.Image, decoding: Decoding) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels[None] if decoding.grey else pixels.transpose(2, 0, 1))
 
 
-def _open(content: bytes) -> Image.Image:
+def _open(content: bytes, most_pixels: int) -> Image.Image:
     Image.init()
     try:
         image = Image.open(io.BytesIO(content), formats=[name for name in _FORMATS if name in Image.OPEN])
     except UnidentifiedImageError:
         raise InputError(f"is no picture of a known format ({', '.join(_FORMATS)})") from None
     except Image.DecompressionBombError:
-        raise InputError(f"claims more than {MOST_PIXELS:,} pixels, the most that are decoded") from None
-    _check_pixels(image.width, image.height, "claims")
+        raise InputError(f"claims more than {most_pixels:,} pixels, the most that are decoded") from None
+    _check_pixels(image.width, image.height, "claims", most_pixels)
     return image
 
 
-def _check_pixels(width: int, height: int, verb: str) -> None:
-    if width * height > MOST_PIXELS:
-        raise InputError(f"{verb} {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are decoded")
+def _check_pixels(width: int, height: int, verb: str, most: int = MOST_PIXELS) -> None:
+    if width * height > most:
+        raise InputError(f"{verb} {width:,} × {height:,} pixels; at most {most:,} are decoded")
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -43,6 +43,12 @@ def find_correction(folder: Path, not_sure_below: str | None = None) -> Correcti
     return Correction(recalibration, name, sure_from, evaluated.recalibrated.made_from.weights)
 
 
+def find_promised(folder: Path) -> Correction:
+    """The correction of the run's threshold if one counts, or else what its validation images speak for."""
+    evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
+    return find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
+
+
 def best_way(recalibrated: Recalibrated) -> str:
     """What validation images judged best. A choice may also be for no recalibration at all."""
     if recalibrated.choice is not None:

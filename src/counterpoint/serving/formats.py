@@ -12,7 +12,7 @@ from counterpoint.serving.predict import Opinion, Prediction, Unread
 def json_lines(answers: Iterable[Prediction | Unread], recalibration: str) -> Iterator[str]:
     """One object per file: its prediction, or its path and the error."""
     for answer in answers:
-        yield json.dumps(_as_json(answer, recalibration), ensure_ascii=False)
+        yield json.dumps(as_json(answer, recalibration), ensure_ascii=False)
 
 
 def csv_lines(answers: Iterable[Prediction | Unread], recalibration: str, members: int) -> Iterator[str]:
@@ -29,7 +29,8 @@ def csv_lines(answers: Iterable[Prediction | Unread], recalibration: str, member
         yield _csv([*start, *said, ""])
 
 
-def _as_json(answer: Prediction | Unread, recalibration: str) -> dict[str, Any]:
+def as_json(answer: Prediction | Unread, recalibration: str) -> dict[str, Any]:
+    """What one file's object says."""
     if isinstance(answer, Unread):
         return {"path": answer.path, "error": answer.error}
     known = {"path": answer.path, **_opinion(answer.said), "members": [_opinion(one) for one in answer.members]}

@@ -15,6 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
 from counterpoint.metrics.checks import Floats
+from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.network import corrected_probs, load_corrected
@@ -34,7 +35,7 @@ class Opinion:
 class Prediction:
     """What the ensemble says of a picture, and what its members say."""
 
-    path: str
+    path: str | None  # None for pixels that have no name
     said: Opinion
     members: tuple[Opinion, ...]
     sure: bool | None  # None where no threshold was asked for
@@ -49,7 +50,7 @@ class Prediction:
 class Unread:
     """A file that gives no picture, and why."""
 
-    path: str
+    path: str | None
     error: str
 
 
@@ -64,14 +65,20 @@ class Predictor:
                 f"{description.width}; pictures are predicted for square ones, in grey or in colour"
             )
         model = load_corrected(run, correction, where, said)
+        self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
-        self._decoding = Decoding(description.height, grey=description.channels == 1)
+        self.decoding = Decoding(description.height, grey=description.channels == 1)
         self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
 
     def predict(self, paths: Iterable[Path]) -> Iterator[Prediction | Unread]:
         """One answer for each path, in order. While one batch is in the network, the next one is decoded."""
         for batch, pictures in read_ahead(self._read, _batches(paths)):
             yield from self._answer(batch, pictures)
+
+    def answer(self, picture_CHW: np.ndarray, path: str | None = None) -> Prediction:
+        """What the run says of pixels as `decode` gives them: the same, to the last bit, as of a file by itself."""
+        ((ensemble, members),) = self._opinions(np.stack([picture_CHW]))
+        return self._prediction(path, ensemble, members)
 
     def _read(self, paths: Sequence[Path]) -> list[np.ndarray | str]:
         with ThreadPoolExecutor() as pool:
@@ -80,7 +87,7 @@ class Predictor:
     def _read_one(self, path: Path) -> np.ndarray | str:
         """The pixels, or why there are none."""
         try:
-            return decode(path.read_bytes(), self._decoding)
+            return decode(path.read_bytes(), self.decoding)
         except InputError as error:
             return str(error)
         except OSError as error:
@@ -93,9 +100,11 @@ class Predictor:
             if isinstance(picture, str):
                 yield Unread(str(path), picture)
             else:
-                ensemble, members = next(opinions)
-                limit = self.correction.sure_from
-                yield Prediction(str(path), ensemble, members, None if limit is None else ensemble.confidence >= limit)
+                yield self._prediction(str(path), *next(opinions))
+
+    def _prediction(self, path: str | None, ensemble: Opinion, members: tuple[Opinion, ...]) -> Prediction:
+        limit = self.correction.sure_from
+        return Prediction(path, ensemble, members, None if limit is None else ensemble.confidence >= limit)
 
     def _opinions(self, images_NCHW: np.ndarray) -> Iterator[tuple[Opinion, tuple[Opinion, ...]]]:
         images = torch.from_numpy(images_NCHW)

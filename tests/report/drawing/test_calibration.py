@@ -1,3 +1,4 @@
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -43,6 +44,20 @@ def test_equal_width_bars_have_the_bins_place_and_height() -> None:
         assert bar["height"] == pytest.approx(236 * row.accuracy, abs=0.02)
         assert bar["y"] + bar["height"] == pytest.approx(bottom, abs=0.02)
         assert bar["x"] - bars[0]["x"] == pytest.approx(per_unit * (row.low - bins[0].low), abs=0.02)
+
+
+def test_places_lie_over_the_bars_of_their_bins() -> None:
+    bins = equal_width_bins()
+    plain, marked = equal_width_chart(bins, "x"), equal_width_chart(bins, "x", places=15)
+    assert rects(plain, "place") == []
+    places = rects(marked, "place")
+    assert len(places) == 15
+    for row, bar in zip(bins, rects(marked, "accuracy-bar"), strict=True):
+        place = places[round(row.low * 15)]
+        assert place["x"] < bar["x"]
+        assert place["x"] + place["width"] > bar["x"] + bar["width"]
+        assert place["width"] == pytest.approx(302 / 15, abs=0.01)
+    assert plain == re.sub(r'<rect class="place"[^>]*>', "", marked)
 
 
 def test_equal_width_gaps_say_which_is_higher() -> None:

@@ -1,18 +1,15 @@
-"""The page in headless Chromium. Skipped without playwright or Chromium, unless COUNTERPOINT_BROWSER is "required".
-
-COUNTERPOINT_RUN names a run folder whose report is opened instead of that of a short real run, and
-COUNTERPOINT_SCREENSHOTS a folder in which the screenshots are kept.
-"""
+"""The page in headless Chromium. COUNTERPOINT_RUN names a run folder whose report is opened, not a short run's."""
 
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pytest
 
 from counterpoint.records.files import Evaluated
 from counterpoint.report import load_runs, render
+from tests.chromium import SIZES, contrast, luminance, overflow, pixels, press_tab_until
 from tests.report.made import MakeEvaluated
 
 if TYPE_CHECKING:
@@ -20,12 +17,6 @@ if TYPE_CHECKING:
 
 Open = Callable[..., "Page"]
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
-SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 METRICS = [
     "Error",
     "ECE",
@@ -38,26 +29,6 @@ METRICS = [
     "Members’ KL",
 ]
 CALIBRATION = ["ECE, equal-width 15", "ECE-rms, equal-width 15", "ECE, equal-mass 15", "ECE-rms, equal-mass 15"]
-
-
-def absent(what: str) -> NoReturn:
-    if os.environ.get("COUNTERPOINT_BROWSER") == "required":
-        pytest.fail(f"COUNTERPOINT_BROWSER is required, and {what}")
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        absent("playwright is not installed")
-    if not CHROMIUM.exists():
-        absent(f"there is no {CHROMIUM}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -99,19 +70,6 @@ def shown_maps(page: "Page") -> list[str]:
 
 def shown_panels(page: "Page", selector: str) -> list[str]:
     return [one.get_attribute("id") or "" for one in page.locator(selector).all() if one.is_visible()]
-
-
-def press_tab_until(page: "Page", focused: str) -> None:
-    for _ in range(200):
-        page.keyboard.press("Tab")
-        if page.locator(focused).count():
-            return
-    pytest.fail(f"the keyboard does not reach {focused}")
-
-
-def overflow(page: "Page") -> int:
-    """How many pixels the page is wider than its window."""
-    return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
 
 def open_details(page: "Page") -> None:
@@ -252,33 +210,6 @@ def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> Non
     ):
         assert page.get_by_role("img", name=name).count() == 1
     assert page.get_by_role("img", name="Accuracy and mean confidence of cifar10/single against severity").count() == 1
-
-
-def pixels(page: "Page", selector: str, *properties: str) -> list[list[list[int]]]:
-    """Computed colours of each element as red, green and blue, whatever notation the browser gives them in."""
-    script = """([selector, properties]) => {
-      const pen = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-      const pixel = colour => {
-        pen.clearRect(0, 0, 1, 1); pen.fillStyle = colour; pen.fillRect(0, 0, 1, 1);
-        return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
-      };
-      return [...document.querySelectorAll(selector)].map(
-        one => properties.map(name => pixel(getComputedStyle(one)[name])));
-    }"""
-    return page.evaluate(script, [selector, list(properties)])
-
-
-def luminance(colour: list[int]) -> float:
-    """Relative luminance as WCAG 2.2 defines it."""
-    red, green, blue = (
-        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in (c / 255 for c in colour)
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(one: list[int], other: list[int]) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize(("scheme", "media"), [("light", "screen"), ("dark", "screen"), ("dark", "print")])

@@ -29,8 +29,11 @@ _SMALL_WIDTH, _SMALL_HEIGHT = 180, 196  # two beside each other on a phone
 _FIFTHS = {tick / 100: str(tick) for tick in range(0, 101, 20)}
 
 
-def equal_width_chart(bins: Sequence[Bin], alternative: str) -> Markup:
-    """Bars of accuracy over confidence, with its interval and the gap to the mean confidence; the counts below."""
+def equal_width_chart(bins: Sequence[Bin], alternative: str, *, places: int = 0) -> Markup:
+    """Bars of accuracy over confidence, with its interval and the gap to the mean confidence; the counts below.
+
+    `places` is how many columns of equal width lie over the bars, for a page that marks one of them.
+    """
     svg = drawing("equal-width", alternative, _WIDTH, _HEIGHT)
     panel, counts = Panel(top=12, height=236), Panel(top=268, height=44)
     y_axis(svg, panel, range(0, 101, 20), "accuracy")
@@ -42,6 +45,8 @@ def equal_width_chart(bins: Sequence[Bin], alternative: str) -> Markup:
         line(element, "interval", middle, panel.y(low), middle, panel.y(high))
         text(element, middle, counts.y(row.count / most) - 3, short_count(row.count), "count")
     text(svg, panel.left - 6, counts.y(0), "images", "end")
+    for number in range(places):
+        box(svg, "place", panel.x(number / places), panel.top, panel.width / places, counts.y(0))
     return markup(svg)
 
 

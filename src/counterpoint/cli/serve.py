@@ -1,0 +1,84 @@
+"""`counterpoint serve`."""
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from counterpoint.serving.web.facts import Facts
+
+
+def serve(
+    run: RunArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 picks a free one.")] = 8000,
+    host: Annotated[
+        str,
+        typer.Option(help="An address of this machine, or its name. By default no other machine can reach the server."),
+    ] = "127.0.0.1",
+    model: RunsModelOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Serve a finished run to this machine's browser: drop a picture, corrupt it, and watch the members' confidence.
+
+    For programs: POST /predict with a picture's bytes answers what `predict --format jsonl` writes for the file.
+
+    The confidence is corrected as in `predict`. With a threshold of the run, it says which predictions are sure.
+
+    It needs two packages more: pip install 'counterpoint[serve]'. Ctrl-C ends it.
+    """
+    _check_packages()
+    import numpy as np
+
+    from counterpoint.corrupt import frost_source
+    from counterpoint.runs.folder import load_run
+    from counterpoint.serving.correction import find_promised
+    from counterpoint.serving.predict import Predictor
+    from counterpoint.serving.web.address import Address, is_local, listen
+    from counterpoint.serving.web.app import Service, build_app
+    from counterpoint.serving.web.facts import find_facts
+    from counterpoint.serving.web.server import make_server
+
+    find_modules_here(model)
+    loaded = load_run(run)
+    with listen(host, port) as listening:
+        address = Address(host, listening.getsockname()[1])
+        predictor = Predictor(loaded, find_promised(run), device=device, said=model)
+        # What cannot work is to fail now, and not at somebody's first picture.
+        frost_source()
+        predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))
+        facts, service = find_facts(loaded, predictor), Service(predictor)
+        server = make_server(build_app(service, facts, address))
+        _say_what_is_served(facts, address.url, local=is_local(listening))
+        try:
+            server.run(sockets=[listening])
+        except KeyboardInterrupt:
+            console.print("stopped")
+            raise typer.Exit(130) from None
+        finally:
+            service.close()
+
+
+def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
+    from counterpoint.serving.web.facts import facts_in_words
+
+    sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from:g}"
+    console.print(f"{facts.experiment}: {facts_in_words(facts)}", highlight=False, soft_wrap=True)
+    console.print(f"recalibration: {facts.recalibration}{sure}", highlight=False, soft_wrap=True)
+    if not local:
+        TerminalWatcher().warned(
+            "other machines can reach this server, and there is no password: whoever reaches it can use the model"
+        )
+    console.print(f"serving at {url} (Ctrl-C ends it)", highlight=False, soft_wrap=True)
+
+
+def _check_packages() -> None:
+    for package in ("starlette", "uvicorn"):
+        if find_spec(package) is None:
+            raise InputError(
+                f"`counterpoint serve` needs {package}, which is not installed; pip install 'counterpoint[serve]'"
+            )

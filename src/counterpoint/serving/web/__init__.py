@@ -1,0 +1,1 @@
+"""A finished run as a local page and a JSON endpoint."""

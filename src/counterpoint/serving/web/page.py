@@ -1,0 +1,109 @@
+"""The page and its two files. It is written once, before the first request."""
+
+from dataclasses import dataclass
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from counterpoint import __version__
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
+from counterpoint.records.figures import Bin
+from counterpoint.report.bins import bins_in_words
+from counterpoint.report.drawing.calibration import equal_width_chart
+from counterpoint.report.recalibrations.words import NONE, quoted
+from counterpoint.report.suites import corruption_label, counted
+from counterpoint.report.tables import with_sign
+from counterpoint.serving.web.diagram import BINS, Diagram
+from counterpoint.serving.web.facts import Facts, facts_in_words
+from counterpoint.serving.web.uploads import MOST_BYTES
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A corruption as the page offers it."""
+
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """The diagram as the page shows it, with a sentence for each bin."""
+
+    svg: Markup
+    caption: str
+    bins: tuple[str, ...]
+
+
+def render(facts: Facts) -> str:
+    """The page."""
+    environment = Environment(
+        loader=PackageLoader("counterpoint.serving.web", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(
+        facts=facts,
+        about=_about(facts),
+        chart=_chart(facts.diagram) if isinstance(facts.diagram, Diagram) else None,
+        official=_choices(CORRUPTIONS),
+        extra=_choices(EXTRA_CORRUPTIONS),
+        severities=SEVERITIES,
+        most_bytes=MOST_BYTES,
+        version=__version__,
+    )
+
+
+def style() -> str:
+    """The report's style, and what the page adds."""
+    return _file("counterpoint.report", "formats", "style.css") + _file("counterpoint.serving.web", "page.css")
+
+
+def script() -> str:
+    return _file("counterpoint.serving.web", "page.js")
+
+
+def _file(package: str, *path: str) -> str:
+    return files(package).joinpath(*path).read_text(encoding="utf-8")
+
+
+def _about(facts: Facts) -> str:
+    words = facts_in_words(facts)
+    name = quoted(facts.recalibration, facts.members > 1)
+    confidence = f"Recalibrated, {name}." if facts.recalibration != NONE else "The network’s own confidence."
+    sure = "" if facts.sure_from is None else f" Not sure below {100 * facts.sure_from:.4g}\N{NO-BREAK SPACE}%."
+    return f"{words[:1].upper()}{words[1:]}. {confidence}{sure}"
+
+
+def _choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
+    return tuple(Choice(name, corruption_label(name)) for name in names)
+
+
+def _chart(diagram: Diagram) -> Chart:
+    images = diagram.images
+    on = f"{images.images:,} {images.part} images of {images.dataset}"
+    again = ""
+    if diagram.recalibrated and images.part == "validation":
+        again = " The recalibration was fitted on some of these images, so it looks a little better here than it is."
+    caption = (
+        f"On {on}, clean. Each bar is a bin of confidence, its height the share of right predictions, the whisker its "
+        f"95 % interval; below, the images in each bin.{again}"
+    )
+    alternative = f"Reliability diagram on {on}. {bins_in_words(diagram.bins)}"
+    return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, _bin_sentences(diagram))
+
+
+def _bin_sentences(diagram: Diagram) -> tuple[str, ...]:
+    """What became of images with a confidence in each of the bins, also of those that hold none."""
+    by_number = {round(row.high * BINS) - 1: row for row in diagram.bins}
+    return tuple(_bin_sentence(diagram, number, by_number.get(number)) for number in range(BINS))
+
+
+def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
+    confidence = f"confidence from {100 * number / BINS:.1f} to {100 * (number + 1) / BINS:.1f}\N{NO-BREAK SPACE}%"
+    if row is None:
+        return f"None of the {diagram.images.images:,} images had a {confidence}."
+    return f"{counted(row.count, 'image')} had a {confidence}: {with_sign(row.accuracy)} of the predictions were right."
