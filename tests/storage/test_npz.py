@@ -59,7 +59,7 @@ def test_an_array_can_be_read_piece_by_piece(tmp_path: Path) -> None:
     array = np.arange(6, dtype=np.uint8).reshape(2, 3)
     with open_array(archive(tmp_path, array=array), "array") as file:
         header = read_header(file)
-        assert (header.shape, header.fortran, header.dtype, header.nbytes) == ((2, 3), False, np.uint8, 6)
+        assert (header.shape, header.fortran, header.dtype, header.nbytes) == ((2, 3), False, np.dtype(np.uint8), 6)
         assert file.read(2) == b"\0\1"
         assert file.read() == bytes([2, 3, 4, 5])
 
@@ -78,7 +78,7 @@ def test_a_claim_is_checked_before_memory_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: object, held: int, message: str
 ) -> None:
     path = claiming(tmp_path, "<f8", shape, held)
-    monkeypatch.setattr(npz.np, "ndarray", lambda *_: pytest.fail("memory was taken"))
+    monkeypatch.setattr(np, "ndarray", lambda *_: pytest.fail("memory was taken"))
     with pytest.raises(InputError, match=message):
         read_array(path, "a")
 
