@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_held_out, read_test
+from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
 from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
 from counterpoint.evaluation.results import read_current_results
@@ -24,7 +24,7 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
 from counterpoint.records.threshold import Checked, Promise, Thresholded
-from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
@@ -35,7 +35,7 @@ leave too few to prove a small error: docs/design.md has the figures."""
 _SIMPLEST = "before"
 
 
-def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
+def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
     A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
@@ -68,8 +68,10 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
     return thresholded
 
 
-def _refuse_without_validation_images(run: Run, about: LogitsAbout) -> None:
+def _refuse_without_validation_images(run: AnyRun, about: LogitsAbout) -> None:
     if about.held_out is None:
+        if isinstance(run, ImportedRun):
+            raise no_validation_part(run, "choose a threshold")
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's "
             "would not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
@@ -122,7 +124,7 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
 
 
 def _checked_cells(
-    run: Run, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
 ) -> dict[str, tuple[Checked, ...]]:
     shift = about.suites.get(CORRUPTED.name)
     if shift is None:
