@@ -46,7 +46,7 @@ def row_results(run: RowRun, error: float = 0.0421) -> Results:
         experiment=run.row,
         config=to_dict(run.experiment),
         run=replace(
-            results.run,
+            results.trained,
             seed=run.seed,
             train_seconds=500.0,
             segments=(

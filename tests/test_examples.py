@@ -5,12 +5,20 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from counterpoint import evaluate_logits
+from counterpoint.records.files import read_evaluated
+from tests.made_predictions import made_arrays, made_logits
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
+PREDICTIONS = (EXAMPLES.parent / "docs" / "predictions.md").read_text(encoding="utf-8")
 
 
-def run(name: str, *arguments: str) -> str:
+def run(name: str, *arguments: str, folder: Path | None = None) -> str:
     command = [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout
 
 
 def errors(output: str) -> dict[tuple[str, str], float]:
@@ -30,3 +38,32 @@ def test_a_text_model_converts_wholly_and_learns() -> None:
     found = errors(output)
     assert len(found) == 6
     assert found["single", "0"] < 65  # guessing has 75
+
+
+def test_two_classifiers_of_scikit_learn_are_compared_in_15_lines(tmp_path: Path) -> None:
+    code = (EXAMPLES / "anybody.py").read_text(encoding="utf-8")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
+    run("anybody.py", folder=tmp_path)
+    forest, logistic = (read_evaluated(tmp_path / "runs" / name) for name in ("forest", "logistic"))
+    for found in (forest, logistic):
+        assert found.results.clean.ensemble.error < 0.1
+        assert found.results.validated_on is not None
+    assert forest.compared is not None
+    assert forest.compared.against[0].experiment == "logistic"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "forest − logistic" in page
+    assert "trained elsewhere" in page
+
+
+def test_the_page_on_predictions_shows_the_example_and_a_file_that_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example, writing = re.findall(r"```python\n(.*?)```", PREDICTIONS, re.DOTALL)
+    assert example == (EXAMPLES / "anybody.py").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    arrays = made_arrays()
+    foggy = {severity: made_logits(arrays["labels"], 2, 2 - 0.3 * severity) for severity in (1, 2, 3)}
+    exec(compile(writing, "predictions.md", "exec"), {"np": np, "foggy": foggy, **arrays})
+    corrupted = evaluate_logits("predictions.npz", "out").corrupted
+    assert corrupted is not None
+    assert (corrupted.corruptions, corrupted.severities) == (("fog",), (1, 2, 3))

@@ -33,8 +33,8 @@ def test_every_committed_result_can_be_reported() -> None:
     assert committed
     for path in committed:
         (run,) = load_runs([path])
-        assert run.results.run.command.startswith("counterpoint train")
-        assert run.results.run.commit
+        assert run.results.trained.command.startswith("counterpoint train")
+        assert run.results.trained.commit
         assert "/tmp" not in path.read_text(encoding="utf-8")
 
 

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from counterpoint.config import Experiment
     from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
     from counterpoint.errors import InputError
+    from counterpoint.evaluation.comparison import compare_run
+    from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.experiments import EXPERIMENTS
     from counterpoint.metrics import brier, disagreement, ece, ece_rms, nll, reliability_bins
     from counterpoint.nn import (
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         wide_resnet,
     )
     from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+    from counterpoint.report import write_report
 
 __version__ = "0.1.0"
 
@@ -34,11 +37,14 @@ _PUBLIC = {
     "config": "Experiment",
     "corrupt": "CORRUPTIONS EXTRA_CORRUPTIONS",  # `corrupt` itself is the room: use counterpoint.corrupt.corrupt
     "errors": "InputError",
+    "evaluation.comparison": "compare_run",
+    "evaluation.imported.importing": "evaluate_logits",
     "experiments": "EXPERIMENTS",
     "metrics": "brier disagreement ece ece_rms nll reliability_bins",
     "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble deep_ensemble parameter_groups resnet "
     "resnext29 vit wide_resnet",
     "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
+    "report": "write_report",
 }
 _ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
 
@@ -58,10 +64,12 @@ __all__ = [
     "apply_augmix",
     "batch_ensemble",
     "brier",
+    "compare_run",
     "deep_ensemble",
     "disagreement",
     "ece",
     "ece_rms",
+    "evaluate_logits",
     "make_views",
     "mixing_weights",
     "nll",
@@ -73,6 +81,7 @@ __all__ = [
     "sample_augmix",
     "vit",
     "wide_resnet",
+    "write_report",
 ]
 
 

@@ -2,12 +2,18 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
+from counterpoint.data import load_images
 from counterpoint.records.files import read_results
+from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
+from counterpoint.training.loop import Options, train
+from counterpoint.training.starting import weights_hash
 from tests.cli.conftest import Call
 from tests.images.collection import CLASSES, add_bad_files, write_collection
 
@@ -179,3 +185,20 @@ def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) ->
     drawn = call("views", "--images", photos, "--count", "3", "--out", "views.png", "--set", "images.size=16")
     assert drawn.status == 0, drawn.err
     assert Path("views.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_run_from_another_goes_on_from_its_own_checkpoint(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"": 90})
+    assert call("train", "--images", photos, "--out", "first", *QUICK).status == 0
+    start, data = load_run(Path("first")), load_images(photos, 16)
+    experiment = replace(start.experiment, starts_from=weights_hash(start), epochs=3, batch_size=16)
+    options, stops = Options(device="cpu"), iter([False] * 4 + [True])
+    assert train(experiment, Path("whole"), data, start=start, options=options)
+    assert not train(experiment, Path("halted"), data, start=start, options=options, should_stop=lambda: next(stops))
+    assert train(experiment, Path("halted"), data, start=start, options=options)
+    whole, halted = (latest_checkpoint(Path(name)) for name in ("whole", "halted"))
+    assert whole is not None
+    assert halted is not None
+    assert all(torch.equal(tensor, halted.tensors[name]) for name, tensor in whole.tensors.items())
+    events = [record["step"] for record in load_run(Path("halted")).read_log() if record["event"] == "started"]
+    assert events[0] == 0 < events[1]

@@ -41,9 +41,9 @@ def test_it_is_evaluated_recalibrated_compared_and_reported(
     compared = compare_run(folder, [other])
 
     assert read_evaluated(folder) == Evaluated(results[0], recalibrated, compared)
-    segments = results[0].run.segments
+    segments = results[0].trained.segments
     assert [(segment.step, segment.engine) for segment in segments] == [(0, "eager"), (17, "eager")]
-    assert results[0].run.seed == 5
+    assert results[0].seed == 5
     assert recalibrated.fitted_on.images.images == 449
     assert compared.against[0].made_from == results[1].made_from
     assert compared.against[0].corrupted is not None

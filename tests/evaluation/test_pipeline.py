@@ -83,7 +83,7 @@ def test_results_say_what_they_are(run: Run, root: Path, monkeypatch: pytest.Mon
     assert asked == [("digits", root)]
     assert read_results(run.folder / "results.json") == results
     assert results.config == to_dict(QUICK)
-    assert results.run.seed == 3
+    assert results.seed == 3
     assert results.evaluated_on == Images("digits", "test", 40)
     assert results.corrupted is not None
     assert results.corrupted.source == Source("regenerated", 0, "1", frost_source(find_frost(root)))

@@ -187,7 +187,7 @@ def test_the_run_is_described_by_its_whole_log(make_run: MakeRun) -> None:
         {"event": "epoch", "time": "Tuesday", "seconds": 25.0},
     ]
     (run.folder / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    described = evaluated(run).run
+    described = evaluated(run).trained
     assert (described.train_seconds, described.finished) == (25.0, "Tuesday")
     assert described.segments == (
         Segment(0, None, "here", "h"),

@@ -12,7 +12,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
-from counterpoint.records.results import Results
+from counterpoint.records.results import Imported, Results
 from tests.made_results import make_compared, make_recalibrated, make_results, make_thresholded
 
 MAKERS: dict[str, Callable[[], Any]] = {
@@ -251,3 +251,17 @@ def test_a_results_file_of_another_name_stands_alone(folder: Path) -> None:
 
 def test_what_is_written_is_what_encode_gives(folder: Path) -> None:
     assert json.loads((folder / "results.json").read_text()) == {"schema": SCHEMA, **encode(make_results())}
+
+
+def test_a_model_was_trained_here_or_elsewhere() -> None:
+    results = make_results()
+    given = Imported(
+        file="p.npz", sha256="abc", classes=("cat", "dog"), command="counterpoint evaluate", finished="now"
+    )
+    elsewhere = replace(results, run=None, imported=given, config={})
+    assert decode(Results, encode(elsewhere)) == elsewhere
+    assert (elsewhere.seed, elsewhere.made_from.given, results.made_from.given) == (None, "abc", None)
+    wrong = {"run is missing": replace(results, run=None), "imported is there beside": replace(results, imported=given)}
+    for message, both_or_neither in wrong.items():
+        with pytest.raises(FieldError, match=message):
+            decode(Results, encode(both_or_neither))

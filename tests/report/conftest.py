@@ -73,3 +73,25 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     compare_run(ensemble, [single])
     threshold_run(load_run(ensemble), 0.5)
     return read_evaluated(ensemble)
+
+
+@pytest.fixture(scope="session")
+def given_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Predictions of two models that were trained elsewhere: an ensemble with all that can be added, and one model."""
+    from counterpoint.evaluation.comparison import compare_run
+    from counterpoint.evaluation.imported.importing import evaluate_logits
+    from counterpoint.evaluation.recalibration import recalibrate_run
+    from counterpoint.evaluation.threshold import threshold_run
+    from counterpoint.runs.imported import load_any_run
+    from tests.made_predictions import made_arrays, save, shifted_arrays
+
+    folder = tmp_path_factory.mktemp("given")
+    runs = [folder / "ensemble", folder / "single"]
+    for run, members in zip(runs, (3, 1), strict=True):
+        arrays = made_arrays(members=members, images=300) | shifted_arrays(members=members, images=300)
+        named = arrays | {"name": f"the {run.name}", "dataset": "toys", "classes": ["cat", "dog", "cow", "猫"]}
+        evaluate_logits(save(folder / f"{run.name}.npz", named), run)
+    recalibrate_run(load_any_run(runs[0]))
+    threshold_run(load_any_run(runs[0]), 0.2)
+    compare_run(runs[0], runs[1:])
+    return runs

@@ -160,7 +160,7 @@ def _with_more(results: Results, members: int) -> Evaluated:
     return Evaluated(
         results,
         replace(_recalibrated(members, has_cells), made_from=made_from),
-        compared.Compared(results.experiment, results.run.seed, made_from, "counterpoint compare", "then", others),
+        compared.Compared(results.experiment, results.seed, made_from, "counterpoint compare", "then", others),
         replace(_thresholded(members, has_cells), made_from=made_from),
     )
 

@@ -45,7 +45,7 @@ def test_the_commands_are_all_that_was_done_in_order(make_evaluated: MakeEvaluat
     assert compared is not None
     assert thresholded is not None
     added = (recalibrated.command, compared.command, thresholded.command)
-    done = (results.run.command, results.evaluation.command, *added)
+    done = (results.trained.command, results.evaluation.command, *added)
     assert len(set(done)) == 5
     assert ReportedRun("run", whole).commands == done
     assert ReportedRun("run", replace(whole, recalibrated=None)).commands == (*done[:2], *done[3:])

@@ -45,7 +45,7 @@ def test_what_is_missing_is_run_once(rows_root: Path, folders: Folders, monkeypa
         result, kept = saved(folders, run), read_result(folders.results, run)
         assert kept is not None
         assert kept == keep_small(kept)
-        assert (kept.experiment, kept.run.seed, kept.config) == (run.row, 0, to_dict(run.experiment))
+        assert (kept.experiment, kept.seed, kept.config) == (run.row, 0, to_dict(run.experiment))
         assert (result["schedule"], result["run"]["seed"]) == ("smoke", 0)
         assert result["hash"] == config_hash(run.experiment)
         assert result["config"]["steps"] == 5

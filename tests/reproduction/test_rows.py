@@ -201,12 +201,12 @@ def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
     assert result is not None
     values = read_json(RESULTS / path)
     assert (values["schedule"], values["hash"]) == (schedule, config_hash(from_dict(result.config)))
-    for made in (result.run, result.evaluation):
+    for made in (result.trained, result.evaluation):
         assert re.fullmatch(r"counterpoint (train|evaluate|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made.command)
         assert re.match(r"[0-9a-f]{7}", made.commit or "")
         assert {"python", "torch", "numpy"} <= set(made.versions)
         assert made.device
-    assert result.run.train_seconds > 0
+    assert result.trained.train_seconds > 0
     assert result.evaluation.seconds > 0
     assert result.corrupted is not None
     assert result.corrupted.source.frost in (None, "photographs")

@@ -5,13 +5,21 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunArgument, RunsModelOption, find_modules_here
+from counterpoint.cli.arguments.given_logits import (
+    GivenOutOption,
+    LogitsOption,
+    MaybeRunArgument,
+    folder_to_evaluate,
+)
+from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
 
 def evaluate(
-    run: RunArgument,
+    run: MaybeRunArgument = None,
+    logits: LogitsOption = None,
+    out: GivenOutOption = None,
     sets: Annotated[
         str,
         typer.Option(
@@ -52,15 +60,29 @@ def evaluate(
 
     An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
 
+    With --logits FILE --out DIR there is no network: the file has any model's predictions, and DIR is used like a run.
+
     Then: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
     from counterpoint.cli.terminal.tables import results_parts
     from counterpoint.devices import check_precision
+    from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
     from counterpoint.evaluation.suites import find_suites
     from counterpoint.runs.folder import load_run
+    from counterpoint.runs.imported import load_any_run
 
-    _refuse_old_options(run, old_recalibrate, old_twin, old_against)
+    only_for_runs = {
+        "--sets": sets != "corrupted",
+        "--cell-images": cell_images,
+        "--recompute": recompute,
+        "--precision": precision != "headline",
+        "--model": model,
+        "--images": images,
+        "--device": device != "auto",
+    }
+    folder = folder_to_evaluate(run, logits, out, only_for_runs)
+    _refuse_old_options(folder, old_recalibrate, old_twin, old_against)
     if recompute and (cell_images or images or precision != "headline" or sets != "corrupted"):
         raise InputError(
             "--recompute takes the saved logits as they are; leave --sets, --cell-images, --images and --precision out"
@@ -69,11 +91,13 @@ def evaluate(
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     try:
         with TerminalWatcher() as watcher:
-            if recompute:
-                results = recompute_results(load_run(run), watcher)
+            if logits is not None:
+                results = evaluate_logits(logits, folder, watcher=watcher)
+            elif recompute:
+                results = recompute_results(load_any_run(folder), watcher)
             else:
                 results = evaluate_run(
-                    load_run(run),
+                    load_run(folder),
                     root,
                     source=images,
                     suites=suites,
@@ -84,10 +108,10 @@ def evaluate(
                     watcher=watcher,
                 )
     except KeyboardInterrupt:
-        console.print("stopped; the same command goes on from there")
+        console.print(f"stopped; the same command {'begins anew' if logits else 'goes on from there'}")
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
-    console.print(f"written: {run / 'results.json'}; now `counterpoint report {run}`", soft_wrap=True)
+    console.print(f"written: {folder / 'results.json'}; now `counterpoint report {folder}`", soft_wrap=True)
 
 
 def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:

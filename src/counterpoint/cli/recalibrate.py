@@ -47,13 +47,14 @@ def recalibrate(
     from counterpoint.evaluation.recalibration import recalibrate_run
     from counterpoint.records.recalibrated import Care
     from counterpoint.runs.folder import load_run
+    from counterpoint.runs.imported import load_any_run
 
     cares: dict[str, Care] = {known: known for known in get_args(Care)}
     if care not in cares:
         raise unknown("--care", care, cares)
     with TerminalWatcher() as watcher:
         recalibrated = recalibrate_run(
-            load_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
+            load_any_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
         )
     print_parts(recalibrated_parts(recalibrated))
     console.print(f"written: {run / 'recalibrated.json'}; now `counterpoint report {run}`", soft_wrap=True)

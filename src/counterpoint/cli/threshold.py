@@ -33,13 +33,13 @@ def threshold(
     """
     from counterpoint.cli.terminal.tables import threshold_parts
     from counterpoint.evaluation.threshold import threshold_run
-    from counterpoint.runs.folder import load_run
+    from counterpoint.records.files import RESULTS, read_results
+    from counterpoint.runs.imported import load_any_run
 
     target = parse_share(error)
-    loaded = load_run(run)
     with TerminalWatcher() as watcher:
-        thresholded = threshold_run(loaded, target, watcher=watcher)
-    print_parts(threshold_parts(thresholded, loaded.experiment.members > 1))
+        thresholded = threshold_run(load_any_run(run), target, watcher=watcher)
+    print_parts(threshold_parts(thresholded, read_results(run / RESULTS).is_ensemble))
     console.print(f"written: {run / 'threshold.json'}", soft_wrap=True)
 
 

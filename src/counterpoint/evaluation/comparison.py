@@ -45,19 +45,19 @@ def read_scored(run: Path) -> Scored:
     return Scored(folder, results, scores)
 
 
-def compare_run(run: Path, others: Sequence[Path]) -> Compared:
+def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
     """Compare an evaluated run with others, and write compared.json, in place of an earlier one."""
-    folder = results_file(run).parent.resolve()
-    their_folders = [results_file(other).parent for other in others]
+    folder = results_file(Path(run)).parent.resolve()
+    their_folders = [results_file(Path(other)).parent for other in others]
     for number, other in enumerate(their_folders):
         if other.resolve() == folder:
             raise InputError(f"{run} cannot be compared with itself; name another run")
         if other.resolve() in [earlier.resolve() for earlier in their_folders[:number]]:
             raise InputError(f"{others[number]} is given twice; name each run once")
-    ours = read_scored(run)
+    ours = read_scored(Path(run))
     comparisons = tuple(compare(ours, read_scored(other)) for other in their_folders)
     results = ours.results
-    compared = Compared(results.experiment, results.run.seed, results.made_from, command_line(), now(), comparisons)
+    compared = Compared(results.experiment, results.seed, results.made_from, command_line(), now(), comparisons)
     write_record(ours.folder / COMPARED, compared)
     return compared
 
@@ -81,7 +81,7 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         )
     return Comparison(
         experiment=theirs.results.experiment,
-        seed=theirs.results.run.seed,
+        seed=theirs.results.seed,
         run=theirs.folder.resolve().name,
         made_from=theirs.results.made_from,
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
@@ -96,7 +96,9 @@ def _data_set(images: MadeFrom) -> tuple[str, str | None]:
 
 def _images(results: Results) -> str:
     where, cells = results.evaluated_on, results.corrupted
-    clean = f"{where.images:,} {where.part} images of {where.dataset}"
+    clean = f"{where.images:,} {where.part} images of {where.dataset}" + (
+        f" (key {where.key[:8]})" if where.key else ""
+    )
     return f"{clean} and {cells.images:,} images per cell ({_source(cells.source)})" if cells else clean
 
 

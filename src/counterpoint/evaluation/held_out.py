@@ -12,17 +12,20 @@ from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.results import Shift
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun, ImportedRun
 
 FITTED_IMAGES = 1000
 """So many images of each corrupted set are fitted on: a handful of parameters needs no more."""
 
 
-def validation_run(run: Run, twin: Run | None) -> Run:
+def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
     """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
     if read_about(run).held_out is not None:
         if twin is not None:
             raise InputError(f"{run.folder} has validation images of its own; leave --twin out")
         return run
+    if isinstance(run, ImportedRun):
+        raise no_validation_part(run, "fit a temperature")
     if run.experiment.images is not None:
         raise InputError(
             f"{run.folder} was trained on all images but the test images, so none are left to fit a temperature on; "
@@ -36,6 +39,13 @@ def validation_run(run: Run, twin: Run | None) -> Run:
         )
     _check_twin(run, twin)
     return twin
+
+
+def no_validation_part(run: ImportedRun, to_do: str) -> InputError:
+    return InputError(
+        f"{run.folder} has no predictions for validation images to {to_do} on; add the arrays validation_logits (or "
+        f"validation_probs) and validation_labels to the file, and run `{run.evaluate_command}`"
+    )
 
 
 def _check_twin(run: Run, twin: Run) -> None:
@@ -54,21 +64,21 @@ def _check_twin(run: Run, twin: Run) -> None:
     read_logits(twin, "clean")
 
 
-def read_clean(run: Run) -> Labelled:
+def read_clean(run: AnyRun) -> Labelled:
     """The clean images that the run was evaluated on."""
     return Labelled(read_logits(run, "clean").astype(np.float64), read_logits(run, "labels"))
 
 
-def _read_validation(run: Run) -> Labelled:
+def _read_validation(run: AnyRun) -> Labelled:
     return Labelled(read_logits(run, VALIDATION).astype(np.float64), read_logits(run, VALIDATION_LABELS))
 
 
-def read_test(run: Run, about: LogitsAbout) -> Labelled | None:
+def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
     """The clean test images, if those are what the run was evaluated on."""
     return read_clean(run) if about.clean.part == "test" else None
 
 
-def read_held_out(run: Run, shift: Shift | None) -> HeldOut:
+def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
     """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused."""
     about = read_about(run)
     if about.held_out is None:

@@ -26,6 +26,7 @@ from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.watching import SILENT, Watcher
@@ -35,7 +36,10 @@ from counterpoint.watching import SILENT, Watcher
 class LogitsAbout:
     """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
 
-    weights: str
+    weights: str | None
+    """A hash; None of given predictions."""
+    given: str | None
+    """Of given predictions, their hash."""
     precision: str
     clean: Images
     validation: Images | None
@@ -45,7 +49,8 @@ class LogitsAbout:
 
     @property
     def made_from(self) -> MadeFrom:
-        return MadeFrom(self.weights, self.precision, self.clean, self.suites.get(CORRUPTED.name), self.validation)
+        corrupted = self.suites.get(CORRUPTED.name)
+        return MadeFrom(self.weights, self.precision, self.clean, corrupted, self.validation, self.given)
 
     @property
     def held_out(self) -> Images | None:
@@ -53,14 +58,20 @@ class LogitsAbout:
         return self.clean if self.clean.part == "validation" else self.validation
 
 
-@dataclass(frozen=True)
-class _MadeWith:
+@dataclass(frozen=True, kw_only=True)
+class MadeWith:
     """What about.json says of all logits, and of the clean ones."""
 
-    weights: str
+    weights: str | None = None
+    given: str | None = None
     precision: str
     clean: Images
     validation: Images | None = None
+    suites: Mapping[str, Shift] | None = None
+    """Of given predictions, by name. A suite of ours stands beside the others under its name."""
+
+    def problem(self) -> str:
+        return "weights is missing" if self.weights is None and self.given is None else ""
 
 
 def collect_logits(
@@ -105,21 +116,23 @@ def collect_logits(
     watcher.counted(work, len(wanted), len(wanted))
 
 
-def read_about(run: Run) -> LogitsAbout:
+def read_about(run: AnyRun) -> LogitsAbout:
     """What the logits were made with."""
     path = run.folder / "logits" / "about.json"
     if not path.exists():
-        raise InputError(f"{run.folder} holds no logits; run `counterpoint evaluate {run.folder}` without --recompute")
+        raise InputError(f"{run.folder} holds no logits; run `{run.evaluate_command}` without --recompute")
     about = read_json(path)
     try:
-        made_with = decode(_MadeWith, about)
+        made_with = decode(MadeWith, about)
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
-        suites = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
+        ours = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
         raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
+    suites = ours if made_with.suites is None else made_with.suites
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
         made_with.weights,
+        made_with.given,
         made_with.precision,
         made_with.clean,
         made_with.validation if has_logits(run, VALIDATION) else None,
@@ -128,41 +141,41 @@ def read_about(run: Run) -> LogitsAbout:
     )
 
 
-def _missing_files(run: Run, suite: str, shift: Shift) -> list[str]:
+def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
     """The files of a suite that are not there."""
     cells = [cell_file(suite, name, severity) for name in shift.corruptions for severity in shift.severities]
     return [file for file in (labels_file(suite), *cells) if not has_logits(run, file)]
 
 
-def read_logits(run: Run, name: str) -> np.ndarray:
+def read_logits(run: AnyRun, name: str) -> np.ndarray:
     """Saved logits (M, N, K): "clean", "ood", or a cell's file; also the labels' files."""
     return read_array(run.folder / "logits" / f"{name}.npy", _remedy(run))
 
 
-def read_probs(run: Run, name: str) -> np.ndarray:
+def read_probs(run: AnyRun, name: str) -> np.ndarray:
     """The probabilities (M, N, K) in float64 of saved logits."""
     return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
 
 
-def read_cells(run: Run, suite: str, shift: Shift) -> Iterator[tuple[str, np.ndarray]]:
+def read_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, np.ndarray]]:
     """Each cell of a suite in order: the corruption's name and the logits (M, N, K). Severities rise within a name."""
     for name in shift.corruptions:
         for severity in shift.severities:
             yield name, read_logits(run, cell_file(suite, name, severity))
 
 
-def read_factors(run: Run) -> dict[str, list[np.ndarray]]:
+def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
     """The members' "r" and "s": one array (M, C) per layer."""
     factors = read_arrays(run.folder / "logits" / "factors.npz", _remedy(run))
     return {kind: [value for key, value in factors.items() if key.endswith(f".{kind}")] for kind in ("r", "s")}
 
 
-def has_logits(run: Run, name: str) -> bool:
+def has_logits(run: AnyRun, name: str) -> bool:
     return (run.folder / "logits" / f"{name}.npy").exists()
 
 
-def _remedy(run: Run) -> str:
-    return f"remove it if it is there: `counterpoint evaluate {run.folder}` makes what is missing"
+def _remedy(run: AnyRun) -> str:
+    return f"remove it if it is there: `{run.evaluate_command}` makes what is missing"
 
 
 def _of_suite(name: str) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from counterpoint.evaluation.logits import read_factors
 from counterpoint.metrics import collapse_verdict, factor_correlation, independent_disagreement
 from counterpoint.records.figures import Summary
 from counterpoint.records.results import Between, Collapse, Factors, Shifted
-from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun
 
 
-def collapse_record(run: Run, clean: Summary, corrupted: Shifted | None, num_classes: int) -> Collapse | None:
+def collapse_record(run: AnyRun, clean: Summary, corrupted: Shifted | None, num_classes: int) -> Collapse | None:
     """How far an ensemble's factors and predictions differ, with a verdict. None for a single network.
 
     A deep ensemble has no factors, and is judged by its predictions alone.

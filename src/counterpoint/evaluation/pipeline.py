@@ -24,6 +24,7 @@ from counterpoint.records.files import stale_notes
 from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.description import describe_run
 from counterpoint.training.run_images import parts_of_run
@@ -59,7 +60,7 @@ def evaluate_run(
     return results
 
 
-def recompute_results(run: Run, watcher: Watcher = SILENT) -> Results:
+def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
     """Compute the figures again from the saved logits. It needs neither the network nor the images."""
     started = time.monotonic()
     results = write_results(run, environment=describe_environment(choose_device("cpu")), started=started)
@@ -92,9 +93,10 @@ def _image_groups(
     return run, groups
 
 
-def _note_what_does_not_count(run: Run, results: Results, watcher: Watcher) -> None:
+def _note_what_does_not_count(run: AnyRun, results: Results, watcher: Watcher) -> None:
     for name, missing in read_about(run).missing_files.items():
-        go_on = f"`counterpoint evaluate {run.folder} --sets {name}` goes on"
+        sets = f" --sets {name}" if isinstance(run, Run) else ""
+        go_on = f"`{run.evaluate_command}{sets}` goes on"
         watcher.noted(f"{name} is left out: {missing} of its files are missing; {go_on}")
     for note in stale_notes(run.folder, results):
         watcher.noted(note)

@@ -19,12 +19,13 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
 
 def recalibrate_run(
-    run: Run, twin: Run | None = None, *, care: Care = "both", choosing: bool = False, watcher: Watcher = SILENT
+    run: AnyRun, twin: Run | None = None, *, care: Care = "both", choosing: bool = False, watcher: Watcher = SILENT
 ) -> Recalibrated:
     """Fit every recalibration, compute the run's figures with each, and write recalibrated.json.
 
@@ -36,8 +37,7 @@ def recalibrate_run(
     shift = source_about.suites.get(VALIDATION_EXTRA.name)
     if choosing and shift is None:
         raise InputError(
-            f"{source.folder} has no logits of validation images under shift to choose on; "
-            f"`counterpoint evaluate {source.folder} --sets {VALIDATION_EXTRA.name}` makes them"
+            f"{source.folder} has no logits of validation images under shift to choose on; {_then(source)}"
         )
     held_out = read_held_out(source, shift)
     own = source is run and about.held_out is about.clean
@@ -84,5 +84,11 @@ def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tu
     return fitted, refused
 
 
-def _name(run: Run) -> str:
-    return f"{run.experiment.name}, seed {run.seed}"
+def _then(source: AnyRun) -> str:
+    if isinstance(source, ImportedRun):
+        return "leave --choose out, since such predictions are not read from a file"
+    return f"`counterpoint evaluate {source.folder} --sets {VALIDATION_EXTRA.name}` makes them"
+
+
+def _name(run: AnyRun) -> str:
+    return run.name if isinstance(run, ImportedRun) else f"{run.experiment.name}, seed {run.seed}"

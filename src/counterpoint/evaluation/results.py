@@ -25,6 +25,7 @@ from counterpoint.records.figures import Summary
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.training.health import health_record
 
@@ -46,10 +47,10 @@ class _Cells:
         add_cell(self.grids, name, (scores.ensemble, *scores.members))
 
 
-def write_results(run: Run, *, environment: dict[str, Any], started: float) -> Results:
+def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, command: str | None = None) -> Results:
     """Compute every figure, and write results.json and scores.npz.
 
-    `started` is when the evaluation began, by the monotonic clock.
+    `started` is when the evaluation began, by the monotonic clock. `command` is what did it, if not the command line.
     """
     about = read_about(run)
     clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
@@ -58,21 +59,16 @@ def write_results(run: Run, *, environment: dict[str, Any], started: float) -> R
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
-    outside = outside_record(run, clean_MNK)
     results = Results(
         counterpoint=counterpoint.__version__,
-        experiment=run.experiment.name,
-        config=config.to_dict(run.experiment),
-        run=_trained(run),
-        evaluation=_evaluation(about, environment, time.monotonic() - started),
+        **(_of_training(run, clean_MNK) if isinstance(run, Run) else _of_import(run)),
+        evaluation=_evaluation(about, environment, time.monotonic() - started, command or command_line()),
         evaluated_on=about.clean,
         validated_on=about.validation,
         clean=clean,
         corrupted=corrupted,
         shifts=shifted,
-        ood=outside,
         collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
-        health=health_record(run),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
     write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper))
@@ -80,10 +76,10 @@ def write_results(run: Run, *, environment: dict[str, Any], started: float) -> R
     return results
 
 
-def read_current_results(run: Run) -> tuple[LogitsAbout, Results]:
+def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
     """What the logits were made with, and the results in results.json, which must have been computed from them."""
     if not (run.folder / RESULTS).exists():
-        raise InputError(f"{run.folder} has no results.json; `counterpoint evaluate {run.folder}` makes it")
+        raise InputError(f"{run.folder} has no results.json; `{run.evaluate_command}` makes it")
     about, results = read_about(run), read_results(run.folder / RESULTS)
     if results.made_from != about.made_from:
         raise InputError(
@@ -93,7 +89,22 @@ def read_current_results(run: Run) -> tuple[LogitsAbout, Results]:
     return about, results
 
 
-def _read_suite(run: Run, suite: str, shift: Shift) -> _Cells:
+def _of_training(run: Run, clean_MNK: np.ndarray) -> dict[str, Any]:
+    """What is known of a run that was trained here."""
+    return {
+        "experiment": run.experiment.name,
+        "config": config.to_dict(run.experiment),
+        "run": _trained(run),
+        "ood": outside_record(run, clean_MNK),
+        "health": health_record(run),
+    }
+
+
+def _of_import(run: ImportedRun) -> dict[str, Any]:
+    return {"experiment": run.name, "config": {}, "imported": run.imported}
+
+
+def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
     labels_N = read_logits(run, labels_file(suite))
     cells = _Cells()
     for name, logits_MNK in read_cells(run, suite, shift):
@@ -128,9 +139,9 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float) -> Evaluation:
+def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float, command: str) -> Evaluation:
     return Evaluation(
-        command=command_line(),
+        command=command,
         finished=now(),
         seconds=round(seconds, 3),
         precision=about.precision,

@@ -34,7 +34,7 @@ from counterpoint.records.recalibrated import (
     ScaledCorrupted,
 )
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun
 
 _PLAIN = "none"
 
@@ -94,7 +94,7 @@ def fit_family(family: Family, held_out: HeldOut, care: Care, clean: Labelled, *
 
 
 def scaled_figures(
-    run: Run, about: LogitsAbout, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
+    run: AnyRun, about: LogitsAbout, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
 ) -> dict[str, Scaled]:
     """The run's figures with each recalibration. The chosen one and "before" are compared with none."""
     cells = _read_cells(run, about, {name: way.recalibration for name, way in ways.items()}, clean)
@@ -155,7 +155,7 @@ class _Cells:
 
 
 def _read_cells(
-    run: Run, about: LogitsAbout, recalibrations: Mapping[str, Recalibration], clean: Labelled
+    run: AnyRun, about: LogitsAbout, recalibrations: Mapping[str, Recalibration], clean: Labelled
 ) -> dict[str, _Cells]:
     """Every cell with each recalibration and with none. A cell is read once for all of them."""
     found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_held_out, read_test
+from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
 from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
 from counterpoint.evaluation.results import read_current_results
@@ -25,6 +25,7 @@ from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, wr
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
 from counterpoint.records.threshold import Checked, Promise, Thresholded
 from counterpoint.runs.folder import Run
+from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
@@ -35,12 +36,12 @@ leave too few to prove a small error: docs/design.md has the figures."""
 _SIMPLEST = "before"
 
 
-def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
+def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
     A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
     """
-    if run.experiment.train_on == "all" and run.experiment.images is None:
+    if isinstance(run, Run) and run.experiment.train_on == "all" and run.experiment.images is None:
         raise _without_validation_images(run)
     about, results = read_current_results(run)
     if about.held_out is None:
@@ -71,7 +72,9 @@ def threshold_run(run: Run, target: float, *, watcher: Watcher = SILENT) -> Thre
     return thresholded
 
 
-def _without_validation_images(run: Run) -> InputError:
+def _without_validation_images(run: AnyRun) -> InputError:
+    if isinstance(run, ImportedRun):
+        return no_validation_part(run, "choose a threshold")
     return InputError(
         f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's would "
         "not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
@@ -124,7 +127,7 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
 
 
 def _checked_cells(
-    run: Run, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
 ) -> dict[str, tuple[Checked, ...]]:
     shift = about.suites.get(CORRUPTED.name)
     if shift is None:

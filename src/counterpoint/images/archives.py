@@ -1,25 +1,21 @@
 """An .npz file that holds images as one array, with their labels. It is read row by row, and never unpickled."""
 
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.images.listing import PARTS, Listing
+from counterpoint.storage.npz import Header, array_names, open_array, read_array, read_header
 
 _CHANNELS = (1, 3, 4)
-_DAMAGE = (OSError, ValueError, EOFError, MemoryError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def list_archive(source: Path) -> Listing:
     """The rows of the arrays images and labels, and optionally part (for each row) and classes (the classes' names)."""
-    with _open_member(source, "images") as file:
-        count = _check_images(source, *_read_header(file))[0]
+    with open_array(source, "images") as file:
+        count = _check_images(source, read_header(file))[0]
     labels_N, part_N, classes_K = (_read_small(source, name) for name in ("labels", "part", "classes"))
     if labels_N is None:
         raise InputError(
@@ -38,8 +34,8 @@ def list_archive(source: Path) -> Listing:
 
 def read_rows(source: Path, at_once: int) -> Iterator[np.ndarray]:
     """The images as (rows, H, W, C), so many at once, from the first to the last."""
-    with _open_member(source, "images") as file:
-        shape = _check_images(source, *_read_header(file))
+    with open_array(source, "images") as file:
+        shape = _check_images(source, read_header(file))
         height, width, channels = shape[1], shape[2], shape[3] if len(shape) == 4 else 1
         for start in range(0, shape[0], at_once):
             rows = min(at_once, shape[0] - start)
@@ -49,29 +45,8 @@ def read_rows(source: Path, at_once: int) -> Iterator[np.ndarray]:
             yield np.frombuffer(content, np.uint8).reshape(rows, height, width, channels)
 
 
-@contextmanager
-def _open_member(source: Path, name: str) -> Iterator[IO[bytes]]:
-    """The array's file in the archive. NumPy would read the whole array at once."""
-    try:
-        with zipfile.ZipFile(source) as archive:
-            if f"{name}.npy" not in archive.namelist():
-                raise InputError(f"{source} has no array {name!r}; it must hold images and labels")
-            with archive.open(f"{name}.npy") as file:
-                yield file
-    except InputError:
-        raise
-    except _DAMAGE as error:
-        raise InputError(f"{source} is no whole .npz file ({error}); write it with numpy.savez") from None
-
-
-def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
-
-
-def _check_images(source: Path, shape: tuple[int, ...], fortran: bool, dtype: np.dtype) -> tuple[int, ...]:
+def _check_images(source: Path, header: Header) -> tuple[int, ...]:
+    shape, fortran, dtype = header.shape, header.fortran, header.dtype
     if dtype != np.uint8 or fortran or len(shape) not in (3, 4) or (len(shape) == 4 and shape[3] not in _CHANNELS):
         order = ", column by column" if fortran else ""
         raise InputError(
@@ -84,16 +59,8 @@ def _check_images(source: Path, shape: tuple[int, ...], fortran: bool, dtype: np
 
 
 def _read_small(source: Path, name: str) -> np.ndarray | None:
-    """A whole array, which must be of numbers or texts; None if it is not there."""
-    try:
-        with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            found: np.ndarray | None = archive[name] if name in archive.files else None
-    except _DAMAGE as error:
-        raise InputError(
-            f"{name!r} of {source} cannot be read ({error}); it must be an array of whole numbers or of texts, and no "
-            "Python objects are read, since they can run code"
-        ) from None
-    return found
+    """A whole array; None if it is not there."""
+    return read_array(source, name) if name in array_names(source) else None
 
 
 def _check_length(source: Path, name: str, array: np.ndarray, count: int) -> None:

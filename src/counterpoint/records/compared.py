@@ -55,11 +55,15 @@ class Comparison:
     """The differences from one other run. Either part is None where the two have no such images in common."""
 
     experiment: str
-    seed: Count
+    seed: Count | None  # None where the training is not known
     run: str  # the other's folder
     made_from: MadeFrom
     clean: CleanDifferences | None
     corrupted: CorruptedDifferences | None
+
+    @property
+    def called(self) -> str:
+        return self.experiment if self.seed is None else f"{self.experiment}, seed {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Compared:
     """A run against others."""
 
     experiment: str
-    seed: Count
+    seed: Count | None
     made_from: MadeFrom
     command: str
     finished: str

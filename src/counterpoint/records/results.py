@@ -28,17 +28,23 @@ class Images:
     part: Part
     images: Count
     key: str | None = None
-    """Of a user's own images, a hash of what they are; a data set that has a name needs none."""
+    """Of a user's own images, a hash of what they are; of images that only a file of predictions knows, one of their
+    labels. A data set that has a name needs none."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where corrupted images come from: the official files, or our generator with a seed."""
+    """Where corrupted images come from: the official files, or our generator with a seed.
 
-    kind: Literal["official", "regenerated"]
+    Of given predictions only these are known, and not the images.
+    """
+
+    kind: Literal["official", "regenerated", "given"]
     seed: Count | None = None
     version: str | None = None
     frost: str | None = None
+    key: str | None = None
+    """Of given predictions for other images than the clean ones, a hash of their labels."""
 
     def problem(self) -> str:
         if self.kind == "regenerated":
@@ -63,12 +69,14 @@ class Shift:
 class MadeFrom:
     """Which logits something was computed from: of which weights, how precise, and of which images."""
 
-    weights: str | None  # a hash; None in results from before it was kept
+    weights: str | None  # a hash; None in results from before it was kept, and of given predictions
     precision: str
     clean: Images
     corrupted: Shift | None
     validation: Images | None = None
     """The validation images, where the clean ones are others."""
+    given: str | None = None
+    """Of given predictions, their hash."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +105,20 @@ class Trained:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Imported:
+    """Predictions of a model that was trained elsewhere, and all that is known of it."""
+
+    file: str | None = None
+    """The name of the file that they came in; None if they were given in Python."""
+    sha256: str  # of the file, or of all arrays
+    classes: tuple[str, ...] = ()
+    command: str
+    finished: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """How and where the run was evaluated."""
+    """How and where the run was evaluated. Of given predictions, the precision is that of the numbers."""
 
     command: str
     finished: str
@@ -225,12 +245,17 @@ class HealthRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """A run's figures, with all that is needed to read and repeat them."""
+    """A run's figures, with all that is needed to read and repeat them.
+
+    Those of a model that was trained elsewhere have its name for an experiment, no configuration and no training.
+    """
 
     counterpoint: str
     experiment: str
     config: Mapping[str, Any]
-    run: Trained
+    run: Trained | None = None
+    imported: Imported | None = None
+    """Where the predictions come from, if the model was not trained here."""
     evaluation: Evaluation
     evaluated_on: Images
     validated_on: Images | None = None
@@ -245,6 +270,10 @@ class Results:
     health: HealthRecord | None = None
 
     def problem(self) -> str:
+        if self.run is None and self.imported is None:
+            return "run is missing"
+        if self.run and self.imported:
+            return "imported is there beside run, and a model was trained here or elsewhere"
         if not self.clean.members:
             return "clean.members is missing"
         if self.collapse and self.collapse.severities and self.corrupted:
@@ -254,6 +283,17 @@ class Results:
         if self.health and not self.health.epochs:
             return "health.epochs is an empty list, and must have at least one epoch"
         return ""
+
+    @property
+    def trained(self) -> Trained:
+        """How the run was trained, for readers that get no others than runs that were trained here."""
+        assert self.run is not None, "this model was not trained here"
+        return self.run
+
+    @property
+    def seed(self) -> int | None:
+        """None where the training is not known."""
+        return self.run.seed if self.run else None
 
     @property
     def is_ensemble(self) -> bool:
@@ -274,5 +314,5 @@ class Results:
     def made_from(self) -> MadeFrom:
         """The logits that these figures were computed from."""
         shift = None if self.corrupted is None else self.corrupted.shift
-        evaluation = self.evaluation
-        return MadeFrom(evaluation.weights, evaluation.precision, self.evaluated_on, shift, self.validated_on)
+        evaluation, given = self.evaluation, self.imported.sha256 if self.imported else None
+        return MadeFrom(evaluation.weights, evaluation.precision, self.evaluated_on, shift, self.validated_on, given)

@@ -45,13 +45,10 @@ class ReportedRun:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """All that was done to the run, in order."""
+        """All that was done to the run, in order. A program that did several of these is named once."""
+        made = (self.results.run or self.results.imported, self.results.evaluation)
         added = (self.evaluated.recalibrated, self.evaluated.compared, self.evaluated.thresholded)
-        return (
-            self.results.run.command,
-            self.results.evaluation.command,
-            *(record.command for record in added if record),
-        )
+        return tuple(dict.fromkeys(record.command for record in (*made, *added) if record))
 
 
 def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:
@@ -59,7 +56,8 @@ def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:
     if not evaluated:
         raise InputError("there is no run to report; give at least one run folder")
     all_results = [run.results for run in evaluated]
-    labels = _told_apart([one.experiment for one in all_results], [f"seed {one.run.seed}" for one in all_results])
+    seeds = ["" if one.seed is None else f"seed {one.seed}" for one in all_results]
+    labels = _told_apart([one.experiment for one in all_results], seeds)
     labels = _told_apart(labels, [f"run {place}" for place in range(1, len(labels) + 1)])
     return [ReportedRun(label, of_run) for label, of_run in zip(labels, evaluated, strict=True)]
 
@@ -106,4 +104,5 @@ def _scores(figures: Figures, honest: Estimates) -> Scores:
 
 def _told_apart(labels: Sequence[str], additions: Sequence[str]) -> list[str]:
     seen = Counter(labels)
-    return [f"{label}, {more}" if seen[label] > 1 else label for label, more in zip(labels, additions, strict=True)]
+    pairs = zip(labels, additions, strict=True)
+    return [f"{label}, {more}" if more and seen[label] > 1 else label for label, more in pairs]

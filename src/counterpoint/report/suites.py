@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Summary
-from counterpoint.records.results import Shifted
+from counterpoint.records.results import Shifted, Source
 from counterpoint.report.run import ReportedRun, grouped
 
-_PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C
+_PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts
+_SOURCES = {"official": "the official files", "given": "as given"}
 _SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
 
 
@@ -20,8 +21,13 @@ class ShiftedRun:
     figures: Shifted
 
     @property
+    def is_given(self) -> bool:
+        """Whether nothing is known of the images, because only predictions for them were given."""
+        return self.figures.source.kind == "given"
+
+    @property
     def called(self) -> str:
-        return "-C" if self.suite == _PAPERS else self.suite
+        return called(self.figures.source) if self.suite == _PAPERS else self.suite
 
     @property
     def label(self) -> str:
@@ -30,7 +36,8 @@ class ShiftedRun:
 
     @property
     def dataset(self) -> str:
-        return f"{self.run.results.evaluated_on.dataset}-{self.called.removeprefix('-')}"
+        dataset = self.run.results.evaluated_on.dataset
+        return f"{dataset}, {self.called}" if self.is_given else f"{dataset}-{self.called.removeprefix('-')}"
 
     @property
     def images(self) -> str:
@@ -41,8 +48,8 @@ class ShiftedRun:
     def source(self) -> str:
         """Where the corrupted images come from."""
         source = self.figures.source
-        if source.kind == "official":
-            return "the official files"
+        if source.kind in _SOURCES:
+            return _SOURCES[source.kind]
         frost = "photographs" if source.frost == "photographs" else "a made texture"
         return f"regenerated with seed {source.seed} (generator {source.version})" + (
             f", frost from {frost}" if "frost" in self.figures.cells else ""
@@ -51,16 +58,17 @@ class ShiftedRun:
     @property
     def made_of(self) -> str:
         kinds, severities = len(self.figures.cells), len(self.figures.severities)
-        return (
-            f"{counted(kinds, 'kind')} of corruption, each at {counted(severities, 'severity', 'severities')}: "
-            f"{counted(kinds * severities, 'cell')}"
-        )
+        shifts = counted(kinds, "shift") if self.is_given else f"{counted(kinds, 'kind')} of corruption"
+        if self.is_given and severities == 1:
+            return shifts
+        each = f"each at {counted(severities, 'severity', 'severities')}"
+        return f"{shifts}, {each}: {counted(kinds * severities, 'cell')}"
 
     @property
     def clean_is_severity_0(self) -> bool:
         """Whether the clean figures are of the very images that were corrupted."""
-        on = self.run.results.evaluated_on
-        return (on.part, on.images) == (self.figures.part, self.figures.images)
+        on, shifted = self.run.results.evaluated_on, self.figures
+        return (on.part, on.images) == (shifted.part, shifted.images) and shifted.source.key is None
 
     def aggregate(self, name: Aggregate) -> Summary:
         """A summary over all cells. Cells hold equally many images, so every kind has the same disagreement."""
@@ -90,14 +98,26 @@ def papers_suites(runs: Iterable[ReportedRun]) -> list[ShiftedRun]:
 
 def by_suite(runs: Iterable[ReportedRun]) -> dict[str, list[ShiftedRun]]:
     """All runs under each suite, the paper's first."""
-    groups = grouped([shifted for run in runs for shifted in suites_of(run)], lambda shifted: shifted.suite)
-    return dict(sorted(groups.items(), key=lambda group: group[0] != _PAPERS))
+    every = [shifted for run in runs for shifted in suites_of(run)]
+    groups = grouped(every, lambda shifted: shifted.called if shifted.is_given else shifted.suite)
+    return dict(sorted(groups.items(), key=lambda group: group[1][0].suite != _PAPERS))
 
 
 def by_cells(shifted: Iterable[ShiftedRun]) -> list[tuple[str, list[ShiftedRun]]]:
     """The runs that may be compared: under the same corruptions of the same images. With each group, its images."""
-    groups = grouped(shifted, lambda one: (one.images, tuple(one.figures.cells), one.figures.severities))
-    return [(images, group) for (images, *_), group in groups.items()]
+    groups = grouped(shifted, _cells)
+    return [(group[0].images, group) for group in groups.values()]
+
+
+def _cells(one: ShiftedRun) -> tuple[object, ...]:
+    """What two runs have in common if they were evaluated on the same cells."""
+    figures, clean = one.figures, one.run.results.evaluated_on
+    return one.images, clean.key, figures.source.key, tuple(figures.cells), figures.severities
+
+
+def called(source: Source) -> str:
+    """What the images of the paper's suite are called, and those that stand in its place."""
+    return "shifted images" if source.kind == "given" else "-C"
 
 
 def corruption_label(name: str) -> str:

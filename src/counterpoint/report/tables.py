@@ -94,8 +94,9 @@ METRICS = (
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
-def by_images(runs: Iterable[ReportedRun]) -> dict[str, list[ReportedRun]]:
-    return grouped(runs, lambda run: run.images)
+def by_images(runs: Iterable[ReportedRun]) -> list[tuple[str, list[ReportedRun]]]:
+    """The runs on the same images, with what these are. Two sets can have one name and not the same images."""
+    return [(group[0].images, group) for group in grouped(runs, lambda run: run.results.evaluated_on).values()]
 
 
 def metrics_table(caption: str, summaries: Iterable[tuple[str, Summary]]) -> Table:

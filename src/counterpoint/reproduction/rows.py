@@ -122,13 +122,13 @@ def read_result(folder: Path, run: RowRun) -> Results | None:
     if not path.exists():
         return None
     result = read_record(path, Results, "restore it, or move it away and run the row again")
-    belongs = saved_hash(result.config) == config_hash(run.experiment) and result.run.seed == run.seed
+    belongs = saved_hash(result.config) == config_hash(run.experiment) and result.seed == run.seed
     return result if belongs else None
 
 
 def minutes(result: Results) -> float:
     """How long training and evaluation took together."""
-    return (result.run.train_seconds + result.evaluation.seconds) / 60
+    return (result.trained.train_seconds + result.evaluation.seconds) / 60
 
 
 def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:

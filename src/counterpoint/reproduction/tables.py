@@ -171,7 +171,7 @@ def _provenance(results: Sequence[tuple[RowRun, Results]]) -> str:
 
 
 def _of_segments(result: Results, key: Literal["device", "engine", "commit"]) -> str:
-    values = (getattr(segment, key) or "unknown" for segment in result.run.segments)
+    values = (getattr(segment, key) or "unknown" for segment in result.trained.segments)
     return ", ".join(dict.fromkeys(value[:7] if key == "commit" else value for value in values))
 
 

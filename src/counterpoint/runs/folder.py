@@ -55,6 +55,11 @@ class Run:
         return int(self.record["seed"])
 
     @property
+    def evaluate_command(self) -> str:
+        """What makes the logits and the results."""
+        return f"counterpoint evaluate {self.folder}"
+
+    @property
     def description(self) -> Description:
         """What the run says of itself; an error for a run that an earlier version began and nobody has described."""
         values = self.record.get("description")
@@ -185,6 +190,12 @@ def load_run(folder: Path) -> Run:
             f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
         )
     record = read_json(folder / "run.json")
+    if isinstance(record, dict) and "imported" in record:
+        raise InputError(
+            f"{folder} holds predictions of a model that was trained elsewhere, and no network; use `recalibrate`, "
+            f"`threshold`, `compare` and `report` with it. `counterpoint evaluate {folder} --recompute` computes its "
+            f"figures again, and `counterpoint evaluate --logits FILE --out {folder}` reads the file again"
+        )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
     return Run(folder, config.from_dict(record["experiment"]), record)

@@ -32,11 +32,16 @@ def describe_environment(device: "torch.device") -> dict[str, Any]:
     }
 
 
-def command_line() -> str:
-    """The command as a person would type it again."""
+def command_line(file: Path | None = None) -> str:
+    """The command as a person would type it again. Of `file`, which it may name, only the name is shown."""
     program, *arguments = sys.argv
     name = "counterpoint" if Path(program).name in ("counterpoint", "__main__.py") else Path(program).name
-    return shlex.join([name, *arguments])
+    return shlex.join([name, *(_without_folder(argument, file) for argument in arguments)])
+
+
+def _without_folder(argument: str, file: Path | None) -> str:
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    return f"{option}{equals}{file.name}" if file and Path(value) == file else argument
 
 
 def command_name() -> str:

@@ -257,3 +257,23 @@ def test_screenshots(open_page: Open, tmp_path: Path, size: str, scheme: str) ->
     page.get_by_role("radio", name="Over-confidence").click()
     page.locator("section[aria-labelledby=heat-maps]").screenshot(path=folder / f"heat-map-{size}-{scheme}.png")
     assert all((folder / f"{name}-{size}-{scheme}.png").stat().st_size > 10_000 for name in ("report", "heat-map"))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_given_predictions_fit_into_the_window(
+    browser: "Browser", tmp_path: Path, given_runs: list[Path], size: str
+) -> None:
+    file = tmp_path / "given.html"
+    file.write_text(render(load_runs(given_runs)), encoding="utf-8")
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    page.goto(file.as_uri())
+    assert overflow(page) == 0
+    open_details(page)
+    assert overflow(page) == 0
+    assert page.get_by_text("from the file ensemble.npz").is_visible()
+    small = page.locator(".multiples figure").last.bounding_box()
+    assert small is not None
+    assert small["width"] <= 16 * 16
+    context.close()

@@ -215,7 +215,7 @@ def test_json_holds_bins_and_provenance(two_runs: list[Evaluated]) -> None:
     assert many["reliability"]["clean"] == encode(results.clean.reliability)
     assert many["reliability"]["severities"] == {str(point.number): encode(point.bins) for point in severities(shifted)}
     assert one["reliability"]["severities"] == {}
-    assert many["commands"] == [results.run.command, results.evaluation.command]
+    assert many["commands"] == [results.trained.command, results.evaluation.command]
     assert "frost from a made texture" in many["facts"]["Corrupted set"]
 
 

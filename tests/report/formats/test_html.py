@@ -167,7 +167,7 @@ def test_what_was_run_and_how_to_do_it_again(make_evaluated: MakeEvaluated) -> N
     assert facts["Versions"] == "counterpoint 0.1.0, python 3.11.2, torch 2.13.0+cpu"
     assert facts["Commit"] == "not known"
     commands, config = page.text("code")
-    assert commands == f"{run.results.run.command} {run.results.evaluation.command}"
+    assert commands == f"{run.results.trained.command} {run.results.evaluation.command}"
     assert json.loads(config) == run.results.config
 
 

@@ -83,5 +83,5 @@ def _curves(shifted: ShiftedRun) -> object:
 
 
 def _paper_row(run: ReportedRun) -> Json | None:
-    row = PAPER.get(run.results.experiment)
+    row = PAPER.get(run.results.experiment) if run.results.run else None
     return None if row is None else {**asdict(row), "same_configuration": stands_for_row(run.results)}

@@ -19,13 +19,14 @@ FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
 }
 
 
-def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> list[str]:
+def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "html") -> list[str]:
     """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
 
     Returns a note for whatever was left out.
     """
     if format not in FORMATS:
         raise unknown("report format", format, FORMATS)
+    out = Path(out)
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
     if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
@@ -33,6 +34,6 @@ def write_report(runs: Sequence[Path], out: Path, format: str = "html") -> list[
             f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
             f"choose the format {ending}"
         )
-    evaluated = load_runs(runs)
+    evaluated = load_runs([Path(run) for run in runs])
     write_atomically(out, FORMATS[format](evaluated).encode())
     return [note for run in evaluated for note in run.notes]

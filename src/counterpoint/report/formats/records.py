@@ -29,7 +29,7 @@ Record = dict[str, str | int | float | None]
 
 
 def names(run: ReportedRun) -> Record:
-    return {"run": run.label, "experiment": run.results.experiment, "seed": run.results.run.seed}
+    return {"run": run.label, "experiment": run.results.experiment, "seed": run.results.seed}
 
 
 def records(run: ReportedRun) -> Iterator[Record]:
@@ -140,7 +140,7 @@ def _differences(run: ReportedRun) -> Iterator[Record]:
             sets.append(({**place, "aggregate": "by-corruption"}, other.corrupted.by_corruption))
         for where, found in sets:
             if figures := _flat(found):
-                yield _record({**where, "model": model, "against": f"{other.experiment}, seed {other.seed}"}, figures)
+                yield _record({**where, "model": model, "against": other.called}, figures)
 
 
 def _flat(differences: MeanDifferences | CalibrationDifferences | None) -> Scores:

@@ -9,7 +9,7 @@ from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Difference, differences_chart
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import named_severities, papers_suite
+from counterpoint.report.suites import called, named_severities, papers_suite
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal, signed, signed_decimal
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"), Column("This run is"))
@@ -44,6 +44,10 @@ class Comparison:
 class Comparisons(Content):
     pairs: tuple[Comparison, ...]
 
+    @property
+    def has_cells(self) -> bool:
+        return any(pair.severities for pair in self.pairs)
+
     def blocks(self) -> Iterator[Block]:
         return (Block(pair.label, (*pair.words, *pair.tables)) for pair in self.pairs)
 
@@ -61,14 +65,13 @@ def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
 
 def differences_table(other: compared.Comparison) -> Table:
     """The headline figures of a comparison. A calibration error under corruption is by-corruption."""
-    sets: dict[str, Found] = {
-        "Clean": _found(other.clean),
-        "-C": _found(other.corrupted.mean) | _found(other.corrupted.by_corruption) if other.corrupted else {},
-    }
+    shift, corrupted, sets = other.made_from.corrupted, other.corrupted, {"Clean": _found(other.clean)}
+    if shift or not other.made_from.given:  # of other models the file may have clean images alone
+        by_cells = _found(corrupted.mean) | _found(corrupted.by_corruption) if corrupted else {}
+        sets[called(shift.source) if shift else "-C"] = by_cells
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
     return Table(
-        f"this run − {other.experiment}, seed {other.seed} ({other.run}), with 95 % intervals over images; "
-        "ECE debiased, 15 equal-width bins",
+        f"this run − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
@@ -94,7 +97,7 @@ def _found(differences: MeanDifferences | CalibrationDifferences | None) -> dict
 
 
 def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
-    label = f"{run.label} − {other.experiment}, seed {other.seed}"
+    label = f"{run.label} − {other.called}"
     corrupted = other.corrupted
     sets = {"clean images": _found(other.clean)}
     if corrupted:

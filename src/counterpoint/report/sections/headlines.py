@@ -77,7 +77,7 @@ def headline_table(run: ReportedRun) -> Table:
         f"{run.label} on {on.images:,} {on.dataset} {on.part} images{suites}; 15 equal-width bins",
         _COLUMNS,
         tuple(
-            Row(name if images == "clean" else "", (Entry(images), *_entries(scores)))
+            Row(_model(run, name) if images == "clean" else "", (Entry(images), *_entries(scores)))
             for of_model in by_model
             for images, (name, scores) in zip(sets, of_model, strict=True)
         ),
@@ -104,17 +104,25 @@ def _entries(scores: Scores) -> tuple[Entry, ...]:
     return tuple(map(Entry, shown))
 
 
+def _model(run: ReportedRun, name: str) -> str:
+    """What was trained elsewhere need not be a network."""
+    return "model" if run.results.imported and name == "network" else name
+
+
 def _kind(run: ReportedRun) -> str:
+    elsewhere = ", trained elsewhere" if run.results.imported else ""
     if not run.results.is_ensemble:
-        return "one network"
-    return f"{len(run.clean.members)} {'separate networks' if run.results.is_deep else 'members'}"
+        return f"one {_model(run, 'network')}{elsewhere}"
+    return f"{len(run.clean.members)} {'separate networks' if run.results.is_deep else 'members'}{elsewhere}"
 
 
 def _groups(run: ReportedRun) -> tuple[HeadlineGroup, ...]:
     groups = [_group("Clean images", "", run.clean)]
     for shifted in suites_of(run):
         part = "" if shifted.figures.part == "test" else f"{shifted.figures.part} "
-        groups.append(_group(f"Corrupted {part}images", f"{shifted.called}, {HEADLINE}", shifted.aggregate(HEADLINE)))
+        label = "Shifted images" if shifted.is_given else f"Corrupted {part}images"
+        aggregate = HEADLINE if shifted.called == label.lower() else f"{shifted.called}, {HEADLINE}"
+        groups.append(_group(label, aggregate, shifted.aggregate(HEADLINE)))
     return tuple(groups)
 
 

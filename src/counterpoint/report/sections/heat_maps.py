@@ -117,7 +117,8 @@ def _suite_maps(metric: str, show: Show, found: Sequence[tuple[ShiftedRun, Value
 def _table(caption: str, severities: Sequence[int], values: Values, show: Show, deepest: float) -> Table:
     means = [sum(column) / len(column) for column in zip(*values.values(), strict=True)]
     rows = [Row(corruption_label(name), _entries(row, show, deepest)) for name, row in values.items()]
-    rows.append(Row(f"Mean of {len(values)}", _entries(means, show, deepest), "mean"))
+    if len(rows) > 1:
+        rows.append(Row(f"Mean of {len(rows)}", _entries(means, show, deepest), "mean"))
     return Table(caption, (Column("Severity"), *(Column(str(number)) for number in severities)), tuple(rows))
 
 

@@ -69,7 +69,7 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
     return HonestPanel(
         key=f"honest-{key.replace('_', '-')}",
         label=label,
-        clean=tuple(_clean(key, label, images, group) for images, group in by_images(honest).items()),
+        clean=tuple(_clean(key, label, images, group) for images, group in by_images(honest)),
         corrupted=tuple(_corrupted(key, f"{label}, on {images}", group) for images, group in by_cells(shifted)),
     )
 

@@ -23,7 +23,7 @@ def metrics(runs: Sequence[ReportedRun]) -> Metrics:
     return Metrics(
         tuple(
             metrics_table(f"All metrics on {images}", [(run.label, run.clean) for run in group])
-            for images, group in by_images(runs).items()
+            for images, group in by_images(runs)
         )
     )
 

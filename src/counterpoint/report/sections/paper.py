@@ -56,9 +56,10 @@ class BesidePaper(Content):
 
 def beside_paper(runs: Sequence[ReportedRun]) -> BesidePaper | None:
     """Every table of the paper that a run has a row in; None where there is no such run."""
-    by_row = grouped(runs, lambda run: run.results.experiment)
+    trained = [run for run in runs if run.results.run]
+    by_row = grouped(trained, lambda run: run.results.experiment)
     found = tuple(_beside(table, by_row) for table in paper_tables(PAPER) if by_row.keys() & table.rows)
-    is_regenerated = any(shifted.figures.source.kind == "regenerated" for shifted in papers_suites(runs))
+    is_regenerated = any(shifted.figures.source.kind == "regenerated" for shifted in papers_suites(trained))
     return BesidePaper(found, is_regenerated) if found else None
 
 
@@ -103,7 +104,7 @@ def _is_whole_corrupted(run: ReportedRun) -> bool:
 
 def _our_label(run: ReportedRun) -> str:
     """Which run it is, in what it is not the row's, and why figures of it are not shown."""
-    notes = [f"ours, seed {run.results.run.seed}"]
+    notes = [f"ours, seed {run.results.seed}"]
     if not stands_for_row(run.results):
         notes.append(f"another configuration{_changes(run)}")
     if not _is_whole_clean(run):

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from counterpoint.records.results import Imported
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Code, Content, Facts, Section
 from counterpoint.report.suites import papers_suite, suites_of
 
 _TITLE = "What was run"
+_MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class RunProvenance:
     label: str
     facts: tuple[tuple[str, str], ...]
     commands: str
-    config: str
+    config: str  # empty where it is not known
 
 
 @dataclass(frozen=True)
@@ -38,28 +40,58 @@ def provenance(runs: Sequence[ReportedRun]) -> Provenance:
 
 
 def _config(run: ReportedRun) -> str:
-    return json.dumps(run.results.config, indent=2, ensure_ascii=False)
+    return json.dumps(run.results.config, indent=2, ensure_ascii=False) if run.results.config else ""
 
 
 def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
     """What was run, when, on what and with which versions."""
-    results, trained, evaluation = run.results, run.results.run, run.results.evaluation
-    versions = {"counterpoint": results.counterpoint, **trained.versions}
+    results, evaluation = run.results, run.results.evaluation
+    made = results.run or evaluation
+    versions = {"counterpoint": results.counterpoint, **made.versions}
     return (
-        ("Experiment", results.experiment),
-        *_ensemble(run),
-        ("Seed", str(trained.seed)),
-        ("Network", _network(results.config)),
-        ("Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"),
+        *(_imported(run, results.imported) if results.imported else _trained(run)),
         (
             "Evaluated",
             f"{_moment(evaluation.finished)}, in {_duration(evaluation.seconds)}, with {evaluation.precision}",
         ),
         ("Clean set", run.images),
-        *_corrupted_sets(run),
+        *(_given_sets(run) if results.imported else _corrupted_sets(run)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
-        ("Commit", trained.commit or "not known"),
+        ("Commit", made.commit or "not known"),
     )
+
+
+def _trained(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    trained = run.results.trained
+    yield "Experiment", run.results.experiment
+    yield from _ensemble(run)
+    yield "Seed", str(trained.seed)
+    yield "Network", _network(run.results.config)
+    yield "Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"
+
+
+def _imported(run: ReportedRun, imported: Imported) -> Iterator[tuple[str, str]]:
+    """Nothing is known of the training."""
+    yield "Model", f"{run.results.experiment}, trained elsewhere"
+    if run.results.is_ensemble:
+        yield "Ensemble", f"{len(run.clean.members)} members, whose probabilities are averaged"
+    yield "Predictions", f"from the file {imported.file}" if imported.file else "given as arrays in Python"
+    yield "SHA-256", imported.sha256
+    if imported.classes:
+        yield "Classes", _some(imported.classes)
+    yield "Read", _moment(imported.finished)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"{len(names):,}: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _given_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:
+    if on := run.results.validated_on:
+        yield "Validation set", f"{on.dataset}, {on.images:,} images"
+    for shifted in suites_of(run):
+        yield f"Given set: {shifted.called}", f"{shifted.made_of}, {shifted.figures.images:,} images per cell"
 
 
 def _ensemble(run: ReportedRun) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from counterpoint.report.recalibrations.words import (
 )
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, papers_suite
+from counterpoint.report.suites import ShiftedRun, called, papers_suite
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 
 _TITLE = "Recalibrated"
@@ -55,11 +55,12 @@ def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
 def ways_table(recalibrated: Recalibrated) -> Table:
     """The ensemble's NLL and ECE with each recalibration."""
     ways, several = recalibrated.ways, is_ensemble(recalibrated)
-    is_shifted = _is_shifted(recalibrated)
-    shifted = f"; -C {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
+    is_shifted, shift = _is_shifted(recalibrated), recalibrated.made_from.corrupted
+    suite = called(shift.source) if shift else "-C"
+    shifted = f"; {suite} {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
     columns = [Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%")]
     if is_shifted:
-        columns += [Column("NLL on -C", "nats"), Column("ECE on -C", "%")]
+        columns += [Column(f"NLL on {suite}", "nats"), Column(f"ECE on {suite}", "%")]
     return Table(
         f"recalibrated; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
         tuple(columns),

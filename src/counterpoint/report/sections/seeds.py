@@ -26,8 +26,9 @@ class Seeds(Content):
 
 def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
     """One table for each set of images; None where no experiment was run with more than one seed."""
+    runs = [run for run in runs if run.results.run]
     sets: list[tuple[str, list[Measured]]] = [
-        (images, [(run, whole_scores(run.clean)) for run in group]) for images, group in by_images(runs).items()
+        (images, [(run, whole_scores(run.clean)) for run in group]) for images, group in by_images(runs)
     ]
     for of_suite in by_suite(runs).values():
         for images, together in by_cells(of_suite):
@@ -41,7 +42,7 @@ def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
 def _by_experiment(measured: Sequence[Measured]) -> list[list[Measured]]:
     """The runs of one configuration that differ in their seeds; a seed counts once."""
     by_config = grouped(measured, lambda one: _identity(one[0].results.config))
-    by_seed = [{one[0].results.run.seed: one for one in reversed(same)} for same in by_config.values()]
+    by_seed = [{one[0].results.seed: one for one in reversed(same)} for same in by_config.values()]
     return [[*reversed(of_seeds.values())] for of_seeds in by_seed if len(of_seeds) > 1]
 
 

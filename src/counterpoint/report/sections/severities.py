@@ -19,7 +19,7 @@ class RunSeverities:
     """One run on one suite, at each severity."""
 
     label: str
-    severity: Chart
+    severity: Chart | None  # None where there is one severity and nothing to set beside it
     note: str
     reliability: tuple[Chart, ...]
 
@@ -29,7 +29,9 @@ class Severities(Content):
     runs: tuple[RunSeverities, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block("Accuracy and confidence against severity", tuple(run.severity.table for run in self.runs))
+        tables = tuple(run.severity.table for run in self.runs if run.severity)
+        if tables:
+            yield Block("Accuracy and confidence against severity", tables)
 
 
 def against_severity(runs: Sequence[ReportedRun]) -> Severities | None:
@@ -48,7 +50,7 @@ def _lowest(point: Severity) -> float:
 def _run_severities(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[int]) -> RunSeverities:
     return RunSeverities(
         label=shifted.label,
-        severity=_severity(shifted, points, ticks),
+        severity=_severity(shifted, points, ticks) if len(points) > 1 else None,
         note=_note(shifted),
         reliability=tuple(_reliability(shifted, point) for point in points),
     )

@@ -27,6 +27,7 @@ class SuiteTables:
 class UnderShift(Content):
     suites: tuple[SuiteTables, ...]
     is_regenerated: bool  # whether some images are not the official ones
+    is_given: bool  # whether some shifts are not ours
     headline: Aggregate = HEADLINE
 
     def blocks(self) -> Iterator[Block]:
@@ -40,8 +41,9 @@ def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
     suites = by_suite(runs).values()
     if not suites:
         return None
-    is_regenerated = any(one.figures.source.kind == "regenerated" for shifted in suites for one in shifted)
-    return UnderShift(tuple(_suite_tables(runs, shifted) for shifted in suites), is_regenerated)
+    kinds = {one.figures.source.kind for shifted in suites for one in shifted}
+    tables = tuple(_suite_tables(runs, shifted) for shifted in suites)
+    return UnderShift(tables, is_regenerated="regenerated" in kinds, is_given="given" in kinds)
 
 
 def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> SuiteTables:
@@ -57,6 +59,9 @@ def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) ->
 
 
 def _made_of(shifted: ShiftedRun) -> str:
+    if shifted.is_given:
+        images = "The clean images" if shifted.figures.source.key is None else "Other images than the clean ones"
+        return f"{images} under {shifted.made_of}."
     return f"The {shifted.figures.part} images with {shifted.made_of} in all."
 
 

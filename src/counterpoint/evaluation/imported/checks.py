@@ -1,0 +1,121 @@
+"""Given arrays as logits and labels, each checked. The error names the array."""
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from counterpoint.errors import InputError
+from counterpoint.evaluation.imported.given import Given
+from counterpoint.evaluation.imported.layout import SetNames
+from counterpoint.metrics.checks import Integers, class_labels, finite, probabilities
+from counterpoint.metrics.scores import SMALLEST_PROBABILITY
+
+_FLOATS = (np.float16, np.float32, np.float64)
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class GivenSet:
+    """One set of images, as it is kept: logits (M, N, K) and labels."""
+
+    logits_MNK: np.ndarray
+    labels_N: Integers
+    precision: str
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Members and classes."""
+        members, _, classes = self.logits_MNK.shape
+        return members, classes
+
+    @property
+    def key(self) -> str:
+        """A hash of all that is known of the images: their labels, and how many classes there are."""
+        content = f"{self.size[1]} classes ".encode() + self.labels_N.astype("<i8").tobytes()
+        return hashlib.sha256(content).hexdigest()[:32]
+
+
+def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None) -> GivenSet:
+    """A set's arrays. Members and classes must be as many as in `size`, those of the clean images."""
+    array = given.read(names.predictions)
+    logits_MNK = _logits(given, names.predictions, array)
+    called, (members, images, classes) = given.called(names.predictions), logits_MNK.shape
+    if size is not None and (members, classes) != size:
+        raise InputError(
+            f"{called} has {members} members and {classes} classes, and the clean images have {size[0]} and {size[1]}; "
+            "they must be the same"
+        )
+    labels = given.read(names.labels)
+    if labels.ndim == 1 and len(labels) != images:
+        raise InputError(
+            f"{called} has {images:,} images, and {given.called(names.labels)} has {len(labels):,} labels; axes are "
+            f"(members, images, classes), and the images may have labels of their own{_own(names)}"
+        )
+    labels_N = class_labels(labels, given.called(names.labels), images, classes)
+    return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given")
+
+
+def _kind(names: SetNames) -> str:
+    return "probabilities" if names.predictions.endswith("probs") else "logits"
+
+
+def _own(names: SetNames) -> str:
+    """What labels of their own would be called."""
+    path = names.predictions.split("/")
+    if len(path) == 1:
+        return ""
+    return f" (shift/labels for all shifts, shift/{path[1]}/labels for this one)"
+
+
+def _logits(given: Given, name: str, array: np.ndarray) -> np.ndarray:
+    """Probabilities become their logarithms, so that whatever comes later sees logits only.
+
+    A probability of 0 counts as the smallest normal float32, as it does in the NLL.
+    """
+    called = given.called(name)
+    if array.ndim not in (2, 3):
+        raise InputError(
+            f"{called} has the shape {array.shape}; it must be (images, classes) or (members, images, classes)"
+        )
+    values_MNK = array[None] if array.ndim == 2 else array
+    if not array.size or values_MNK.shape[2] < 2:
+        raise InputError(
+            f"{called} has the shape {array.shape}; it must have an image or more, and two classes or more"
+        )
+    if name.endswith("probs"):
+        probs_MNK = probabilities(values_MNK, called, ndim=3)
+        return np.log(np.maximum(probs_MNK, SMALLEST_PROBABILITY))
+    checked_MNK = finite(values_MNK, called, ndim=3)
+    return values_MNK if values_MNK.dtype.type in _FLOATS else checked_MNK
+
+
+def read_text(given: Given, name: str, otherwise: str) -> str:
+    """A name that was given as a text."""
+    if name not in given.names:
+        return otherwise
+    array = given.read(name)
+    if array.dtype.kind != "U" or array.ndim:
+        raise InputError(f"{given.called(name)} is {array.dtype} {array.shape}; it must be one text")
+    return _printable(given, name, str(array))
+
+
+def read_classes(given: Given, count: int) -> tuple[str, ...]:
+    """The classes' names; none if they were not given."""
+    if "classes" not in given.names:
+        return ()
+    array = given.read("classes")
+    if array.dtype.kind != "U" or array.shape != (count,) or len(set(array.tolist())) < count:
+        raise InputError(
+            f"{given.called('classes')} is {array.dtype} {array.shape}; it must be a list of {count} different names"
+        )
+    return tuple(_printable(given, "classes", name) for name in array.tolist())
+
+
+def _printable(given: Given, name: str, text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > _MOST_CHARACTERS:
+        raise InputError(
+            f"{given.called(name)} holds {text[:40]!r}; it must be a text of 1 to {_MOST_CHARACTERS} characters that "
+            "can be printed"
+        )
+    return text

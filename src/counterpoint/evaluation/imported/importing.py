@@ -1,0 +1,123 @@
+"""From given predictions to a folder with results: whatever needs no network takes it like a run's."""
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterpoint.devices import choose_device
+from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
+from counterpoint.evaluation.imported.checks import GivenSet, read_classes, read_set, read_text
+from counterpoint.evaluation.imported.given import Given, given_arrays, given_file
+from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, SuiteNames, find_layout
+from counterpoint.evaluation.logits import MadeWith
+from counterpoint.evaluation.results import write_results
+from counterpoint.records.codec import encode
+from counterpoint.records.files import stale_notes
+from counterpoint.records.results import Images, Imported, Results, Shift, Source
+from counterpoint.runs.imported import ImportedRun, check_import_folder, write_import
+from counterpoint.storage.arrays import write_array, write_arrays
+from counterpoint.storage.files import write_json
+from counterpoint.storage.locks import locked
+from counterpoint.storage.provenance import command_line, describe_environment, now
+from counterpoint.watching import SILENT, Watcher
+
+UNNAMED = "unnamed data"
+
+
+def evaluate_logits(
+    predictions: Path | str | Mapping[str, ArrayLike], out: Path | str, *, watcher: Watcher = SILENT
+) -> Results:
+    """Compute the figures of predictions that were made elsewhere, into a folder that is used like a run's.
+
+    `predictions` are named arrays, or an .npz file that holds them: `logits` or `probs` (images, classes) or (members,
+    images, classes), `labels`, and what docs/predictions.md lists. They replace those that are in the folder already; a
+    folder with anything else is refused. Nothing is written if an array is not as it must be.
+    """
+    started, folder = time.monotonic(), Path(out)
+    check_import_folder(folder)
+    given = given_arrays(predictions) if isinstance(predictions, Mapping) else given_file(Path(predictions))
+    layout = find_layout(given)
+    about, classes = _check(given, layout, watcher)
+    name = read_text(given, "name", folder.resolve().name)
+    run = ImportedRun(folder, name, _imported(given, classes))
+    with locked(folder, f"another process is writing to {folder}; wait for it, or choose another --out"):
+        _write(run, given, layout, about)
+        environment = describe_environment(choose_device("cpu"))
+        results = write_results(run, environment=environment, started=started, command=run.imported.command)
+    for note in stale_notes(folder, results):
+        watcher.noted(note)
+    return results
+
+
+def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[MadeWith, tuple[str, ...]]:
+    """What about.json says of the predictions, and the classes' names. Every array is read, and none is kept."""
+    clean = read_set(given, layout.clean)
+    validation = read_set(given, layout.validation, clean.size) if layout.validation else None
+    if validation and np.array_equal(validation.logits_MNK, clean.logits_MNK):
+        raise given.wrong("the validation images are the clean ones; temperatures and thresholds need others")
+    dataset = read_text(given, "dataset", UNNAMED)
+    about = MadeWith(
+        given=given.sha256,
+        precision=clean.precision,
+        clean=Images(dataset, "test", len(clean.labels_N), clean.key),
+        validation=Images(dataset, "validation", len(validation.labels_N), validation.key) if validation else None,
+        suites=_check_suites(given, layout, clean.size, watcher),
+    )
+    return about, read_classes(given, clean.size[1])
+
+
+def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
+    shifts, total, done = {}, sum(len(suite.cells) for suite in layout.suites.values()), 0
+    for name, suite in layout.suites.items():
+        for array in suite.cells.values():
+            watcher.counted("checking the predictions under shift", done, total)
+            shifts[name] = _shift(suite, read_set(given, SetNames(array, suite.labels), size))
+            done += 1
+    if total:
+        watcher.counted("checking the predictions under shift", total, total)
+    return shifts
+
+
+def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
+    """The suite that a cell is of: all cells have the same labels."""
+    source = Source("given", key=None if suite.labels == CLEAN else cell.key)
+    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities)
+
+
+def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
+    return Imported(
+        file=given.file.name if given.file else None,
+        sha256=given.sha256,
+        classes=classes,
+        command=command_line(given.file),
+        finished=now(),
+    )
+
+
+def _write(run: ImportedRun, given: Given, layout: Layout, about: MadeWith) -> None:
+    """The logits that were there go first and what says what they are comes last: there is never half of each."""
+    folder = run.folder / "logits"
+    if folder.exists():
+        shutil.rmtree(folder)
+    write_import(run)
+    for logits, labels, names in _files(layout):
+        one = read_set(given, names)
+        write_array(folder / f"{logits}.npy", one.logits_MNK)
+        if not (folder / f"{labels}.npy").exists():
+            write_array(folder / f"{labels}.npy", one.labels_N)
+    write_arrays(folder / "factors.npz", {})  # only a BatchEnsemble of ours has factors
+    write_json(folder / "about.json", encode(about))
+
+
+def _files(layout: Layout) -> Iterator[tuple[str, str, SetNames]]:
+    """For each set, the files of its logits and of its labels."""
+    yield "clean", "labels", layout.clean
+    if layout.validation:
+        yield VALIDATION, VALIDATION_LABELS, layout.validation
+    for name, suite in layout.suites.items():
+        for cell, array in suite.cells.items():
+            yield cell_file(name, *cell), labels_file(name), SetNames(array, suite.labels)

@@ -1,0 +1,156 @@
+"""What each array is for, by its name alone. Nothing is guessed: a name that is none of these is an error.
+
+    logits or probs, labels                                  the clean images
+    validation_logits or validation_probs, validation_labels the validation images
+    shift/NAME/SEVERITY/logits (or probs)                    the clean images under a shift
+    shift/labels                                             if these are other images: the labels of all of them
+    shift/NAME/labels                                        if those of one shift are still others: its own labels
+    classes, name, dataset                                   what the classes, the model and the images are called
+
+A shift without severities is shift/NAME/logits.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from counterpoint.errors import unknown
+from counterpoint.evaluation.imported.given import Given
+from counterpoint.evaluation.suites import CORRUPTED
+
+TEXTS = ("classes", "name", "dataset")
+CLEAN, VALIDATION, SHIFT_LABELS = "labels", "validation_labels", "shift/labels"
+
+_KNOWN = (
+    *("logits", "probs", CLEAN, "validation_logits", "validation_probs", VALIDATION, *TEXTS, SHIFT_LABELS),
+    *("shift/NAME/SEVERITY/logits", "shift/NAME/SEVERITY/probs", "shift/NAME/logits", "shift/NAME/probs"),
+    "shift/NAME/labels",
+)
+_SHIFT = re.compile(r"shift/(?P<name>[^/]+)(/(?P<severity>[^/]+))?/(?P<what>logits|probs)")
+_OWN_LABELS = re.compile(r"shift/(?P<name>[^/]+)/labels")
+# A name becomes that of a file, and stands in tables.
+_NAME = re.compile(r"\w([\w .+-]{0,58}[\w+-])?")
+_TAKEN = {"clean", "corrupted", "shifted images", "validation-extra"}  # by other sets on the page or in the folder
+_SEVERITY = re.compile(r"[1-9][0-9]{0,3}")
+
+
+@dataclass(frozen=True)
+class SetNames:
+    """The arrays of one set: its predictions, and its labels."""
+
+    predictions: str
+    labels: str
+
+
+@dataclass
+class SuiteNames:
+    """Shifts of the same images, each at the same severities."""
+
+    labels: str
+    cells: dict[tuple[str, int], str] = field(default_factory=dict)
+    """The array of predictions for each shift and severity."""
+
+    @property
+    def shifts(self) -> tuple[str, ...]:
+        """In the order of their names, so that files with another order can be compared."""
+        return tuple(sorted({name for name, _ in self.cells}))
+
+    @property
+    def severities(self) -> tuple[int, ...]:
+        return tuple(sorted({severity for _, severity in self.cells}))
+
+
+@dataclass(frozen=True)
+class Layout:
+    clean: SetNames
+    validation: SetNames | None
+    suites: Mapping[str, SuiteNames]
+    """Under the name of the paper's suite the shifts that share their images; each other shift under its own name."""
+
+
+def find_layout(given: Given) -> Layout:
+    """What each of the arrays is for."""
+    for name in given.names:
+        if name not in _KNOWN and not _SHIFT.fullmatch(name) and not _OWN_LABELS.fullmatch(name):
+            raise given.wrong(str(unknown("array", name, _KNOWN)))
+    clean = _find_set(given, "")
+    if clean is None:
+        raise given.wrong(f"there are no predictions; give the array logits or probs (it has {_listed(given.names)})")
+    return Layout(clean, _find_set(given, "validation_"), _find_suites(given))
+
+
+def _find_set(given: Given, prefix: str) -> SetNames | None:
+    predictions = [name for name in (f"{prefix}logits", f"{prefix}probs") if name in given.names]
+    labels = f"{prefix}labels"
+    if len(predictions) == 2:
+        raise given.wrong(f"{' and '.join(predictions)} are two arrays for one thing; give one of them")
+    if not predictions:
+        if prefix and labels in given.names:
+            raise given.wrong(f"there is {labels} without {prefix}logits or {prefix}probs; give both or neither")
+        return None
+    if labels not in given.names:
+        raise given.wrong(f"there is {predictions[0]} without {labels}; give the class number of each image")
+    return SetNames(predictions[0], labels)
+
+
+def _find_suites(given: Given) -> dict[str, SuiteNames]:
+    suites: dict[str, SuiteNames] = {}
+    for array in given.names:
+        if match := _SHIFT.fullmatch(array):
+            name, severity = _checked_name(given, array, match["name"]), _severity(given, array, match["severity"])
+            own = f"shift/{name}/labels"
+            suite = name if own in given.names else CORRUPTED.name
+            shared = SHIFT_LABELS if SHIFT_LABELS in given.names else CLEAN
+            cells = suites.setdefault(suite, SuiteNames(own if suite == name else shared)).cells
+            if (name, severity) in cells:
+                raise given.wrong(f"{cells[name, severity]} and {array} are two arrays for one thing; give one of them")
+            cells[name, severity] = array
+    _check_names(given, suites)
+    for names in suites.values():
+        _check_severities(given, names)
+    return {name: suites[name] for name in sorted(suites, key=lambda name: name != CORRUPTED.name)}
+
+
+def _checked_name(given: Given, array: str, name: str) -> str:
+    if not _NAME.fullmatch(name) or name in _TAKEN:
+        raise given.wrong(
+            f"{array!r} names the shift {name!r}; a name has up to 60 letters, digits, spaces and _ . + -, begins with "
+            f"a letter or digit and ends in no space or point, and is none of {_listed(sorted(_TAKEN))}"
+        )
+    return name
+
+
+def _severity(given: Given, array: str, text: str | None) -> int:
+    """A shift without severities has one."""
+    if text is not None and not _SEVERITY.fullmatch(text):
+        raise given.wrong(f"{array!r} has the severity {text!r}; it must be a whole number from 1 to 9999")
+    return int(text or 1)
+
+
+def _check_names(given: Given, suites: Mapping[str, SuiteNames]) -> None:
+    """Raise for labels of nothing, and for names that one file system or another takes for the same."""
+    shifts = [name for suite in suites.values() for name in suite.shifts]
+    for array in given.names:
+        match = _OWN_LABELS.fullmatch(array)
+        if (match and match["name"] not in shifts) or (array == SHIFT_LABELS and CORRUPTED.name not in suites):
+            raise given.wrong(f"there is {array!r}, and no predictions for these images; give both or neither")
+    for name in shifts:
+        if alike := [other for other in shifts if other != name and other.casefold() == name.casefold()]:
+            raise given.wrong(f"the shifts {name!r} and {alike[0]!r} differ in capitals only; give them other names")
+
+
+def _check_severities(given: Given, suite: SuiteNames) -> None:
+    for name in suite.shifts:
+        found = sorted(severity for shift, severity in suite.cells if shift == name)
+        for bare in (f"shift/{name}/logits", f"shift/{name}/probs"):
+            if bare in given.names and len(found) > 1:
+                raise given.wrong(f"{bare!r} has no severity, and there are others of {name!r} that have one")
+        if lacking := [severity for severity in suite.severities if severity not in found]:
+            raise given.wrong(
+                f"the shift {name!r} has the severities {_listed(found)} and lacks {_listed(lacking)}; shifts of the "
+                "same images must all have the same severities"
+            )
+
+
+def _listed(values: Iterable[object]) -> str:
+    return ", ".join(map(str, values)) or "none"

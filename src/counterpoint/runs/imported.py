@@ -1,0 +1,66 @@
+"""The folder of predictions that were made elsewhere: run.json says where they come from. There is no network.
+
+It holds the same logits/ and results.json as a run that was trained here, so that whatever needs no network takes both.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterpoint.errors import InputError
+from counterpoint.records.codec import FieldError, decode, encode
+from counterpoint.records.results import Imported
+from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run
+from counterpoint.storage.files import read_json, write_json
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """Predictions on disk, of a model of this name."""
+
+    folder: Path
+    name: str
+    imported: Imported
+
+    @property
+    def evaluate_command(self) -> str:
+        """What makes the logits and the results."""
+        return f"counterpoint evaluate --logits FILE --out {self.folder}"
+
+
+AnyRun = Run | ImportedRun
+"""What has logits."""
+
+
+def check_import_folder(folder: Path) -> None:
+    """Raise if predictions would get among other files, or in place of a run."""
+    check_folder(folder)
+    if (folder / "run.json").exists() and not _is_import(folder):
+        raise InputError(f"{folder} holds a run that was trained here, which nothing replaces; choose another --out")
+
+
+def write_import(run: ImportedRun) -> None:
+    record = {"schema": SCHEMA, "name": run.name, "imported": encode(run.imported)}
+    write_json(run.folder / "run.json", record)
+
+
+def load_any_run(folder: Path) -> AnyRun:
+    """The run in `folder`, whether it was trained here or not."""
+    if not _is_import(folder):
+        return load_run(folder)
+    path = folder / "run.json"
+    record = read_json(path)
+    try:
+        if record.get("schema") != SCHEMA or not isinstance(record.get("name"), str):
+            raise FieldError("schema or name is not as it must be")
+        return ImportedRun(folder, record["name"], decode(Imported, record["imported"]))
+    except FieldError as wrong:
+        raise InputError(
+            f"{path} is not whole: {wrong}; `counterpoint evaluate --logits FILE --out {folder}` makes it again"
+        ) from None
+
+
+def _is_import(folder: Path) -> bool:
+    """An import that was interrupted is one too."""
+    path = folder / "run.json"
+    record = read_json(path) if path.exists() else None
+    return isinstance(record, dict) and "imported" in record

@@ -1,0 +1,110 @@
+"""The arrays of an .npz file from somebody else: none is unpickled, and none is given more memory than the file has."""
+
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from counterpoint.errors import InputError
+
+MOST_BYTES = 8 << 30
+"""Of one array."""
+
+_DAMAGE = (OSError, ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those of NumPy
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an array's file says of it."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def array_names(source: Path) -> tuple[str, ...]:
+    """The names of all arrays."""
+    with _whole(source), zipfile.ZipFile(source) as archive:
+        names = archive.namelist()
+    for name in names:
+        if not name.endswith(".npy"):
+            raise InputError(f"{source} holds {name!r}, which is no array; write it with numpy.savez")
+        if names.count(name) > 1:
+            raise InputError(f"{source} holds {name.removesuffix('.npy')!r} twice; each array must be there once")
+    return tuple(name.removesuffix(".npy") for name in names)
+
+
+@contextmanager
+def open_array(source: Path, name: str) -> Iterator[IO[bytes]]:
+    """The array's file in the archive, to be read piece by piece. NumPy would read the whole array at once."""
+    with _whole(source), zipfile.ZipFile(source) as archive, archive.open(_info(source, archive, name)) as file:
+        yield file
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """What stands before the values. The file is at the first of them then."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return Header(*np.lib.format.read_array_header_1_0(file))
+    return Header(*np.lib.format.read_array_header_2_0(file))
+
+
+def read_array(source: Path, name: str) -> np.ndarray:
+    """A whole array, which cannot be written to. A header that claims what the file does not hold is refused."""
+    called = f"{name!r} of {source}"
+    with _whole(source), zipfile.ZipFile(source) as archive:
+        info = _info(source, archive, name)
+        with archive.open(info) as file:
+            header = read_header(file)
+            _check(called, header, info.file_size - file.tell())
+            content = file.read()
+    if len(content) < header.nbytes:
+        raise InputError(f"{called} is cut short; make the file again")
+    return np.ndarray(header.shape, header.dtype, content, order="F" if header.fortran else "C")
+
+
+def _check(called: str, header: Header, held: int) -> None:
+    """Before memory is taken: `held` are the bytes that the archive has for the values."""
+    if header.dtype.hasobject:
+        raise InputError(f"{called} cannot be read: no Python objects are read, since they can run code")
+    if min(header.shape, default=0) < 0 or header.nbytes != held:
+        raise InputError(
+            f"{called} claims to be {header.dtype} {header.shape}, which are {header.nbytes:,} bytes, and the file has "
+            f"{held:,} for it; make the file again"
+        )
+    if header.nbytes > MOST_BYTES:
+        raise InputError(f"{called} has {header.nbytes:,} bytes; an array may have {MOST_BYTES:,} at most")
+
+
+def _info(source: Path, archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    names = [one.removesuffix(".npy") for one in archive.namelist()]
+    if name not in names:
+        raise InputError(f"{source} has no array {name!r}; it has {', '.join(names) or 'none'}")
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type not in _METHODS:
+        raise InputError(f"{name!r} of {source} is compressed in a way that NumPy has not; write it with numpy.savez")
+    return info
+
+
+@contextmanager
+def _whole(source: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{source} does not exist") from None
+    except _DAMAGE as error:
+        raise InputError(f"{source} is no whole .npz file ({error}); write it with numpy.savez") from None
