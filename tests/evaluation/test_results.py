@@ -233,7 +233,7 @@ def test_logits_that_do_not_say_whose_they_are_are_refused(make_run: MakeRun) ->
     with pytest.raises(InputError, match=r"about\.json is not whole \(source\.kind is 'borrowed', .* evaluate the run"):
         evaluated(run)
     set_about(run, corrupted=encode(shift_of(CORRUPTED, 30)), weights=None)
-    with pytest.raises(InputError, match=r"about\.json is not whole \(.*None, and must be a text"):
+    with pytest.raises(InputError, match=r"about\.json is not whole \(weights is missing\)"):
         evaluated(run)
 
 

@@ -123,7 +123,7 @@ def test_every_set_has_the_members_and_classes_of_the_clean_one() -> None:
 
 def test_a_shift_of_other_length_says_what_its_labels_would_be_called() -> None:
     source = given(**{"shift/fog/2/logits": LOGITS[:, :5]})
-    with pytest.raises(InputError, match=r"shift/labels for all shifts, shift/fog/labels for this one"):
+    with pytest.raises(InputError, match=r"shift/labels for all, shift/fog/labels for these"):
         read_set(source, SetNames("shift/fog/2/logits", "labels"))
 
 

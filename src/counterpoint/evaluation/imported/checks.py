@@ -50,7 +50,7 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
     if labels.ndim == 1 and len(labels) != images:
         raise InputError(
             f"{called} has {images:,} images, and {given.called(names.labels)} has {len(labels):,} labels; axes are "
-            f"(members, images, classes), and the images may have labels of their own{_own(names)}"
+            f"(members, images, classes){_own(names)}"
         )
     labels_N = class_labels(labels, given.called(names.labels), images, classes)
     return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given")
@@ -65,7 +65,7 @@ def _own(names: SetNames) -> str:
     path = names.predictions.split("/")
     if len(path) == 1:
         return ""
-    return f" (shift/labels for all shifts, shift/{path[1]}/labels for this one)"
+    return f"; images that are not the clean ones need labels: shift/labels for all, shift/{path[1]}/labels for these"
 
 
 def _logits(given: Given, name: str, array: np.ndarray) -> np.ndarray:
