@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from rich.console import Console
 
 from counterpoint.cli import main
+from tests.interrupts import interrupts_heard
 
 COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
 TINY = ["--set", "epochs=1", "--set", "width=2", "--set", "batch_size=128", "--device", "cpu"]
@@ -70,15 +72,10 @@ def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
 
 def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
     command = [*COUNTERPOINT, "corrupt", "digits", "--out", str(tmp_path / "set"), "--workers", "2", "--extra"]
-    before = signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # tests in the background of a shell ignore it, and pass that on
-    try:
+    with interrupts_heard():
         corrupting = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
         )
-    finally:
-        signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 120
     while not (tmp_path / "set" / "gaussian_noise.npy").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -187,7 +184,8 @@ def test_lists(tmp_path: Path) -> None:
 def test_pictures(tmp_path: Path) -> None:
     assert run("views", "digits/quickstart", "--out", tmp_path / "views.png").returncode == 0
     assert run("corrupt", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
-    picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "views.png", data=tmp_path)
+    Image.open(tmp_path / "views.png").crop((0, 0, 120, 90)).save(tmp_path / "mine.png")
+    picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "mine.png", data=tmp_path)
     assert picture.returncode == 0, picture.stderr
     assert "95/95" in picture.stdout, "a large picture takes minutes"
     assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"

@@ -19,6 +19,7 @@ from counterpoint.serving.predict import Predictor
 from counterpoint.serving.web.address import Address
 from counterpoint.serving.web.asking import Asked, predicted
 from tests.images.pictures import bomb
+from tests.interrupts import interrupts_heard
 from tests.serving.web.conftest import Answer, ask, picture
 
 MEBIBYTE = 1 << 20
@@ -34,7 +35,7 @@ class Process:
         self._folder = folder
         arguments = ["serve", str(run.folder), "--port", "0", "--device", "cpu", *options]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "COUNTERPOINT_DATA": str(folder), "COLUMNS": "200"}
-        with (folder / "err").open("w") as err:
+        with (folder / "err").open("w") as err, interrupts_heard():
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "counterpoint", *arguments],
                 stdout=subprocess.PIPE,
