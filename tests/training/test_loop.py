@@ -292,10 +292,10 @@ def test_each_epoch_of_the_log_has_the_networks_health(tmp_path: Path) -> None:
 
 @pytest.fixture
 def dead_by_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Makes trainings whose network has so many dead scales at the end of each epoch."""
+    """Makes trainings whose network has so many dead scales at the end of each epoch, and before the first."""
 
-    def make(*dead: int) -> None:
-        counts = iter(dead)
+    def make(*dead: int, before: int = 0) -> None:
+        counts = iter((before, *dead))
 
         def measure(model: torch.nn.Module) -> Health:
             model = copy.deepcopy(model)
@@ -327,6 +327,14 @@ def test_a_healthy_training_warns_of_nothing(tmp_path: Path, dead_by_epoch: Call
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
     assert heard.warnings == []
     assert not any("warnings" in record for record in epochs(tmp_path / "run"))
+
+
+def test_scales_that_start_at_zero_were_not_lost(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:
+    dead_by_epoch(14, 15, 31, before=14)
+    heard = Heard()
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    (warning,) = heard.warnings
+    assert warning.startswith("small, epoch 3: 73.8% of the network's channels (31 of 42) are switched off")
 
 
 def test_a_resumed_run_is_not_warned_again(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:
