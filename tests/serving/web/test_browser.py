@@ -35,11 +35,13 @@ def open_page(browser: "Browser", whole_server: Address) -> Iterator[Open]:
             color_scheme="dark" if scheme == "dark" else "light",
             has_touch=touch,
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text))
+        # Asked for only when a test waits for it, a chooser may open before Chromium knows that somebody wants to hear.
+        page.on("filechooser", lambda _: None)
         page.goto(url or whole_server.url)
         return page
 
