@@ -22,12 +22,14 @@ from counterpoint.experiments.own import own_experiment
 from counterpoint.own_images import OwnImages
 from counterpoint.recalibration.choose import fit_held_out
 from counterpoint.recalibration.families import families
+from counterpoint.records.codec import encode
+from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
 from counterpoint.training.run_images import data_name, parts_of_run, read_images
 from tests.images.collection import write_collection
-from tests.made_runs import saved
+from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about
 from tests.small import QUICK
 
 ASSIGNMENTS = ["images.size=16", "depth=8", "width=4", "num_members=2", "epochs=1", "batch_size=16"]
@@ -186,3 +188,12 @@ def test_the_split_seed_decides_what_is_split_off(place: Path, images: UserImage
     again, others = (read_images(one, place / "photos", place / "data").keys for one in (EXPERIMENT, other))
     assert again == images.keys
     assert not set(others.values()) & set(again.values())
+
+
+def test_cells_of_images_that_share_a_name_alone_are_not_compared(make_run: MakeRun) -> None:
+    ours, theirs = make_run("ours"), make_run("theirs", seed=1)
+    set_about(theirs, clean=encode(Images("digits", "test", IMAGES, "of others")))
+    for run in (ours, theirs):
+        evaluated(run)
+    with pytest.raises(InputError, match="give runs evaluated on the same images"):
+        compare_run(ours.folder, [theirs.folder])
