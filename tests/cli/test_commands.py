@@ -202,6 +202,8 @@ def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
 
 def test_help_and_version() -> None:
     assert "Show the version" in run("--help").stdout
+    for command in ("export", "serve"):
+        assert f"pip install 'counterpoint[{command}]'" in " ".join(run(command, "--help").stdout.split())
     assert run("--version").stdout.strip() == "0.1.0"
     for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
         assert f"Usage: counterpoint {command} " in run(command, "--help").stdout

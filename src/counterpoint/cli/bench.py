@@ -41,7 +41,7 @@ def step(
     from counterpoint.storage.provenance import command_line, describe_environment
     from counterpoint.training.bench import measure
 
-    chosen = choose_experiment(experiment, None, set_)
+    chosen = choose_experiment(experiment, set_ or [])
     found = []
     for figure in measure(chosen, repeats=repeats, slow=slow):
         console.print(str(figure), soft_wrap=True)

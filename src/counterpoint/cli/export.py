@@ -34,7 +34,7 @@ def export(
 
     Before the file is there it is compared with PyTorch, and refused if any probability is more than 0.0001 off.
 
-    For .onnx: pip install 'counterpoint[export]'.
+    For .onnx: pip install 'counterpoint\\[export]'.
     """
     from counterpoint.export import export_run
     from counterpoint.runs.folder import load_run

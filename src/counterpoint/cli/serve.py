@@ -29,7 +29,7 @@ def serve(
 
     The confidence is corrected as in `predict`. With a threshold of the run, it says which predictions are sure.
 
-    It needs two packages more: pip install 'counterpoint[serve]'. Ctrl-C ends it.
+    It needs two packages more: pip install 'counterpoint\\[serve]'. Ctrl-C ends it.
     """
     _check_packages()
     import numpy as np

@@ -45,11 +45,15 @@ def draw_views(
     originals_BHWC = next(parts.train.batches([places_B]))[1].permute(0, 2, 3, 1).numpy()
 
     def row(i: int) -> tuple[str, list[Picture]]:
-        label = parts.train.classes[int(batch.labels_B[i])].replace("_", " ")
-        return f"{label}, no. {int(batch.numbers_B[i])}", [
+        return f"{_drawable(parts.train.classes, int(batch.labels_B[i]))}, no. {int(batch.numbers_B[i])}", [
             originals_BHWC[i],
             *(views_BHWC[i] for views_BHWC in views_MBHWC),
         ]
 
     headings = ["image", *(f"member {m}" for m in range(1, experiment.members + 1))]
     draw_sheet([("", [row(i) for i in range(images)])], headings, path)
+
+
+def _drawable(classes: tuple[str, ...], label: int) -> str:
+    """The class's name, or its number where the picture's font lacks letters of it: it has little beyond ASCII."""
+    return classes[label].replace("_", " ") if classes[label].isascii() else f"class {label + 1}"

@@ -15,9 +15,6 @@ DataOption = Annotated[
     typer.Option("--data", help="Folder with the data sets.", envvar="COUNTERPOINT_DATA", show_default="user's cache"),
 ]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N; auto is the GPU if there is one.")]
-ExperimentArgument = Annotated[
-    str, typer.Argument(help="A name that `counterpoint experiments` lists.", show_default=False)
-]
 SeedOption = Annotated[int, typer.Option(min=0, help="Decides initial weights, order and augmentation.")]
 SetOption = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, e.g. --set epochs=20.")
@@ -52,12 +49,12 @@ def model_assignments(model: str | None, assignments: Sequence[str] | None) -> l
     return [*([f"model={model}"] if model else []), *(assignments or [])]
 
 
-def choose_experiment(name: str, model: str | None, assignments: Sequence[str] | None) -> "Experiment":
+def choose_experiment(name: str, assignments: Sequence[str]) -> "Experiment":
     """The experiment of that name with what the command line changes."""
     from counterpoint.config import override
     from counterpoint.experiments import find_experiment
 
-    chosen = override(find_experiment(name), model_assignments(model, assignments))
+    chosen = override(find_experiment(name), assignments)
     find_modules_here(chosen.model)
     return chosen
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterpoint.cli.arguments.options import find_modules_here
+from counterpoint.cli.arguments.options import choose_experiment, find_modules_here
 from counterpoint.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def choose_data(
     watcher: "Watcher",
 ) -> tuple["Experiment", "DataSet | UserImages"]:
     """The experiment with what the command line changes, and its images."""
-    from counterpoint.config import override
     from counterpoint.data import load
     from counterpoint.experiments import find_experiment
     from counterpoint.experiments.own import own_experiment, with_warmup
@@ -60,14 +59,13 @@ def choose_data(
         raise InputError(
             "name an experiment (`counterpoint experiments` lists them), or your images with --images PATH"
         )
-    recipe = None if name is None else find_experiment(name)
     if images is None:
-        assert recipe is not None
+        assert name is not None
         if skip_bad:
             raise InputError("--skip-bad is for your own images; name them with --images PATH, or leave it out")
-        chosen = override(recipe, assignments)
-        find_modules_here(chosen.model)
+        chosen = choose_experiment(name, assignments)
         return chosen, load(chosen.dataset, root)
+    recipe = None if name is None else find_experiment(name)
     title = images.resolve().stem if images.is_file() else images.resolve().name
     chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned)
     find_modules_here(chosen.model)
