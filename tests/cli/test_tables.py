@@ -55,10 +55,10 @@ def test_what_evaluate_prints() -> None:
     assert (labels, units) == ("Error ECE Noise floor Excess ECE-rms", "Model Images % % % points %")
     assert words(table)[-9:] == entries(headline_table(ReportedRun("x", run)))
     assert [sentence for sentence in sentences if isinstance(sentence, str)] == [
-        "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, regenerated with seed 0 "
-        "(generator 0.1.0), frost from a made texture.",
+        "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, regenerated with CIFAR-C's "
+        "constants, seed 0 (generator 0.1.0), frost from a made texture.",
         "validation-extra: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, regenerated "
-        "with seed 0 (generator 0.1.0).",
+        "with CIFAR-C's constants, seed 0 (generator 0.1.0).",
         run.results.collapse.verdict if run.results.collapse else "",
         "warning: Many are lost.",
     ]

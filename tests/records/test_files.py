@@ -12,7 +12,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
-from counterpoint.records.results import Imported, Results
+from counterpoint.records.results import Imported, Results, Source
 from tests.made_results import make_compared, make_recalibrated, make_results, make_thresholded
 
 MAKERS: dict[str, Callable[[], Any]] = {
@@ -116,7 +116,7 @@ def test_the_error_is_one_line_with_the_file_and_what_to_do(folder: Path, name: 
 
 MAY_BE_MISSING = {
     # What earlier results, single networks or other evaluations have not,
-    *("aurc", "pairwise_kl", "segments", "weights", "severities", "ood"),
+    *("aurc", "pairwise_kl", "segments", "weights", "severities", "ood", "constants"),
     *("collapse", "health", "corrupted", "shifts", "r", "s", "spread_r", "spread_s"),
     # recalibrations without a choice, without a slope or of clean images alone,
     *("choice", "refused", "slopes", "standard_error", "moves"),
@@ -151,6 +151,13 @@ def test_a_missing_field_is_named_unless_it_may_be_missing(name: str) -> None:
         holder.clear()
         holder.update(before)
     assert named > 30
+
+
+def test_corruptions_from_before_there_were_two_kinds_of_constants_have_cifar_c_s() -> None:
+    earlier = {"kind": "regenerated", "seed": 0, "version": "1", "frost": "texture"}
+    assert encode(decode(Source, earlier)) == {**earlier, "constants": "cifar-c"}
+    assert encode(decode(Source, {"kind": "official"})) == {"kind": "official", "constants": "cifar-c"}
+    assert encode(decode(Source, {"kind": "given"})) == {"kind": "given"}
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ def test_a_second_suite_is_on_the_page_beside_the_paper_s(make_evaluated: MakeEv
     assert "Speckle noise" in render([both])
     text = to_markdown([both])
     assert f"## Under corruption: {EXTRA}" in text
-    assert f"Corrupted set, {EXTRA}: digits-{EXTRA}, regenerated with seed 0 (generator 0.1.0), 40 validation" in text
+    made = "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), 40 validation"
+    assert f"Corrupted set, {EXTRA}: digits-{EXTRA}, {made}" in text
 
 
 def test_a_run_without_the_paper_s_suite_has_a_good_page(make_evaluated: MakeEvaluated) -> None:

@@ -27,11 +27,11 @@ def the_paper_s(run: ReportedRun) -> ShiftedRun:
         (OFFICIAL, "the official files"),
         (
             Source("regenerated", 3, "0.1.0", "photographs"),
-            "regenerated with seed 3 (generator 0.1.0), frost from photographs",
+            "regenerated with CIFAR-C's constants, seed 3 (generator 0.1.0), frost from photographs",
         ),
         (
-            Source("regenerated", 0, "0.2.0", "texture"),
-            "regenerated with seed 0 (generator 0.2.0), frost from a made texture",
+            Source("regenerated", 0, "0.2.0", "texture", constants="imagenet-c"),
+            "regenerated with ImageNet-C's constants, seed 0 (generator 0.2.0), frost from a made texture",
         ),
     ],
 )
@@ -48,7 +48,9 @@ def test_what_suites_are_called_and_made_of(make_evaluated: MakeEvaluated) -> No
     assert (extra.called, extra.label, extra.dataset) == (EXTRA, f"mine on {EXTRA}", f"digits-{EXTRA}")
     assert papers.made_of == "15 kinds of corruption, each at 5 severities: 75 cells"
     assert extra.made_of == "4 kinds of corruption, each at 5 severities: 20 cells"
-    words = f"digits-{EXTRA}, regenerated with seed 0 (generator 0.1.0), 40 validation images per cell"
+    words = (
+        f"digits-{EXTRA}, regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), 40 validation images per cell"
+    )
     assert extra.images == words, "it has no frost"
 
 

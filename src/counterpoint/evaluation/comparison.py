@@ -103,7 +103,7 @@ def _images(results: Results) -> str:
 
 
 def _source(source: Source) -> str:
-    parts = (source.kind, source.seed, source.version, source.frost)
+    parts = (source.kind, source.seed, source.version, source.frost, source.constants)
     return " ".join(str(part) for part in parts if part is not None)
 
 

@@ -18,6 +18,7 @@ from counterpoint.records.figures import (
 Seconds = Annotated[float, Range(0, 1e12)]
 Correlation = Annotated[float, Range(-1, 1)]
 Part = Literal["test", "validation"]
+Constants = Literal["cifar-c", "imagenet-c"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,13 @@ class Source:
     frost: str | None = None
     key: str | None = None
     """Of given predictions for other images than the clean ones, a hash of their labels."""
+    constants: Constants | None = None
+    """How strong the severities are; None for given predictions."""
+
+    def __post_init__(self) -> None:
+        if self.constants is None and self.kind != "given":
+            # What was written before the field was made with CIFAR-C's, the only constants at that time.
+            object.__setattr__(self, "constants", "cifar-c")
 
     def problem(self) -> str:
         if self.kind == "regenerated":

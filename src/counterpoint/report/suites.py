@@ -9,6 +9,7 @@ from counterpoint.report.run import ReportedRun, grouped
 
 _PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts
 _SOURCES = {"official": "the official files", "given": "as given"}
+_CONSTANTS = {"cifar-c": "CIFAR-C's", "imagenet-c": "ImageNet-C's"}
 _SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
 
 
@@ -50,8 +51,10 @@ class ShiftedRun:
         source = self.figures.source
         if source.kind in _SOURCES:
             return _SOURCES[source.kind]
+        assert source.constants is not None
+        constants = _CONSTANTS[source.constants]
         frost = "photographs" if source.frost == "photographs" else "a made texture"
-        return f"regenerated with seed {source.seed} (generator {source.version})" + (
+        return f"regenerated with {constants} constants, seed {source.seed} (generator {source.version})" + (
             f", frost from {frost}" if "frost" in self.figures.cells else ""
         )
 

@@ -55,9 +55,9 @@ def test_every_suite_has_its_line(make_evaluated: MakeEvaluated) -> None:
     assert headline_table(run).caption.startswith(f"mine on 120 digits test images, and on -C and {EXTRA} by-")
     assert suites_in_words(run) == [
         "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, "
-        "regenerated with seed 0 (generator 0.1.0), frost from a made texture.",
+        "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), frost from a made texture.",
         f"{EXTRA}: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, "
-        "regenerated with seed 0 (generator 0.1.0).",
+        "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0).",
     ]
 
 
