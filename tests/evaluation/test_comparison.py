@@ -160,7 +160,8 @@ def test_runs_without_common_images_are_refused(pair: tuple[Path, Path], runs: l
     evaluated(other)
     with pytest.raises(
         InputError,
-        match=r"sent1 was evaluated on 80 test images of digits and 30 images per cell \(regenerated 0 1 texture cifar-c\), "
+        match=r"sent1 was evaluated on 80 test images of digits and 30 images per cell "
+        r"\(regenerated 0 1 texture cifar-c\), "
         r"and .*other on 80 test images of cifar10 and .*; give runs evaluated on the same images",
     ):
         compare_run(pair[0], [other.folder])
