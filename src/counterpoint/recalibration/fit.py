@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -70,9 +71,9 @@ def what_is_scaled(logits_MNK: Floats, acts: str) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """One set as the fit sees it: what is scaled, and a column for each parameter."""
+    """One set as the fit sees it: what is scaled, less the highest of each row, and a column for each parameter."""
 
-    scaled_MNK: Floats
+    below_MNK: Floats
     labels_N: Integers
     columns_NP: Floats
     weight: float
@@ -82,19 +83,27 @@ class _Terms:
         logits_MNK, labels_N = source.images.logits_MNK[members], source.images.labels_N
         signals = member_signals(logits_MNK) if family.signals else {}
         columns_NP = np.stack([np.ones(len(labels_N)), *(signals[name] for name in family.signals)], axis=1)
-        return _Terms(what_is_scaled(logits_MNK, family.acts), labels_N, columns_NP, source.weight)
+        scaled_MNK = what_is_scaled(logits_MNK, family.acts)
+        # No temperature changes which is the highest, so the softmax need not look for it again at each one.
+        below_MNK = scaled_MNK - scaled_MNK.max(axis=2, keepdims=True)
+        return _Terms(below_MNK, labels_N, columns_NP, source.weight)
+
+    @cached_property
+    def below_of_label_MN(self) -> Floats:
+        return self.below_MNK[:, np.arange(len(self.labels_N)), self.labels_N]
 
     def nll(self, theta_P: Floats) -> tuple[Floats, Floats]:
         """Each image's NLL, and its derivatives (N, P)."""
         inverse_N = np.exp(-(self.columns_NP @ theta_P))
-        log_probs_MNK = log_softmax(self.scaled_MNK * inverse_N[None, :, None], axis=2)
-        images = np.arange(len(self.labels_N))
-        of_label_MN = log_probs_MNK[:, images, self.labels_N]
-        total_N = logsumexp(of_label_MN, axis=0)
-        expected_MN = (np.exp(log_probs_MNK) * self.scaled_MNK).sum(axis=2)
-        share_MN = np.exp(of_label_MN - total_N)
-        by_inverse_N = -(share_MN * (self.scaled_MNK[:, images, self.labels_N] - expected_MN)).sum(axis=0)
-        nll_N = np.log(len(self.scaled_MNK)) - total_N
+        odds_MNK = np.exp(self.below_MNK * inverse_N[:, None])
+        total_MN = odds_MNK.sum(axis=2)
+        expected_MN = np.einsum("mnk,mnk->mn", odds_MNK, self.below_MNK) / total_MN
+        log_prob_MN = self.below_of_label_MN * inverse_N - np.log(total_MN)
+        highest_N = log_prob_MN.max(axis=0)
+        prob_MN = np.exp(log_prob_MN - highest_N)
+        sum_N = prob_MN.sum(axis=0)
+        by_inverse_N = -(prob_MN * (self.below_of_label_MN - expected_MN)).sum(axis=0) / sum_N
+        nll_N = np.log(len(self.below_MNK)) - highest_N - np.log(sum_N)
         return nll_N, (-inverse_N * by_inverse_N)[:, None] * self.columns_NP
 
 
