@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,15 @@ def test_about_goes_through_a_file(tmp_path: Path) -> None:
     assert read_about(tmp_path) == about
 
 
+def test_about_without_constants_is_of_a_time_when_all_were_cifar_c(tmp_path: Path) -> None:
+    write_about(tmp_path, About("tiny", "0f", 3, "1", "texture", constants="imagenet-c"))
+    path = tmp_path / "about.json"
+    written = json.loads(path.read_text())
+    assert written.pop("constants") == "imagenet-c"
+    path.write_text(json.dumps(written))
+    assert read_about(tmp_path) == ABOUT
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"seed": 1}', "null"])
 def test_about_that_cannot_be_understood(tmp_path: Path, text: str) -> None:
     (tmp_path / "about.json").write_text(text)
@@ -86,6 +96,10 @@ def test_a_folder_is_claimed_once(tmp_path: Path) -> None:
             "version '1', not '2'; remove the folder /.*, and the set is made again",
         ),
         (About("tiny", "0f", 3, "1", "photographs"), "frost 'texture', not 'photographs'; remove the folder /"),
+        (
+            About("tiny", "0f", 3, "1", "texture", constants="imagenet-c"),
+            "constants 'cifar-c', not 'imagenet-c'; remove the folder /",
+        ),
         (About("other", "1f", 3, "1", "texture"), "dataset 'tiny', not 'other'; images_md5 '0f', not '1f'"),
     ],
 )

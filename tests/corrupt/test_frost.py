@@ -6,11 +6,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from counterpoint.corrupt import corrupt, find_frost, frost_source
+from counterpoint.corrupt import FrostDir, corrupt, find_frost, frost_source
+from counterpoint.corrupt.constants import read_table
 from counterpoint.corrupt.frost import frost_pictures
+from counterpoint.corrupt.pixels import Floats, Scale
 from counterpoint.errors import InputError
 
 NAMES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
+
+
+def pictures_for(frost_dir: FrostDir | None, height: int, width: int) -> tuple[Floats, ...]:
+    """For images of this size, under CIFAR-C's constants."""
+    return frost_pictures(frost_dir, Scale(height, width, 32), read_table("cifar-c"))
 
 
 @pytest.fixture
@@ -32,7 +39,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_without_photographs_the_texture_is_used() -> None:
     assert frost_source() == "texture"
-    pictures = frost_pictures(None, 32, 32)
+    pictures = pictures_for(None, 32, 32)
     assert len(pictures) == len(NAMES)
     assert all(picture.min() >= 0 and picture.max() <= 1 for picture in pictures)
     mean = np.mean([picture.mean(axis=(0, 1)) for picture in pictures], axis=0)
@@ -85,11 +92,28 @@ def test_an_incomplete_folder_is_an_error(folder: Path, monkeypatch: pytest.Monk
 def test_photographs_are_scaled_by_a_fifth_without_antialiasing(photographs: Path) -> None:
     with Image.open(photographs / "frost5.jpg") as image:
         full = np.asarray(image.convert("RGB")) / 255
-    assert np.allclose(frost_pictures(photographs, 32, 32)[4], full[2::5, 2::5], atol=1e-9)
+    assert np.allclose(pictures_for(photographs, 32, 32)[4], full[2::5, 2::5], atol=1e-9)
 
 
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (8, 8), (32, 400), (300, 20)])
 def test_every_picture_is_larger_than_the_images(height: int, width: int, folder: Path) -> None:
-    for picture in frost_pictures(folder, height, width):
+    for picture in pictures_for(folder, height, width):
         assert picture.shape[0] > height
         assert picture.shape[1] > width
+
+
+def test_photographs_for_photographs_are_not_scaled(photographs: Path) -> None:
+    with Image.open(photographs / "frost5.jpg") as image:
+        full = np.asarray(image.convert("RGB")) / 255
+    table = read_table("imagenet-c")
+    assert np.array_equal(frost_pictures(photographs, Scale(224, 224, 224), table)[4], full)
+    assert frost_pictures(photographs, Scale(112, 112, 224), table)[4].shape == (248, 330, 3)
+
+
+def test_photographs_too_small_for_photographs_are_refused(folder: Path) -> None:
+    images = np.zeros((1, 224, 224, 3), np.uint8)
+    message = r"photograph has 200×300 pixels, .* too small for images of 224×224 when scaled by 1; use larger"
+    with pytest.raises(InputError, match=message):
+        corrupt(images, "frost", 1, frost_dir=folder)
+    assert corrupt(images[:, :, :64], "frost", 1, frost_dir=folder).max() > 0  # CIFAR-C's constants: enlarged
+    assert corrupt(np.zeros((1, 224, 900, 1), np.uint8), "frost", 1, frost_dir="texture").max() > 0

@@ -6,10 +6,12 @@ from scipy import stats
 from counterpoint.corrupt import corrupt
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.noise import shot_noise
+from counterpoint.corrupt.pixels import Scale
 
 Images = NDArray[np.uint8]
 
 LEVELS = np.broadcast_to(np.arange(256, dtype=np.uint8)[None, :, None, None], (4, 256, 64, 1)).copy()
+SCALE = Scale(256, 64, 32)
 
 
 @pytest.mark.parametrize(("severity", "photons"), list(enumerate([500, 250, 100, 75, 50], start=1)))
@@ -17,7 +19,7 @@ def test_shot_noise_is_the_poisson_quantile_of_the_draw(severity: int, photons: 
     draws = Draws(0, "shot_noise", severity, 0, 4)
     u = draws.uniform("noise", 256, 64, 1)
     slow = np.clip(stats.poisson.ppf(u, LEVELS / 255 * photons) / photons, 0, 1) * 255
-    fast = shot_noise(LEVELS, draws, photons=photons)
+    fast = shot_noise(LEVELS, draws, SCALE, photons=photons)
     assert np.mean(fast != slow.astype(np.uint8)) < 1e-4  # ppf itself rounds where u falls onto a step
 
 
@@ -27,7 +29,7 @@ def test_shot_noise_at_the_ends_of_the_uniform_numbers() -> None:
             assert (purpose, low, high) == ("noise", 0.0, 1.0)
             return np.where(np.arange(64)[:, None] % 2 == 0, 2.0**-33, 1 - 2.0**-33) + np.zeros((self.count, *shape))
 
-    noisy = shot_noise(LEVELS, Ends(0, "shot_noise", 5, 0, 4), photons=50)[..., 0] / 255
+    noisy = shot_noise(LEVELS, Ends(0, "shot_noise", 5, 0, 4), SCALE, photons=50)[..., 0] / 255
     spread = np.sqrt(LEVELS[..., 0] / 255 / 50)
     level = LEVELS[..., 0] / 255
     assert np.all(noisy[:, 1:, 0::2] < level[:, 1:, 0::2])

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt
+from counterpoint.corrupt import (
+    CORRUPTIONS,
+    EXTRA_CORRUPTIONS,
+    SEVERITIES,
+    Constants,
+    corrupt,
+    default_constants,
+)
 from counterpoint.errors import InputError
 
 Images = NDArray[np.uint8]
@@ -118,6 +125,23 @@ def test_a_grey_image_is_changed_as_its_colour_copy_where_channels_share_the_dra
     colour = corrupt(grey.repeat(3, axis=3), name, 3)
     luminance = np.round(colour @ np.array([0.299, 0.587, 0.114]))[..., None]
     assert np.abs(corrupt(grey, name, 3) - luminance).max() <= 1
+
+
+def test_small_images_get_cifar_cs_constants_and_photographs_imagenet_cs() -> None:
+    sizes = [(8, 8), (64, 300), (300, 64), (65, 65), (224, 224)]
+    chosen = [default_constants(*size) for size in sizes]
+    assert chosen == ["cifar-c", "cifar-c", "cifar-c", "imagenet-c", "imagenet-c"]
+    for (height, width), constants in zip(sizes, chosen, strict=True):
+        images = np.random.default_rng(1).integers(0, 256, (1, height, width, 1), dtype=np.uint8)
+        by_default = corrupt(images, "contrast", 2)
+        other: Constants = "imagenet-c" if constants == "cifar-c" else "cifar-c"
+        assert np.array_equal(by_default, corrupt(images, "contrast", 2, constants=constants))
+        assert not np.array_equal(by_default, corrupt(images, "contrast", 2, constants=other))
+
+
+def test_unknown_constants_are_named(made_up: Images) -> None:
+    with pytest.raises(InputError, match=r"unknown constants 'imagenet'.*known: cifar-c, imagenet-c"):
+        corrupt(made_up, "fog", 1, constants="imagenet")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("severity", [0, 6, -1, 2.0, True, "3", None])

@@ -4,9 +4,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from counterpoint.corrupt import SEVERITIES, corrupt
+from counterpoint.corrupt.constants import read_table
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import zoom
 from counterpoint.corrupt.frost import frost_pictures
+from counterpoint.corrupt.pixels import Scale
 from counterpoint.corrupt.weather import _plasma
 
 Images = NDArray[np.uint8]
@@ -79,7 +81,8 @@ def test_snow_is_the_same_turned_by_180_degrees(severity: int) -> None:
 
 def test_frost_is_a_crop_of_a_picture(made_up: Images) -> None:
     dark = made_up[:2] // 4
-    layers = [sliding_window_view(picture, (32, 32), axis=(0, 1)) for picture in frost_pictures(None, 32, 32)]
+    pictures = frost_pictures(None, Scale(32, 32, 32), read_table("cifar-c"))
+    layers = [sliding_window_view(picture, (32, 32), axis=(0, 1)) for picture in pictures]
     part = (..., slice(0, 8), slice(0, 8))  # enough to tell crops apart
     for clean, frosted in zip(dark.transpose(0, 3, 1, 2), corrupt(dark, "frost", 3).transpose(0, 3, 1, 2), strict=True):
         expected = [np.floor(0.9 * clean[part] + 0.4 * 255 * layer[part]) for layer in layers]

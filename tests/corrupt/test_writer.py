@@ -53,9 +53,21 @@ def test_about_says_where_the_set_comes_from(tmp_path: Path, made_up: Images) ->
     assert about is not None
     assert (about.dataset, about.seed, about.version) == ("made up", 5, VERSION)
     assert about.frost == frost_source()
+    assert about.constants == "cifar-c"
     assert about.images_md5 == hashlib.md5(made_up.tobytes()).hexdigest()
     files = contents(tmp_path)
     assert about.finished == {name: hashlib.md5(files[f"{name}.npy"]).hexdigest() for name in NAMES}
+
+
+def test_a_set_is_made_with_the_constants_it_names(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path, names=("contrast",), constants="imagenet-c")
+    about = read_about(tmp_path)
+    assert about is not None
+    assert about.constants == "imagenet-c"
+    expected = corrupt(made_up, "contrast", 4, constants="imagenet-c")
+    assert np.array_equal(read_cell(tmp_path, "contrast", 4, 6), expected)
+    with pytest.raises(InputError, match="constants 'imagenet-c', not 'cifar-c'"):
+        write(made_up, tmp_path, names=("contrast",))
 
 
 def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path, made_up: Images) -> None:
@@ -154,6 +166,7 @@ def test_another_seed_or_other_images_are_refused(tmp_path: Path, made_up: Image
         ({"names": ("fogg",)}, "did you mean 'fog'"),
         ({"workers": 0}, "workers is 0; it must be 1 or more"),
         ({"seed": -1}, "seed is -1"),
+        ({"constants": "cifar"}, r"unknown constants 'cifar'.*known: cifar-c, imagenet-c"),
     ],
 )
 def test_wrong_input_leaves_nothing_behind(

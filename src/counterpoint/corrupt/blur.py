@@ -1,67 +1,110 @@
 """Blurs: out of focus, through frosted glass, by motion, by zooming, Gaussian."""
 
-import math
-
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage, signal
 
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.filters import blur, blur_along, zoom
-from counterpoint.corrupt.pixels import Floats, Images, length_scale, to_bytes, to_unit
+from counterpoint.corrupt.filters import Indices, blur, blur_along, zoom
+from counterpoint.corrupt.pixels import Floats, Images, Scale, to_bytes, to_unit
 
 
-def gaussian_blur(images_NHWC: Images, _draws: Draws, *, sigma: float) -> Images:
-    return to_bytes(blur(to_unit(images_NHWC), sigma * length_scale(images_NHWC)))
+def gaussian_blur(images_NHWC: Images, _draws: Draws, scale: Scale, *, sigma: float) -> Images:
+    return to_bytes(blur(to_unit(images_NHWC), sigma * scale.factor))
 
 
-def defocus_blur(images_NHWC: Images, _draws: Draws, *, radius: float, alias_sigma: float) -> Images:
-    kernel = _disk(radius, alias_sigma, length_scale(images_NHWC))
+def defocus_blur(
+    images_NHWC: Images,
+    _draws: Draws,
+    scale: Scale,
+    *,
+    radius: float,
+    grid_radius: float,
+    alias_sigma: float,
+    alias_radius: float,
+) -> Images:
+    """Spread each pixel over a disk with a soft edge."""
+    disk = _disk(radius * scale.factor, round(grid_radius * scale.factor))
+    kernel = _softened(disk, alias_sigma * scale.factor, max(1, round(alias_radius * scale.factor)))
     return to_bytes(ndimage.correlate(to_unit(images_NHWC), kernel[None, :, :, None], mode="mirror"))
 
 
-def _disk(radius: float, alias_sigma: float, scale: float) -> Floats:
-    """A normalised disk of ones, smoothed by a Gaussian that is cut off one reference pixel from its centre (3×3).
+def _disk(radius: float, grid_radius: int) -> Floats:
+    """A disk of ones in the middle of a square grid, normalised.
 
-    It is computed in single precision, as in the original. Its rounding decides whether the weights sum to a little
-    more or a little less than 1, and so whether truncation lowers the values of a flat region.
+    It and its softening are computed in single precision, as in the original. The rounding decides whether the weights
+    sum to a little more or a little less than 1, and so whether truncation lowers the values of a flat region.
     """
-    reach = math.floor(radius * scale)
-    offset = np.arange(-reach, reach + 1)
-    disk = (offset[:, None] ** 2 + offset**2 <= (radius * scale) ** 2).astype(np.float32)
-    softness = max(1, round(scale))
-    weight = np.exp(-(np.arange(-softness, softness + 1) ** 2) / (2 * (alias_sigma * scale) ** 2))
+    offset = np.arange(-grid_radius, grid_radius + 1)
+    disk = (offset[:, None] ** 2 + offset**2 <= radius**2).astype(np.float32)
+    return disk / disk.sum()
+
+
+def _softened(disk: Floats, sigma: float, radius: int) -> Floats:
+    """The disk smoothed by a Gaussian that is cut off at `radius`.
+
+    Where the disk touches the border of its grid, the Gaussian sees the grid mirrored there, as in the original. The
+    weights of a large disk then sum to more than 1.
+    """
+    weight = np.exp(-(np.arange(-radius, radius + 1) ** 2) / (2 * sigma**2))
     weight = (weight / weight.sum()).astype(np.float32)
-    return signal.convolve2d(disk / disk.sum(), np.outer(weight, weight)).astype(np.float64)
+    soft = signal.convolve2d(np.pad(disk, radius, mode="reflect"), np.outer(weight, weight), mode="valid")
+    used = np.flatnonzero(soft.any(axis=0))
+    return soft[used[0] : used[-1] + 1, used[0] : used[-1] + 1].astype(np.float64)
 
 
-def glass_blur(images_NHWC: Images, draws: Draws, *, sigma: float, max_shift: int, iterations: int) -> Images:
+def glass_blur(
+    images_NHWC: Images, draws: Draws, scale: Scale, *, sigma: float, max_shift: int, iterations: int, in_place: bool
+) -> Images:
     """Blur, let each pixel show one up to `max_shift` rows and columns away, blur again."""
-    scale = length_scale(images_NHWC)
-    shift = max(1, round(max_shift * scale))
-    images_NHWC = to_bytes(blur(to_unit(images_NHWC), sigma * scale))
+    shift = max(1, round(max_shift * scale.factor))
+    images_NHWC = to_bytes(blur(to_unit(images_NHWC), sigma * scale.factor))
     for iteration in range(iterations):
-        images_NHWC = _scatter(images_NHWC, draws, f"shift {iteration}", shift)
-    return to_bytes(blur(to_unit(images_NHWC), sigma * scale))
+        images_NHWC = _scatter(images_NHWC, draws, f"shift {iteration}", shift, in_place)
+    return to_bytes(blur(to_unit(images_NHWC), sigma * scale.factor))
 
 
-def _scatter(images_NHWC: Images, draws: Draws, purpose: str, shift: int) -> Images:
-    """Copy each pixel from an offset drawn from −shift … shift − 1, except in a border as wide as in the original."""
-    number, height, width, _ = images_NHWC.shape
-    inner_h, inner_w = slice(shift + 1, height - shift + 1), slice(shift + 1, width - shift + 1)
-    row, column = np.mgrid[inner_h, inner_w]
-    offset_N2HW = draws.integers(purpose, 2, *row.shape, low=-shift, high=shift)
-    scattered = images_NHWC.copy()
-    image_N11 = np.arange(number)[:, None, None]
-    scattered[:, inner_h, inner_w] = images_NHWC[image_N11, row + offset_N2HW[:, 0], column + offset_N2HW[:, 1]]
-    return scattered
+def _scatter(images_NHWC: Images, draws: Draws, purpose: str, shift: int, in_place: bool) -> Images:
+    """Copy each pixel from an offset drawn from −shift … shift − 1, except in a border as wide as in the original.
+
+    `in_place` is how the original does it: from the last pixel to the first, so that a pixel that reads one below or to
+    the right sees what was copied there.
+    """
+    number, height, width, channels = images_NHWC.shape
+    inner = (slice(None), slice(shift + 1, height - shift + 1), slice(shift + 1, width - shift + 1))
+    source_NHW = np.arange(number * height * width).reshape(number, height, width)
+    copied_NHW = np.zeros(source_NHW.shape, dtype=bool)
+    copied_NHW[inner] = True
+    offset_N2HW = draws.integers(purpose, 2, *source_NHW[inner].shape[1:], low=-shift, high=shift)
+    source_NHW[inner] += offset_N2HW[:, 0] * width + offset_N2HW[:, 1]
+    source = source_NHW.ravel()
+    if in_place:
+        source = _followed(source, copied_NHW.ravel())
+    return images_NHWC.reshape(-1, channels)[source].reshape(images_NHWC.shape)
 
 
-def motion_blur(images_NHWC: Images, draws: Draws, *, radius: float, sigma: float) -> Images:
-    scale = length_scale(images_NHWC)
-    return blur_along(images_NHWC, draws.uniform("angle", low=-45, high=45), radius * scale, sigma * scale)
+def _followed(source: Indices, copied: NDArray[np.bool_]) -> Indices:
+    """The pixel whose first value each pixel ends up with, when each is copied from its source, the last pixel first.
+
+    A source with a higher index was copied before, so its own source counts. All such chains are followed at once, and
+    each step doubles how far: what a source has found so far is taken over whole.
+    """
+    found = source.copy()
+    chained = copied[source] & (source > np.arange(len(source)))
+    open_ends = np.flatnonzero(chained)
+    while len(open_ends):
+        ahead = found[open_ends]
+        found[open_ends], chained[open_ends] = found[ahead], chained[ahead]
+        open_ends = open_ends[chained[open_ends]]
+    return found
 
 
-def zoom_blur(images_NHWC: Images, _draws: Draws, *, end: float, step: float) -> Images:
+def motion_blur(images_NHWC: Images, draws: Draws, scale: Scale, *, radius: float, sigma: float) -> Images:
+    degrees_N = draws.uniform("angle", low=-45, high=45)
+    return blur_along(images_NHWC, degrees_N, radius * scale.factor, sigma * scale.factor)
+
+
+def zoom_blur(images_NHWC: Images, _draws: Draws, _scale: Scale, *, end: float, step: float) -> Images:
     """The mean of the image and its zooms by np.arange(1, end, step), computed in single precision as in the original.
 
     The rounding of np.arange decides whether `end` is among the factors, which is also as in the original.

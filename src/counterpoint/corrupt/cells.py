@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from counterpoint.corrupt.constants import Constants
 from counterpoint.corrupt.frost import FrostSource
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
@@ -32,6 +33,7 @@ class About:
     version: str  # of the generator
     frost: FrostSource
     finished: dict[str, str] = field(default_factory=dict)  # the md5 of the file of each corruption that is complete
+    constants: Constants = "cifar-c"  # the only ones when this was not recorded yet
 
 
 def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:

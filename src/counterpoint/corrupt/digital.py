@@ -8,19 +8,10 @@ from PIL import Image
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur, mirror_with_edge, mirror_without_edge, sample_bilinear
-from counterpoint.corrupt.pixels import (
-    REFERENCE_SIDE,
-    Floats,
-    Images,
-    as_channels,
-    reference_shape,
-    resized,
-    to_bytes,
-    to_unit,
-)
+from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels, resized, to_bytes, to_unit
 
 
-def brightness(images_NHWC: Images, _draws: Draws, *, added: float) -> Images:
+def brightness(images_NHWC: Images, _draws: Draws, _scale: Scale, *, added: float) -> Images:
     """Add to the HSV value and keep hue and saturation: every channel grows in proportion, and black becomes grey."""
     x_NHWC = to_unit(images_NHWC)
     value = x_NHWC.max(-1, keepdims=True)
@@ -28,7 +19,7 @@ def brightness(images_NHWC: Images, _draws: Draws, *, added: float) -> Images:
     return to_bytes(np.divide(x_NHWC, value, out=np.ones_like(x_NHWC), where=value > 0) * brighter)
 
 
-def saturate(images_NHWC: Images, _draws: Draws, *, factor: float, added: float) -> Images:
+def saturate(images_NHWC: Images, _draws: Draws, _scale: Scale, *, factor: float, added: float) -> Images:
     """Scale and raise the HSV saturation and keep hue and value. Grey has the hue of red, by HSV's convention.
 
     A grey image is taken as one with red = green = blue, and the luminance of the result is returned.
@@ -44,7 +35,7 @@ def saturate(images_NHWC: Images, _draws: Draws, *, factor: float, added: float)
     return to_bytes(as_channels(value * (1 - saturation * depth_NHWC), channels))
 
 
-def contrast(images_NHWC: Images, _draws: Draws, *, factor: float) -> Images:
+def contrast(images_NHWC: Images, _draws: Draws, _scale: Scale, *, factor: float) -> Images:
     """Pull every channel towards its mean over the image. An integer sum is the same in any batch."""
     _, height, width, _ = images_NHWC.shape
     total = images_NHWC.sum(axis=(1, 2), keepdims=True, dtype=np.int64)
@@ -52,18 +43,19 @@ def contrast(images_NHWC: Images, _draws: Draws, *, factor: float) -> Images:
     return to_bytes((to_unit(images_NHWC) - mean_N11C) * factor + mean_N11C)
 
 
-def elastic_transform(images_NHWC: Images, draws: Draws, *, alpha: float, sigma: float, jitter: float) -> Images:
-    """A random affine map, then a smooth random displacement. All three lengths are fractions of the shorter side."""
-    _, height, width, _ = images_NHWC.shape
-    side = min(height, width)
-    jitter_N32 = draws.uniform("jitter", 3, 2, low=-jitter * side, high=jitter * side)
+def elastic_transform(
+    images_NHWC: Images, draws: Draws, scale: Scale, *, alpha: float, sigma: float, jitter: float
+) -> Images:
+    """A random affine map, then a smooth random displacement."""
+    farthest = jitter * scale.factor
+    jitter_N32 = draws.uniform("jitter", 3, 2, low=-farthest, high=farthest)
     warped = _warp_affine(to_unit(images_NHWC), jitter_N32)
     if alpha == 0:
         return to_bytes(warped)
-    noise_NHW2 = draws.uniform("displacement", *reference_shape(images_NHWC), 2, low=-1, high=1)
-    smooth_NHW2 = blur(noise_NHW2, sigma * REFERENCE_SIDE, mode="reflect", truncate=3)
-    down_NHW, right_NHW = (alpha * side * resized(smooth_NHW2[..., axis], height, width) for axis in (0, 1))
-    row, column = np.mgrid[:height, :width]
+    noise_NHW2 = draws.uniform("displacement", *scale.reference_shape, 2, low=-1, high=1)
+    smooth_NHW2 = blur(noise_NHW2, sigma, mode="reflect", truncate=3)
+    down_NHW, right_NHW = (alpha * scale.factor * resized(smooth_NHW2[..., axis], scale) for axis in (0, 1))
+    row, column = np.mgrid[: scale.height, : scale.width]
     return to_bytes(sample_bilinear(warped, row + down_NHW, column + right_NHW, mirror_with_edge))
 
 
@@ -81,7 +73,7 @@ def _warp_affine(x_NHWC: Floats, jitter_N32: Floats) -> Floats:
     return sample_bilinear(x_NHWC, source_row, source_column, mirror_without_edge)
 
 
-def pixelate(images_NHWC: Images, _draws: Draws, *, fraction: float) -> Images:
+def pixelate(images_NHWC: Images, _draws: Draws, _scale: Scale, *, fraction: float) -> Images:
     def coarse(image: Image.Image) -> Image.Image:
         width, height = image.size
         small = image.resize((int(width * fraction), int(height * fraction)), Image.Resampling.BOX)
@@ -90,7 +82,7 @@ def pixelate(images_NHWC: Images, _draws: Draws, *, fraction: float) -> Images:
     return _each_image(images_NHWC, coarse)
 
 
-def jpeg_compression(images_NHWC: Images, _draws: Draws, *, quality: int) -> Images:
+def jpeg_compression(images_NHWC: Images, _draws: Draws, _scale: Scale, *, quality: int) -> Images:
     def compressed(image: Image.Image) -> Image.Image:
         file = BytesIO()
         image.save(file, "JPEG", quality=quality)

@@ -14,8 +14,9 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 
+from counterpoint.corrupt.constants import Table
 from counterpoint.corrupt.frost_texture import frost_textures
-from counterpoint.corrupt.pixels import REFERENCE_SIDE, Floats
+from counterpoint.corrupt.pixels import Floats, Scale
 from counterpoint.errors import InputError
 from counterpoint.storage.folders import data_root
 
@@ -25,7 +26,6 @@ FrostDir = Path | Literal["texture"]
 
 # The original lists six photographs but draws from the first five; 2 and 3 are the same picture.
 _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
-_SCALE = 0.2  # the photographs are scaled by this for images of the reference side
 
 
 def find_frost(data_dir: Path) -> FrostDir:
@@ -42,9 +42,14 @@ def frost_source(frost_dir: FrostDir | None = None) -> FrostSource:
     return "texture" if _photograph_folder(frost_dir) is None else "photographs"
 
 
-def frost_pictures(frost_dir: FrostDir | None, height: int, width: int) -> tuple[Floats, ...]:
-    """The pictures (rows, columns, RGB, in [0, 1]) in the scale that suits images of this size."""
-    return _scaled_pictures(_photograph_folder(frost_dir), height, width)
+def frost_pictures(frost_dir: FrostDir | None, scale: Scale, table: Table) -> tuple[Floats, ...]:
+    """The pictures (rows, columns, RGB, in [0, 1]) in the scale that suits images of this size.
+
+    All are larger than the images. The texture and, where the table says so, photographs are enlarged for that.
+    """
+    folder = _photograph_folder(frost_dir)
+    by = table.photograph_scale * scale.factor
+    return _scaled_pictures(folder, scale.height, scale.width, by, table.enlarge_photographs or folder is None)
 
 
 def _photograph_folder(frost_dir: FrostDir | None) -> Path | None:
@@ -63,9 +68,9 @@ def _holds_photographs(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _scaled_pictures(folder: Path | None, height: int, width: int) -> tuple[Floats, ...]:
+def _scaled_pictures(folder: Path | None, height: int, width: int, by: float, enlarge: bool) -> tuple[Floats, ...]:
     full = frost_textures() if folder is None else _photographs(folder)
-    return tuple(_scaled(picture, height, width) for picture in full)
+    return tuple(_scaled(picture, height, width, by, enlarge) for picture in full)
 
 
 def _photographs(folder: Path) -> list[Floats]:
@@ -76,11 +81,19 @@ def _photographs(folder: Path) -> list[Floats]:
     return pictures
 
 
-def _scaled(picture: Floats, height: int, width: int) -> Floats:
-    """Scale bilinearly without antialiasing, as in the original, but so that the picture is larger than the images."""
+def _scaled(picture: Floats, height: int, width: int, by: float, enlarge: bool) -> Floats:
+    """Scale bilinearly without antialiasing, as in the original."""
     rows, columns, _ = picture.shape
-    scale = max(_SCALE * min(height, width) / REFERENCE_SIDE, (height + 1) / rows, (width + 1) / columns)
-    row, column = (np.arange(round(size * scale)) + 0.5 for size in (rows, columns))
-    places = np.meshgrid(row / scale - 0.5, column / scale - 0.5, indexing="ij")
+    needed = max((height + 1) / rows, (width + 1) / columns)
+    if by < needed and not enlarge:
+        raise InputError(
+            f"a frost photograph has {rows}×{columns} pixels, which is too small for images of {height}×{width} when "
+            f"scaled by {by:.3g}; use larger photographs, smaller or squarer images, or frost_dir='texture'"
+        )
+    by = max(by, needed)
+    if by == 1:
+        return picture
+    row, column = (np.arange(round(size * by)) + 0.5 for size in (rows, columns))
+    places = np.meshgrid(row / by - 0.5, column / by - 0.5, indexing="ij")
     channels = [ndimage.map_coordinates(picture[..., c], places, order=1, mode="nearest") for c in range(3)]
     return np.stack(channels, axis=-1)

@@ -7,25 +7,25 @@ import numpy as np
 from scipy.special import pdtr
 
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.pixels import Floats, Images, to_bytes, to_unit
+from counterpoint.corrupt.pixels import Floats, Images, Scale, to_bytes, to_unit
 
 
-def gaussian_noise(images_NHWC: Images, draws: Draws, *, sigma: float) -> Images:
+def gaussian_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, sigma: float) -> Images:
     return to_bytes(to_unit(images_NHWC) + draws.normal("noise", *images_NHWC.shape[1:], sd=sigma))
 
 
-def speckle_noise(images_NHWC: Images, draws: Draws, *, sigma: float) -> Images:
+def speckle_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, sigma: float) -> Images:
     return to_bytes(to_unit(images_NHWC) * draws.normal("noise", *images_NHWC.shape[1:], mean=1.0, sd=sigma))
 
 
-def shot_noise(images_NHWC: Images, draws: Draws, *, photons: int) -> Images:
+def shot_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, photons: int) -> Images:
     """Poisson(x · photons) / photons, by looking up the quantile of a uniform number."""
     steps, values = _poisson_quantiles(photons)
     u_NHWC = draws.uniform("noise", *images_NHWC.shape[1:])
     return values[np.searchsorted(steps, images_NHWC + u_NHWC)]
 
 
-def impulse_noise(images_NHWC: Images, draws: Draws, *, amount: float) -> Images:
+def impulse_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, amount: float) -> Images:
     """Half of the hit values become 0, half 255."""
     u_NHWC = draws.uniform("noise", *images_NHWC.shape[1:])
     salted = np.where(u_NHWC < amount, np.uint8(255), images_NHWC)

@@ -3,6 +3,8 @@
 Shape suffixes in this package: N images, H rows, W columns, C channels.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -10,7 +12,6 @@ from PIL import Image
 Images = NDArray[np.uint8]
 Floats = NDArray[np.floating]
 
-REFERENCE_SIDE = 32
 _LUMA = np.array([0.299, 0.587, 0.114])
 
 
@@ -24,23 +25,31 @@ def to_bytes(x: Floats) -> Images:
     return (np.clip(x, 0, 1) * 255).astype(np.uint8)
 
 
-def length_scale(images_NHWC: Images) -> float:
-    """How many pixels of these images correspond to one pixel of a 32-pixel image; the shorter side counts."""
-    return min(images_NHWC.shape[1:3]) / REFERENCE_SIDE
+@dataclass(frozen=True)
+class Scale:
+    """The size of the images beside the side that the constants are for (32 or 224 pixels)."""
+
+    height: int
+    width: int
+    reference_side: int
+
+    @property
+    def factor(self) -> float:
+        """How many pixels of these images correspond to one of the constants' pixels; the shorter side counts."""
+        return min(self.height, self.width) / self.reference_side
+
+    @property
+    def reference_shape(self) -> tuple[int, int]:
+        """The rows and columns of these images if their shorter side were the reference side."""
+        return round(self.height / self.factor), round(self.width / self.factor)
 
 
-def reference_shape(images_NHWC: Images) -> tuple[int, int]:
-    """The rows and columns of these images if their shorter side had 32 pixels."""
-    scale = length_scale(images_NHWC)
-    return round(images_NHWC.shape[1] / scale), round(images_NHWC.shape[2] / scale)
-
-
-def resized(layer_NHW: Floats, height: int, width: int) -> Floats:
+def resized(layer_NHW: Floats, scale: Scale) -> Floats:
     """A layer that was made in the reference shape, resized bilinearly to the size of the images."""
-    if layer_NHW.shape[1:] == (height, width):
+    if layer_NHW.shape[1:] == (scale.height, scale.width):
         return layer_NHW
     pictures = [
-        Image.fromarray(layer).resize((width, height), Image.Resampling.BILINEAR)
+        Image.fromarray(layer).resize((scale.width, scale.height), Image.Resampling.BILINEAR)
         for layer in layer_NHW.astype(np.float32)
     ]
     return np.stack([np.asarray(picture, dtype=np.float64) for picture in pictures])

@@ -6,7 +6,7 @@ from scipy import ndimage
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur
-from counterpoint.corrupt.pixels import Floats, Images, as_channels, reference_shape, resized, to_bytes, to_unit
+from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels, resized, to_bytes, to_unit
 
 _WATER = np.array([175, 238, 238]) / 255
 _MUD = np.array([63, 42, 20]) / 255
@@ -21,6 +21,7 @@ _DIAGONAL, _KNIGHT = 1.4, 2.1969  # OpenCV's lengths of the steps (1, 1) and (2,
 def spatter(
     images_NHWC: Images,
     draws: Draws,
+    scale: Scale,
     *,
     mean: float,
     sd: float,
@@ -33,17 +34,17 @@ def spatter(
 
     For water, `intensity` is how bright the brightest drop is. For mud, it is the blur of the outline, in pixels.
     """
-    _, height, width, channels = images_NHWC.shape
-    noise = draws.normal("liquid", *reference_shape(images_NHWC), 1, mean=mean, sd=sd)
+    channels = images_NHWC.shape[3]
+    noise = draws.normal("liquid", *scale.reference_shape, 1, mean=mean, sd=sd)
     liquid_NHW1 = blur(noise, blur_sigma)
     liquid_NHW1[liquid_NHW1 < threshold] = 0
     x_NHWC = to_unit(images_NHWC)
     if mud:
         cover_NHW1 = blur((liquid_NHW1 > threshold).astype(np.float64), intensity)
         cover_NHW1[cover_NHW1 < 0.8] = 0
-        cover_NHW1 = resized(cover_NHW1[..., 0], height, width)[..., None]
+        cover_NHW1 = resized(cover_NHW1[..., 0], scale)[..., None]
         return to_bytes(x_NHWC * (1 - cover_NHW1) + cover_NHW1 * as_channels(_MUD, channels))
-    shine_NHW1 = resized(_shine(to_bytes(liquid_NHW1)[..., 0]), height, width)[..., None]
+    shine_NHW1 = resized(_shine(to_bytes(liquid_NHW1)[..., 0]), scale)[..., None]
     return to_bytes(x_NHWC + intensity * shine_NHW1 * as_channels(_WATER, channels))
 
 

@@ -1,17 +1,14 @@
 """One function for all corruptions, their names, and the check of what it is given."""
 
-import tomllib
 from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
 from counterpoint.corrupt import blur, digital, noise, weather
+from counterpoint.corrupt.constants import Constants, choose_constants, read_table
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.frost import FrostDir, frost_pictures
-from counterpoint.corrupt.pixels import Images
+from counterpoint.corrupt.pixels import Images, Scale
 from counterpoint.corrupt.spatter import spatter
 from counterpoint.errors import InputError, unknown
 
@@ -49,7 +46,14 @@ _VALUES_PER_PIECE = 1 << 16
 
 
 def corrupt(
-    images_NHWC: Images, name: str, severity: int, seed: int = 0, start: int = 0, *, frost_dir: FrostDir | None = None
+    images_NHWC: Images,
+    name: str,
+    severity: int,
+    seed: int = 0,
+    start: int = 0,
+    *,
+    constants: Constants | None = None,
+    frost_dir: FrostDir | None = None,
 ) -> Images:
     """The images under one corruption, as uint8 NHWC.
 
@@ -59,19 +63,25 @@ def corrupt(
     Images may be grey (one channel) and of any size from 8×8. Lengths in pixels scale with the shorter side. Noise,
     pixelation and JPEG have no lengths to scale: they are given per pixel, as a fraction and as a quality.
 
+    `constants` says how strong the corruptions are. Without it they are CIFAR-C's for images of up to 64 pixels, and
+    ImageNet-C's for larger ones (`default_constants`).
+
     `frost_dir` is the folder of the photographs, or "texture". Without it `find_frost` looks for them.
     """
     check_cell(name, severity)
     check_images(images_NHWC)
     check_count("seed", seed)
     check_count("start", start)
-    arguments: dict[str, Any] = {key: values[severity - 1] for key, values in _constants()[name].items()}
+    height, width = images_NHWC.shape[1:3]
+    table = read_table(choose_constants(constants, height, width))
+    scale = Scale(height, width, table.reference_side)
+    arguments = table.arguments(name, severity)
     if name == "frost":
-        arguments["pictures"] = frost_pictures(frost_dir, *images_NHWC.shape[1:3])
+        arguments["pictures"] = frost_pictures(frost_dir, scale, table)
     corrupted = np.empty(images_NHWC.shape, np.uint8)
     for piece in _pieces(images_NHWC):
         draws = Draws(seed, name, severity, start=start + piece.start, count=piece.stop - piece.start)
-        corrupted[piece] = _FUNCTIONS[name](images_NHWC[piece], draws, **arguments)
+        corrupted[piece] = _FUNCTIONS[name](images_NHWC[piece], draws, scale, **arguments)
     return corrupted
 
 
@@ -101,11 +111,6 @@ def check_count(name: str, value: int) -> None:
     """Raise unless the value is an integer, 0 or more."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
         raise InputError(f"{name} is {value!r}; it must be an integer, 0 or more")
-
-
-@cache
-def _constants() -> dict[str, dict[str, list[Any]]]:
-    return tomllib.loads(files("counterpoint.corrupt").joinpath("constants.toml").read_text(encoding="utf-8"))
 
 
 def _pieces(images_NHWC: Images) -> Iterator[slice]:

@@ -8,9 +8,9 @@ from counterpoint.corrupt.filters import blur_along, zoom
 from counterpoint.corrupt.pixels import (
     Floats,
     Images,
+    Scale,
     as_channels,
     luminance,
-    reference_shape,
     resized,
     to_bytes,
     to_unit,
@@ -20,6 +20,7 @@ from counterpoint.corrupt.pixels import (
 def snow(
     images_NHWC: Images,
     draws: Draws,
+    scale: Scale,
     *,
     mean: float,
     sd: float,
@@ -30,20 +31,25 @@ def snow(
     blend: float,
 ) -> Images:
     """Falling flakes and the same flakes turned by 180°, over a whitened image."""
-    _, height, width, _ = images_NHWC.shape
-    noise = draws.normal("flakes", *reference_shape(images_NHWC), 1, mean=mean, sd=sd)
+    noise = draws.normal("flakes", *scale.reference_shape, 1, mean=mean, sd=sd)
     flakes_NHW1 = zoom(noise, flake_zoom)
     flakes_NHW1[flakes_NHW1 < threshold] = 0
     degrees_N = draws.uniform("angle", low=-135, high=-45)
     fallen_NHW1 = blur_along(to_bytes(flakes_NHW1), degrees_N, blur_radius, blur_sigma)
-    snow_NHW1 = resized(to_unit(fallen_NHW1)[..., 0], height, width)[..., None]
+    snow_NHW1 = resized(to_unit(fallen_NHW1)[..., 0], scale)[..., None]
     x_NHWC = to_unit(images_NHWC)
     whitened = np.maximum(x_NHWC, 1.5 * luminance(x_NHWC) + 0.5)
     return to_bytes(blend * x_NHWC + (1 - blend) * whitened + snow_NHW1 + snow_NHW1[:, ::-1, ::-1])
 
 
 def frost(
-    images_NHWC: Images, draws: Draws, *, image_weight: float, frost_weight: float, pictures: tuple[Floats, ...]
+    images_NHWC: Images,
+    draws: Draws,
+    _scale: Scale,
+    *,
+    image_weight: float,
+    frost_weight: float,
+    pictures: tuple[Floats, ...],
 ) -> Images:
     """Each image under a random crop of one of the pictures (rows, columns, RGB; all larger than the images)."""
     _, height, width, channels = images_NHWC.shape
@@ -59,7 +65,7 @@ def frost(
     return to_bytes(x_NHWC)
 
 
-def fog(images_NHWC: Images, draws: Draws, *, amplitude: float, wibble_decay: float) -> Images:
+def fog(images_NHWC: Images, draws: Draws, _scale: Scale, *, amplitude: float, wibble_decay: float) -> Images:
     """Add a plasma fractal, then scale so that the image's brightest value keeps its value under the thickest fog."""
     _, height, width, _ = images_NHWC.shape
     x_NHWC = to_unit(images_NHWC)

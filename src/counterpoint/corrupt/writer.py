@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, working_in, write_about
+from counterpoint.corrupt.constants import Constants, choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
@@ -30,6 +31,7 @@ def write_corrupted_set(
     names: Sequence[str] = CORRUPTIONS,
     seed: int = 0,
     workers: int | None = None,
+    constants: Constants | None = None,
     frost_dir: FrostDir | None = None,
     progress: Written = lambda _name, _done, _total: None,
 ) -> None:
@@ -38,20 +40,25 @@ def write_corrupted_set(
     `workers` processes are started, by default one per CPU. A script that calls this therefore needs the usual
     `if __name__ == "__main__":`. With `workers=1` the work is done in this process.
 
+    `constants` are those of `corrupt`; about.json records which they were.
+
     `progress(name, done, total)` counts the images written, of all corruptions together.
     """
     _check(images_NHWC, labels_N, names, seed)
+    constants = choose_constants(constants, *images_NHWC.shape[1:3])
     workers = count_workers(workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
-    about = claim(out_dir, About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir)))
+    wanted = About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir), constants=constants)
+    about = claim(out_dir, wanted)
     unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
     done, total = 0, len(unfinished) * len(SEVERITIES) * len(images_NHWC)
     with working_in(out_dir), parallel_map(workers) as in_parallel:
         with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
             np.save(file, np.tile(labels_N, len(SEVERITIES)))
         for name in unfinished:
+            how = _How(name, int(seed), constants, frost_dir)
             with finished_file(out_dir / f"{name}.npy") as temporary:
-                for written in in_parallel(_write_piece, _pieces(images_NHWC, temporary, name, seed, frost_dir)):
+                for written in in_parallel(_write_piece, _pieces(images_NHWC, temporary, how)):
                     done += written
                     progress(name, done, total)
                 with temporary.open("rb") as file:
@@ -77,20 +84,28 @@ def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:
 
 
 @dataclass(frozen=True)
+class _How:
+    """What all pieces of a file have in common."""
+
+    name: str
+    seed: int
+    constants: Constants
+    frost_dir: FrostDir | None
+
+
+@dataclass(frozen=True)
 class _Piece:
     """Consecutive images of one cell, and where they go in the file."""
 
     images_NHWC: Images
     path: Path
-    name: str
+    how: _How
     severity: int
-    seed: int
     start: int
     bytes_from_end: int  # negative; counted from the end, so that the length of the file's header does not matter
-    frost_dir: FrostDir | None
 
 
-def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: FrostDir | None) -> Iterator[_Piece]:
+def _pieces(images_NHWC: Images, path: Path, how: _How) -> Iterator[_Piece]:
     """Create the file and say what is to be written to it."""
     number, image_bytes = len(images_NHWC), images_NHWC[0].nbytes
     rows = len(SEVERITIES) * number
@@ -99,12 +114,19 @@ def _pieces(images_NHWC: Images, path: Path, name: str, seed: int, frost_dir: Fr
     for severity in SEVERITIES:
         for start in range(0, number, step):
             place = ((severity - 1) * number + start - rows) * image_bytes
-            yield _Piece(images_NHWC[start : start + step], path, name, severity, seed, start, place, frost_dir)
+            yield _Piece(images_NHWC[start : start + step], path, how, severity, start, place)
 
 
 def _write_piece(piece: _Piece) -> int:
+    how = piece.how
     corrupted = corrupt(
-        piece.images_NHWC, piece.name, piece.severity, piece.seed, piece.start, frost_dir=piece.frost_dir
+        piece.images_NHWC,
+        how.name,
+        piece.severity,
+        how.seed,
+        piece.start,
+        constants=how.constants,
+        frost_dir=how.frost_dir,
     )
     with piece.path.open("r+b") as file:
         file.seek(piece.bytes_from_end, os.SEEK_END)

@@ -1,0 +1,50 @@
+"""The two tables of constants: CIFAR-C's for small images, ImageNet-C's for photographs."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, get_args
+
+from counterpoint.errors import unknown
+
+Constants = Literal["cifar-c", "imagenet-c"]
+
+_LARGEST_SMALL_SIDE = 64
+_FILES: dict[Constants, str] = {"cifar-c": "cifar_c.toml", "imagenet-c": "imagenet_c.toml"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a file of constants holds."""
+
+    reference_side: int
+    photograph_scale: float
+    enlarge_photographs: bool
+    corruptions: dict[str, dict[str, list[Any]]]
+
+    def arguments(self, name: str, severity: int) -> dict[str, Any]:
+        """What the function of this corruption is called with."""
+        return {key: values[severity - 1] for key, values in self.corruptions[name].items()}
+
+
+def default_constants(height: int, width: int) -> Constants:
+    """CIFAR-C's for images of up to 64 pixels (the shorter side counts), ImageNet-C's for larger ones."""
+    return "cifar-c" if min(height, width) <= _LARGEST_SMALL_SIDE else "imagenet-c"
+
+
+def choose_constants(constants: Constants | None, height: int, width: int) -> Constants:
+    """These constants, or without any the default for the size; an unknown name raises."""
+    if constants is None:
+        return default_constants(height, width)
+    if constants not in get_args(Constants):
+        raise unknown("constants", constants, get_args(Constants))
+    return constants
+
+
+@cache
+def read_table(constants: Constants) -> Table:
+    text = files("counterpoint.corrupt").joinpath(_FILES[constants]).read_text(encoding="utf-8")
+    loaded = tomllib.loads(text)
+    settings = {key: loaded.pop(key) for key in ("reference_side", "photograph_scale", "enlarge_photographs")}
+    return Table(**settings, corruptions=loaded)
