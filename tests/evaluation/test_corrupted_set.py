@@ -1,5 +1,6 @@
 """The corrupted set of a data set: whose files are used, and whose frost."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,18 @@ def test_only_the_papers_suite_has_official_files(tmp_path: Path, split_data: Da
     images_NHWC = held_out.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
     for name, severity in VALIDATION_EXTRA.cells:
         assert np.array_equal(made.read(name, severity), corrupt(images_NHWC, name, severity, seed=0))
+
+
+def test_photographs_get_imagenet_c_s_constants_and_a_folder_of_their_own(tmp_path: Path) -> None:
+    few = few_digits(1)
+    photographs = replace(few, test=replace(few.test, images_NCHW=torch.zeros(1, 3, 80, 80, dtype=torch.uint8)))
+    suite = replace(CORRUPTED, corruptions=("brightness",))
+    made = make_corrupted_set(photographs, tmp_path, suite, workers=1)
+    small_constants = make_corrupted_set(photographs, tmp_path, suite, workers=1, constants="cifar-c")
+    assert made.folder == tmp_path / "regenerated" / "digits-C-imagenet-c-seed0"
+    assert small_constants.folder == tmp_path / "regenerated" / "digits-C-seed0"
+    assert (made.source.constants, small_constants.source.constants) == ("imagenet-c", "cifar-c")
+    assert [int(one.read("brightness", 5).max()) for one in (made, small_constants)] == [127, 76]
 
 
 def test_a_set_says_what_a_part_of_it_is(root: Path) -> None:

@@ -26,11 +26,15 @@ def test_pictures_stand_in_their_places(tmp_path: Path) -> None:
     assert (sheet[:, :left] < 255).any(), "rows have labels"
 
 
-@pytest.mark.parametrize("name", ["sheet.txt", "sheet", ".", "sheet.png.jpg"])
-def test_a_name_that_is_not_a_pngs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize("name", ["sheet.txt", "sheet", ".", "sheet.png.gif"])
+def test_a_name_that_is_not_a_pictures_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f"a PNG cannot be written as '{name}'; give it a name that ends in .png"):
+    with pytest.raises(InputError, match=f"a picture cannot be written as '{name}'; .* ends in .png or .jpg"):
         draw_sheet([], [], Path(name))
     assert list(tmp_path.iterdir()) == []
-    draw_sheet([], [], Path("sheet.PNG"))
-    assert Path("sheet.PNG").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("name", "first_bytes"), [("sheet.PNG", b"\x89PNG"), ("sheet.jpg", b"\xff\xd8\xff")])
+def test_the_name_decides_the_format(tmp_path: Path, name: str, first_bytes: bytes) -> None:
+    draw_sheet([], [], tmp_path / name)
+    assert (tmp_path / name).read_bytes().startswith(first_bytes)

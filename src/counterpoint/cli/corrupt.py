@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, unknown
 
 
 def corrupt(
@@ -19,12 +19,18 @@ def corrupt(
         Path | None, typer.Option(help="Folder for the set.", show_default="regenerated/… in the data folder")
     ] = None,
     atlas: Annotated[
-        Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG.")
+        Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG or JPEG.")
     ] = None,
     image: Annotated[
         str, typer.Option(help="The atlas's image: its number in the test set, or a picture's path.")
     ] = "0",
     seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
+    constants: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose severities: cifar-c or imagenet-c.", show_default="cifar-c up to 64 pixels, imagenet-c above"
+        ),
+    ] = None,
     extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
     root: DataOption = None,
@@ -32,30 +38,40 @@ def corrupt(
     """Make the corrupted test set of a data set: 15 corruptions × 5 severities, in CIFAR-C's own layout.
 
     What is there already is kept, so that an interrupted command goes on where it stopped.
+
+    The atlas of a photograph shows it reduced to 224 pixels, the size that ImageNet-C's corruptions were made for.
     """
-    from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+    from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, Constants
     from counterpoint.data import data_root, load
     from counterpoint.evaluation.corrupted_set import make_corrupted_set
     from counterpoint.evaluation.suites import CORRUPTED
     from counterpoint.pictures.atlas import draw_image_atlas
-    from counterpoint.pictures.sheet import check_png
+    from counterpoint.pictures.sheet import check_picture_name
 
+    known: dict[str, Constants] = {name: name for name in get_args(Constants)}
+    if constants not in (None, *known):
+        raise unknown("--constants", constants, known)
+    severities = known[constants] if constants else None
     folder = root or data_root()
     if atlas:
-        check_png(atlas)
+        check_picture_name(atlas)
         with TerminalWatcher() as watcher:
-            draw_image_atlas(image, dataset, atlas, seed=seed, root=folder, watcher=watcher)
+            draw_image_atlas(image, dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher)
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
     if dataset is None:
-        raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas PNG")
+        raise InputError("name a data set to corrupt (cifar10, cifar100 or digits), or draw an atlas with --atlas FILE")
     data = load(dataset, folder)
     names = CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS
     suite = replace(CORRUPTED, corruptions=names)
     try:
         with TerminalWatcher() as watcher:
-            made = make_corrupted_set(data, folder, suite, out=out, seed=seed, workers=workers, watcher=watcher)
+            made = make_corrupted_set(
+                data, folder, suite, out=out, seed=seed, constants=severities, workers=workers, watcher=watcher
+            )
     except KeyboardInterrupt:
         console.print("stopped; finished corruptions are kept, and the same command goes on from there", soft_wrap=True)
         raise typer.Exit(130) from None
-    console.print(f"corrupted set: {made.folder} (frost from {made.source.frost})", soft_wrap=True)
+    console.print(
+        f"corrupted set: {made.folder} ({made.source.constants}, frost from {made.source.frost})", soft_wrap=True
+    )

@@ -33,9 +33,9 @@ def views(
     The adversarial perturbation, if the experiment has one, is that of the initial weights.
     """
     from counterpoint.pictures.member_views import draw_views
-    from counterpoint.pictures.sheet import check_png
+    from counterpoint.pictures.sheet import check_picture_name
 
-    check_png(out)
+    check_picture_name(out)
     assignments = model_assignments(model, set_)
     with TerminalWatcher() as watcher:
         chosen, data = choose_data(experiment, images, assignments, root, skip_bad=skip_bad, watcher=watcher)

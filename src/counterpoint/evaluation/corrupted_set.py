@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from counterpoint.corrupt import SEVERITIES, find_frost, read_about, read_cell, write_corrupted_set
+from counterpoint.corrupt import (
+    SEVERITIES,
+    Constants,
+    default_constants,
+    find_frost,
+    read_about,
+    read_cell,
+    write_corrupted_set,
+)
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError
 from counterpoint.evaluation.suites import CORRUPTED, Suite
@@ -70,12 +78,18 @@ def make_corrupted_set(
     *,
     out: Path | None = None,
     seed: int = 0,
+    constants: Constants | None = None,
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> CorruptedSet:
-    """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept."""
+    """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept.
+
+    Without `constants` they are those that suit the size of the images.
+    """
     images = images or _test_images(data)
-    folder = out or root / "regenerated" / f"{_name(data, suite)}-seed{seed}"
+    constants = constants or default_constants(*images.image_shape[1:])
+    name = _name(data, suite) if constants == "cifar-c" else f"{_name(data, suite)}-{constants}"
+    folder = out or root / "regenerated" / f"{name}-seed{seed}"
     write_corrupted_set(
         images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
         images.labels_N.numpy(),
@@ -83,13 +97,14 @@ def make_corrupted_set(
         dataset=data.name,
         names=suite.corruptions,
         seed=seed,
+        constants=constants,
         workers=workers,
         frost_dir=find_frost(root),
         progress=lambda _, done, total: watcher.counted(f"making {folder.name}", done, total),
     )
     about = read_about(folder)
     assert about is not None
-    source = Source("regenerated", about.seed, about.version, about.frost)
+    source = Source("regenerated", about.seed, about.version, about.frost, constants=about.constants)
     return CorruptedSet(suite, folder, images.labels_N, source)
 
 

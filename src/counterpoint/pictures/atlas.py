@@ -3,16 +3,20 @@
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
+from counterpoint.corrupt.constants import Constants
 from counterpoint.corrupt.frost import FrostDir, find_frost
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, check_images, corrupt
 from counterpoint.data import load
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.errors import InputError
-from counterpoint.pictures.sheet import draw_sheet
+from counterpoint.pictures.sheet import TILE, draw_sheet
 from counterpoint.watching import SILENT, Watcher
+
+_SIDE = 224  # pixels; ImageNet-C's images have as many
+_PHOTOGRAPH_TILE = 160  # pixels; the blocks of a JPEG and fine noise would not be seen in smaller ones
 
 
 def draw_atlas(
@@ -20,17 +24,21 @@ def draw_atlas(
     path: Path,
     seed: int = 0,
     *,
+    constants: Constants | None = None,
     frost_dir: FrostDir | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
-    """Write a PNG: one row per corruption, the extra ones below. Columns are the image itself and severities 1 to 5."""
-    image_NHWC = np.asarray(image_HWC)[None]
-    check_images(image_NHWC)
+    """Draw one row per corruption, the extra ones below. Columns are the image itself and severities 1 to 5.
+
+    A larger image is first reduced, so that its shorter side has 224 pixels.
+    """
+    check_images(np.asarray(image_HWC)[None])
+    image_NHWC = _reduced(image_HWC)[None]
     cells = [(name, severity) for name in CORRUPTIONS + EXTRA_CORRUPTIONS for severity in SEVERITIES]
     drawn: dict[str, list[Images]] = {}
     for done, (name, severity) in enumerate(cells):
         watcher.counted("corrupting the image", done, len(cells))
-        cell_HWC = corrupt(image_NHWC, name, severity, seed, frost_dir=frost_dir)[0]
+        cell_HWC = corrupt(image_NHWC, name, severity, seed, constants=constants, frost_dir=frost_dir)[0]
         drawn.setdefault(name, [image_NHWC[0]]).append(cell_HWC)
     watcher.counted("corrupting the image", len(cells), len(cells))
 
@@ -41,7 +49,8 @@ def draw_atlas(
         ("", [row(name) for name in CORRUPTIONS]),
         ("extra corruptions, for validation only", [row(name) for name in EXTRA_CORRUPTIONS]),
     ]
-    draw_sheet(sections, ["clean", *map(str, SEVERITIES)], path)
+    tile = TILE if max(image_NHWC.shape[1:3]) <= TILE else _PHOTOGRAPH_TILE
+    draw_sheet(sections, ["clean", *map(str, SEVERITIES)], path, tile)
 
 
 def draw_image_atlas(
@@ -51,6 +60,7 @@ def draw_image_atlas(
     *,
     seed: int,
     root: Path,
+    constants: Constants | None = None,
     watcher: Watcher = SILENT,
 ) -> None:
     """Draw the atlas of `image`, which is the number of a test image or the path of a picture.
@@ -58,7 +68,7 @@ def draw_image_atlas(
     Without a data set the number is that of a CIFAR-10 image if CIFAR-10 is in `root`, otherwise that of a digit.
     """
     image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
-    draw_atlas(image_HWC, path, seed, frost_dir=find_frost(root), watcher=watcher)
+    draw_atlas(image_HWC, path, seed, constants=constants, frost_dir=find_frost(root), watcher=watcher)
 
 
 def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:
@@ -73,6 +83,16 @@ def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:
 def _picture(path: Path) -> np.ndarray:
     try:
         with Image.open(path) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except OSError as error:
+            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
+    except (OSError, Image.DecompressionBombError) as error:
         raise InputError(f"{path} is neither a test image's number nor a picture that can be read ({error})") from None
+
+
+def _reduced(image_HWC: Images) -> Images:
+    height, width, channels = image_HWC.shape
+    shrinking = _SIDE / min(height, width)
+    if shrinking >= 1:
+        return image_HWC
+    picture = Image.fromarray(image_HWC[..., 0] if channels == 1 else image_HWC)
+    reduced = picture.resize((round(width * shrinking), round(height * shrinking)), Image.Resampling.BILINEAR)
+    return np.asarray(reduced).reshape(reduced.height, reduced.width, channels)

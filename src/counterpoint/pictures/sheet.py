@@ -9,65 +9,70 @@ from PIL import Image, ImageDraw, ImageFont
 
 from counterpoint.errors import InputError
 
-_TILE = 96
+TILE = 96
+_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _GAP = 4
 _MARGIN = 20
 _HEADING_HEIGHT = 28
+_JPEG_QUALITY = 85
 _INK, _FAINT_INK, _PAPER = (32, 36, 42), (120, 126, 134), (255, 255, 255)
 
 Picture = NDArray[np.uint8]
 """(rows, columns, 1 or 3 channels)."""
 
 
-def check_png(path: Path) -> None:
-    """Raise unless the file's name ends in .png."""
-    if path.suffix.lower() != ".png":
-        raise InputError(f"a PNG cannot be written as {str(path)!r}; give it a name that ends in .png")
+def check_picture_name(path: Path) -> None:
+    """Raise unless the file's name is one of a PNG or a JPEG."""
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(f"a picture cannot be written as {str(path)!r}; give it a name that ends in .png or .jpg")
 
 
 def draw_sheet(
-    sections: Sequence[tuple[str, Sequence[tuple[str, Sequence[Picture]]]]], columns: Sequence[str], path: Path
+    sections: Sequence[tuple[str, Sequence[tuple[str, Sequence[Picture]]]]],
+    columns: Sequence[str],
+    path: Path,
+    tile: int = TILE,
 ) -> None:
-    """Write a PNG with one line of column headings. A section is (title, rows), and a row is (label, pictures)."""
-    check_png(path)
+    """Write a picture with one line of column headings. A section is (title, rows), and a row is (label, pictures).
+
+    Each of the pictures has `tile` × `tile` pixels to lie in.
+    """
+    check_picture_name(path)
     font = ImageFont.load_default(size=17)
     labels = [label for _, rows in sections for label, _ in rows]
+    step = tile + _GAP
     left = _MARGIN + round(max((font.getlength(label) for label in labels), default=0)) + 14
-    width = left + len(columns) * (_TILE + _GAP) - _GAP + _MARGIN
-    height = _MARGIN + _HEADING_HEIGHT + sum(_section_height(title, len(rows)) for title, rows in sections) + _MARGIN
+    width = left + len(columns) * step - _GAP + _MARGIN
+    titled = sum(1 for title, _ in sections if title)
+    height = 2 * _MARGIN + (1 + 2 * titled) * _HEADING_HEIGHT + len(labels) * step
     sheet = Image.new("RGB", (width, height - _GAP), _PAPER)
     draw = ImageDraw.Draw(sheet)
     for column, heading in enumerate(columns):
-        middle = left + column * (_TILE + _GAP) + _TILE / 2
-        draw.text((middle, _MARGIN + _HEADING_HEIGHT - 10), heading, _FAINT_INK, font, anchor="ms")
+        draw.text((left + column * step + tile / 2, _MARGIN + _HEADING_HEIGHT - 10), heading, _FAINT_INK, font, "ms")
     top = _MARGIN + _HEADING_HEIGHT
     for title, rows in sections:
         if title:
             top += 2 * _HEADING_HEIGHT
             draw.text((left, top - 10), title, _FAINT_INK, font, anchor="ls")
         for label, pictures in rows:
-            draw.text((left - 14, top + _TILE / 2), label, _INK, font, anchor="rm")
+            draw.text((left - 14, top + tile / 2), label, _INK, font, anchor="rm")
             for column, picture in enumerate(pictures):
-                _paste(sheet, picture, left + column * (_TILE + _GAP), top)
-            top += _TILE + _GAP
+                _paste(sheet, _fitted(picture, tile), left + column * step, top, tile)
+            top += step
     path.parent.mkdir(parents=True, exist_ok=True)
-    sheet.save(path, "PNG", optimize=True)
+    sheet.save(path, _FORMATS[path.suffix.lower()], optimize=True, quality=_JPEG_QUALITY)
 
 
-def _section_height(title: str, rows: int) -> int:
-    return rows * (_TILE + _GAP) + (2 * _HEADING_HEIGHT if title else 0)
+def _paste(sheet: Image.Image, picture: Image.Image, left: int, top: int, tile: int) -> None:
+    """Put the picture into the middle of its tile."""
+    sheet.paste(picture, (left + (tile - picture.width) // 2, top + (tile - picture.height) // 2))
 
 
-def _paste(sheet: Image.Image, picture: Picture, left: int, top: int) -> None:
-    tile = _tile(picture)
-    sheet.paste(tile, (left + (_TILE - tile.width) // 2, top + (_TILE - tile.height) // 2))
-
-
-def _tile(picture_HWC: Picture) -> Image.Image:
+def _fitted(picture_HWC: Picture, tile: int) -> Image.Image:
     """The picture at the size of a tile: a small one enlarged by a whole factor, a large one shrunk."""
     picture = Image.fromarray(picture_HWC[..., 0] if picture_HWC.shape[2] == 1 else picture_HWC).convert("RGB")
     longest = max(picture.size)
-    if longest > _TILE:
-        return picture.resize([max(1, side * _TILE // longest) for side in picture.size], Image.Resampling.LANCZOS)
-    factor = _TILE // longest
+    if longest > tile:
+        return picture.resize([max(1, side * tile // longest) for side in picture.size], Image.Resampling.LANCZOS)
+    factor = tile // longest
     return picture.resize([side * factor for side in picture.size], Image.Resampling.NEAREST)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import minimize
@@ -74,7 +73,7 @@ class _Terms:
     """One set as the fit sees it: what is scaled, less the highest of each row, and a column for each parameter."""
 
     below_MNK: Floats
-    labels_N: Integers
+    of_label_MN: Floats
     columns_NP: Floats
     weight: float
 
@@ -86,11 +85,8 @@ class _Terms:
         scaled_MNK = what_is_scaled(logits_MNK, family.acts)
         # No temperature changes which is the highest, so the softmax need not look for it again at each one.
         below_MNK = scaled_MNK - scaled_MNK.max(axis=2, keepdims=True)
-        return _Terms(below_MNK, labels_N, columns_NP, source.weight)
-
-    @cached_property
-    def below_of_label_MN(self) -> Floats:
-        return self.below_MNK[:, np.arange(len(self.labels_N)), self.labels_N]
+        of_label_MN = below_MNK[:, np.arange(len(labels_N)), labels_N]
+        return _Terms(below_MNK, of_label_MN, columns_NP, source.weight)
 
     def nll(self, theta_P: Floats) -> tuple[Floats, Floats]:
         """Each image's NLL, and its derivatives (N, P)."""
@@ -98,11 +94,11 @@ class _Terms:
         odds_MNK = np.exp(self.below_MNK * inverse_N[:, None])
         total_MN = odds_MNK.sum(axis=2)
         expected_MN = np.einsum("mnk,mnk->mn", odds_MNK, self.below_MNK) / total_MN
-        log_prob_MN = self.below_of_label_MN * inverse_N - np.log(total_MN)
+        log_prob_MN = self.of_label_MN * inverse_N - np.log(total_MN)
         highest_N = log_prob_MN.max(axis=0)
         prob_MN = np.exp(log_prob_MN - highest_N)
         sum_N = prob_MN.sum(axis=0)
-        by_inverse_N = -(prob_MN * (self.below_of_label_MN - expected_MN)).sum(axis=0) / sum_N
+        by_inverse_N = -(prob_MN * (self.of_label_MN - expected_MN)).sum(axis=0) / sum_N
         nll_N = np.log(len(self.below_MNK)) - highest_N - np.log(sum_N)
         return nll_N, (-inverse_N * by_inverse_N)[:, None] * self.columns_NP
 
@@ -134,7 +130,7 @@ def _objective(theta_P: Floats, terms: Sequence[_Terms]) -> tuple[float, Floats]
 
 
 def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
-    images = max(len(one.labels_N) for one in terms)
+    images = max(len(one.columns_NP) for one in terms)
     if log_temperature < _LOWEST + 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
@@ -150,7 +146,7 @@ def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
 def _standard_errors(theta_P: Floats, terms: Sequence[_Terms]) -> list[float | None]:
     """Over images, each with all its sets: these are not independent. None for a slope at an end of its range."""
     free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < _STEEPEST)]
-    scores_NP = np.zeros((max(len(one.labels_N) for one in terms), len(theta_P)))
+    scores_NP = np.zeros((max(len(one.columns_NP) for one in terms), len(theta_P)))
     for one in terms:
         derivatives_NP = one.nll(theta_P)[1]
         around_NP = derivatives_NP - derivatives_NP.mean(axis=0)
