@@ -3,7 +3,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,6 +73,23 @@ def test_a_set_is_made_with_the_constants_it_names(tmp_path: Path, made_up: Imag
         write(made_up, tmp_path, names=("contrast",))
 
 
+def test_a_small_set_starts_no_processes(tmp_path: Path, made_up: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    @contextmanager
+    def in_this_process(workers: int) -> Iterator[Callable[..., Any]]:
+        started.append(workers)
+        yield map
+
+    monkeypatch.setattr("counterpoint.corrupt.writer.parallel_map", in_this_process)
+    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    write(made_up, tmp_path / "small", workers=None)
+    write(made_up, tmp_path / "as asked for", workers=3)
+    monkeypatch.setattr("counterpoint.corrupt.writer._SMALL_SET", 0)
+    write(made_up, tmp_path / "large", workers=None)
+    assert started == [1, 3, 7]
+
+
 def test_any_number_of_workers_writes_the_same_bytes(tmp_path: Path, made_up: Images) -> None:
     threads = os.environ.get("OMP_NUM_THREADS")
     write(made_up, tmp_path / "one")
@@ -106,7 +126,10 @@ def test_an_interrupted_run_is_continued(tmp_path: Path, made_up: Images) -> Non
 
 KILLED = """
 import os, signal, sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 import numpy as np
 from counterpoint.corrupt import write_corrupted_set
 

@@ -20,6 +20,7 @@ from counterpoint.processes import count_workers, parallel_map
 Written = Callable[[str, int, int], None]
 
 _BYTES_PER_PIECE = 1 << 21
+_SMALL_SET = 1 << 23  # bytes; fewer are corrupted sooner than processes start
 
 
 def write_corrupted_set(
@@ -37,8 +38,8 @@ def write_corrupted_set(
 ) -> None:
     """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
 
-    `workers` processes are started, by default one per CPU. A script that calls this therefore needs the usual
-    `if __name__ == "__main__":`. With `workers=1` the work is done in this process.
+    `workers` processes are started, by default one per CPU unless the set is small. A script that calls this therefore
+    needs the usual `if __name__ == "__main__":`. With `workers=1` the work is done in this process.
 
     `constants` are those of `corrupt`; about.json records which they were.
 
@@ -46,7 +47,8 @@ def write_corrupted_set(
     """
     _check(images_NHWC, labels_N, names, seed)
     constants = choose_constants(constants, *images_NHWC.shape[1:3])
-    workers = count_workers(workers)
+    is_small = len(names) * len(SEVERITIES) * images_NHWC.nbytes < _SMALL_SET
+    workers = count_workers(1 if workers is None and is_small else workers)
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
     wanted = About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir), constants=constants)
     about = claim(out_dir, wanted)
