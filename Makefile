@@ -12,7 +12,7 @@ demo: $(INSTALLED)
 
 # One thread per worker: torch's own threads would fight over the cores.
 test: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 # Without the virtual environment: on a machine with a GPU, Python's own torch is the one that was built for it. Its
 # libraries are not the pinned ones, so that their warnings are no errors.

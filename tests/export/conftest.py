@@ -20,7 +20,7 @@ ENSEMBLES: dict[str, dict[str, Any]] = {
     "single network": {"num_members": None},
 }
 TINY = Experiment(
-    "tiny", "digits", "split", model="resnet", width=4, num_members=3, steps=12, batch_size=20, policy=MemberPolicy()
+    "tiny", "digits", "split", model="resnet", width=4, num_members=2, steps=12, batch_size=20, policy=MemberPolicy()
 )
 DATA = {"digits": lambda: few_digits(40), "cifar10": lambda: noise_data(60, 10, size=32, name="cifar10")}
 

@@ -49,8 +49,9 @@ def read(path: Path) -> Exported:
     return FORMATS[path.suffix[1:]].read(path.read_bytes())
 
 
-@pytest.mark.parametrize("dataset", ["digits", "cifar10"])
-@pytest.mark.parametrize("ensemble", ENSEMBLES)
+@pytest.mark.parametrize(
+    ("ensemble", "dataset"), zip(ENSEMBLES, ("digits", "cifar10", "cifar10", "digits"), strict=True)
+)
 def test_onnx_says_what_pytorch_says(
     trained: MakeTrained, ensemble: str, dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +82,7 @@ def test_pt2_says_what_pytorch_says(trained: MakeTrained, tmp_path: Path) -> Non
     written = export_run(run, tmp_path / "new" / "model.pt2")
     images_NCHW = load("digits").test.images_NCHW[100:105]
     found = read(written.path)(images_NCHW.permute(0, 2, 3, 1).contiguous().numpy())
-    for ours, expected in zip(found, slow_probs(run, kinds(3)["none"], images_NCHW), strict=True):
+    for ours, expected in zip(found, slow_probs(run, kinds(2)["none"], images_NCHW), strict=True):
         np.testing.assert_allclose(ours, expected, atol=TOLERANCE, rtol=0)
     assert sorted(path.name for path in written.path.parent.iterdir()) == ["model.md", "model.pt2"]
 
@@ -197,4 +198,4 @@ def test_the_lines_in_the_card_run(
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}
     exec(compile(textwrap.dedent(lines), "model.md", "exec"), found)
-    assert (tuple(found["probs"].shape), tuple(found["members"].shape)) == ((1, 10), (3, 1, 10))
+    assert (tuple(found["probs"].shape), tuple(found["members"].shape)) == ((1, 10), (2, 1, 10))
