@@ -50,7 +50,7 @@ def read(path: Path) -> Exported:
 
 
 @pytest.mark.parametrize(
-    ("ensemble", "dataset"), zip(ENSEMBLES, ("digits", "cifar10", "cifar10", "digits"), strict=True)
+    ("ensemble", "dataset"), [*zip(ENSEMBLES, ("digits", "cifar10", "cifar10", "digits"), strict=True)]
 )
 def test_onnx_says_what_pytorch_says(
     trained: MakeTrained, ensemble: str, dataset: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
