@@ -155,8 +155,8 @@ class MemberPolicy:
     crop_padding: int = 4
     """By how many black pixels images are padded before a random crop of their size; 0 is no crop."""
     crop_scale: tuple[float, float] | None = None
-    """The least and the greatest share of an image's area that is cut out at random and enlarged to the image's size,
-    with sides in a ratio of up to 4 to 3. None is the padded crop; otherwise crop_padding has nothing to do."""
+    """The least and the greatest share of an image's area that is cut out at random, with sides of up to 4 to 3, and
+    enlarged to the image's size, in place of the padded crop; none keeps that."""
     crop_per_view: bool = False
     """Whether each member gets a flip and crop of its own."""
     augmix: AugMix | None = None
