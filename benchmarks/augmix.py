@@ -19,7 +19,8 @@ from statistics import median
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
+from pillow_views import pillow_augmix
 
 from counterpoint.augment.augmix import apply_augmix
 from counterpoint.augment.augmix_plan import sample_augmix
@@ -27,45 +28,12 @@ from counterpoint.seeding import Stream
 
 SEVERITY = 3.0
 VIEWS_PER_STEP = 4 * 128
-AFFINE, BILINEAR = Image.Transform.AFFINE, Image.Resampling.BILINEAR
-
-
-def pillow_augmix(image_HWC: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.float32]:
-    """AugMix of one image with width 3, depth 1 to 3 and m = 1."""
-
-    def share(most: float) -> float:
-        return float(rng.uniform(0.1, SEVERITY)) * most / 10
-
-    def sign() -> int:
-        return 1 if rng.uniform() > 0.5 else -1
-
-    def transform(image: Image.Image, matrix: tuple[float, ...]) -> Image.Image:
-        return image.transform(image.size, AFFINE, matrix, BILINEAR)
-
-    operations: list[Callable[[Image.Image], Image.Image]] = [
-        ImageOps.autocontrast,
-        ImageOps.equalize,
-        lambda image: ImageOps.posterize(image, 4 - int(share(4))),
-        lambda image: image.rotate(sign() * int(share(30)), BILINEAR),
-        lambda image: ImageOps.solarize(image, 256 - int(share(256))),
-        lambda image: transform(image, (1, sign() * share(0.3), 0, 0, 1, 0)),
-        lambda image: transform(image, (1, 0, 0, sign() * share(0.3), 1, 0)),
-        lambda image: transform(image, (1, 0, sign() * int(share(image.width / 3)), 0, 1, 0)),
-        lambda image: transform(image, (1, 0, 0, 0, 1, sign() * int(share(image.height / 3)))),
-    ]
-    mixed = np.zeros(image_HWC.shape, np.float32)
-    for weight in rng.dirichlet([1, 1, 1]):
-        image = Image.fromarray(image_HWC)
-        for _ in range(rng.integers(1, 4)):
-            image = operations[rng.integers(len(operations))](image)
-        mixed += np.float32(weight / 255) * np.asarray(image, np.float32)
-    return mixed
 
 
 def pillow_augmix_all(images_NHWC: NDArray[np.uint8]) -> None:
     rng = np.random.default_rng(0)
     for image_HWC in images_NHWC:
-        pillow_augmix(image_HWC, rng)
+        pillow_augmix(Image.fromarray(image_HWC), SEVERITY, rng)
 
 
 def images_per_second(work: Callable[[], object], images: int, repeats: int) -> float:

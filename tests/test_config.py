@@ -101,6 +101,11 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("policy.adversarial.severity=0,1", r"adversarial severity has 2 entries"),
         ("policy.stochastic_depth.drop_rate=0,0,0,1", r"drop rate 1.0 is outside \[0, 1\)"),
         ("policy.crop_padding=-1", "crop_padding is -1"),
+        ("policy.crop_scale=0.5", r"crop_scale is \[0\.5\]; it must be two shares of the area"),
+        ("policy.crop_scale=0,1", r"crop_scale is \[0\.0, 1\.0\]"),
+        ("policy.crop_scale=0.5,1.5", r"crop_scale is \[0\.5, 1\.5\]"),
+        ("policy.crop_scale=0.8,0.2", r"crop_scale is \[0\.8, 0\.2\]"),
+        ("policy.crop_scale=a", "policy.crop_scale=a: it must be numbers separated by commas or none"),
     ],
 )
 def test_a_bad_override_names_the_key_and_what_is_allowed(assignment: str, message: str) -> None:

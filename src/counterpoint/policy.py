@@ -44,6 +44,14 @@ def _check_length(name: str, values: tuple[float, ...], assignment: str, num_mem
     raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {needed}")
 
 
+def _check_scale(scale: tuple[float, ...]) -> None:
+    if len(scale) != 2 or not 0 < scale[0] <= scale[1] <= 1:
+        raise InputError(
+            f"crop_scale is {list(scale)}; it must be two shares of the area, the least and the greatest, above 0 and "
+            "not above 1, such as 0.25,1"
+        )
+
+
 def _check_probability(name: str, value: float) -> None:
     if not 0 <= value <= 1:
         raise InputError(f"{name} is {value}; a probability must be between 0 and 1")
@@ -146,6 +154,9 @@ class MemberPolicy:
     """Whether images are mirrored left to right by chance."""
     crop_padding: int = 4
     """By how many black pixels images are padded before a random crop of their size; 0 is no crop."""
+    crop_scale: tuple[float, float] | None = None
+    """The least and the greatest share of an image's area that is cut out at random, with sides of up to 4 to 3, and
+    enlarged to the image's size, in place of the padded crop; none keeps that."""
     crop_per_view: bool = False
     """Whether each member gets a flip and crop of its own."""
     augmix: AugMix | None = None
@@ -158,6 +169,8 @@ class MemberPolicy:
     def __post_init__(self) -> None:
         if self.crop_padding < 0:
             raise InputError(f"crop_padding is {self.crop_padding}; it must be 0 or more pixels")
+        if self.crop_scale is not None:
+            _check_scale(self.crop_scale)
         if self.augmix and self.augmix.jsd and self.adversarial:
             raise InputError(
                 f"augmix jsd is {self.augmix.jsd} and there is an adversarial perturbation too: which of the three "

@@ -45,10 +45,19 @@ def test_each_operation(operation: str, size: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mixing", ["bernoulli", "beta"])
-@pytest.mark.parametrize(("count", "size"), [(12, (3, 32, 32)), (20, (4, 5, 5))], ids=str)
+@pytest.mark.parametrize(("count", "size"), [(12, (3, 32, 32)), (20, (4, 5, 5)), (3, (3, 67, 66))], ids=str)
 def test_chains_of_all_operations(mixing: str, count: int, size: tuple[int, ...]) -> None:
+    """Images of more than 64×64 pixels have a program for each chain."""
     plan = sample_augmix(torch.arange(count * MANY), 10, STREAM, mixing=mixing, p=0.7)
     assert_same_bits(random_images(count * MANY, *size), plan)
+
+
+@pytest.mark.skipif(not ON_GPU, reason="takes an interpreter minutes")
+@pytest.mark.parametrize("size", [(3, 224, 224), (1, 301, 199)], ids=str)
+def test_photographs(size: tuple[int, ...]) -> None:
+    severity_N = torch.linspace(0.1, 10, 64)
+    plan = sample_augmix(torch.arange(64), severity_N, STREAM, mixing="beta", width=4)
+    assert_same_bits(random_images(64, *size), plan)
 
 
 @pytest.mark.parametrize("operation", ["shear_x", "shear_y"])

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from counterpoint.augment import apply_augmix, make_views, sample_augmix
+from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.views import Views, assign, sample_views
 from counterpoint.errors import InputError
@@ -27,6 +28,19 @@ def test_each_member_sees_augmix_of_its_severity_after_the_shared_crop() -> None
     for member, severity in ((1, 1.0), (2, 4.0)):
         plan = sample_augmix(numbers, severity, Stream(5, "augmix", 2, member), p=0.875)
         assert torch.equal(views[member], NORMALISATION.apply(apply_augmix(cropped, plan)))
+
+
+def test_a_scale_takes_the_place_of_the_padded_crop() -> None:
+    numbers = torch.arange(100, 112)
+    policy = MemberPolicy(crop_scale=(0.2, 0.8), crop_per_view=True)
+    views = make_views(images(), policy, num_members=2, indices_B=numbers, seed=5, epoch=2)
+    for member in range(2):
+        plan = sample_box(numbers, Stream(5, "crop", 2, member), flip=True, scale=(0.2, 0.8), size=(16, 16))
+        assert torch.equal(views[member], NORMALISATION.apply(to_unit(resize_boxes(images(), plan))))
+    shared = make_views(
+        images(), replace(policy, crop_per_view=False), num_members=2, indices_B=numbers, seed=5, epoch=2
+    )
+    assert torch.equal(shared, views[:1].expand_as(shared))
 
 
 def test_an_images_views_do_not_depend_on_its_batch() -> None:

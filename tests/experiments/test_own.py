@@ -15,7 +15,7 @@ def test_photographs_have_four_members_with_augmix_of_four_severities() -> None:
     assert experiment.policy.augmix.severity == (1.0, 2.0, 3.0, 4.0)
     assert (experiment.num_members, experiment.decay_rs, experiment.init_std) == (4, False, 0.5)
     assert (experiment.epochs, experiment.batch_size, experiment.learning_rate) == (100, 32, 0.025)
-    assert experiment.policy.crop_padding == 28
+    assert experiment.policy.crop_scale == (0.25, 1.0)
 
 
 @pytest.mark.parametrize("assignments", [["model=timm/resnet50", "pretrained=true"], []], ids=["published", "a run's"])
@@ -23,11 +23,28 @@ def test_fine_tuning_is_shorter_gentler_and_starts_near_the_weights(assignments:
     experiment = own_experiment("photos", None, assignments, fine_tuned=not assignments)
     assert (experiment.epochs, experiment.learning_rate, experiment.weight_decay) == (20, 0.0025, 1e-4)
     assert experiment.init_std is None
+    assert experiment.policy.crop_scale == (0.5, 1.0)
 
 
-def test_small_images_have_larger_batches() -> None:
+def test_small_images_have_larger_batches_and_a_padded_crop() -> None:
     experiment = own_experiment("photos", None, ["images.size=64"])
-    assert (experiment.batch_size, experiment.learning_rate, experiment.policy.crop_padding) == (128, 0.1, 8)
+    assert (experiment.batch_size, experiment.learning_rate) == (128, 0.1)
+    assert (experiment.policy.crop_padding, experiment.policy.crop_scale) == (8, None)
+
+
+@pytest.mark.parametrize(
+    ("assignments", "padding", "scale"),
+    [
+        (["policy.crop_padding=1"], 1, None),
+        (["policy.crop_scale=none"], 28, None),
+        (["policy.crop_scale=0.1,0.9"], 28, (0.1, 0.9)),
+        (["policy.crop_padding=1", "policy.crop_scale=0.1,0.9"], 1, (0.1, 0.9)),
+    ],
+    ids=str,
+)
+def test_the_crop_that_is_set_is_taken(assignments: list[str], padding: int, scale: tuple[float, float] | None) -> None:
+    policy = own_experiment("photos", None, assignments).policy
+    assert (policy.crop_padding, policy.crop_scale) == (padding, scale)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,18 @@
-"""AugMix on a GPU as one kernel, for AugMix's own nine operations. The values are those of `augmix.views_by_groups`."""
+"""AugMix on a GPU in kernels of our own, for its nine operations. The values are those of `augmix.views_by_groups`."""
 
 import torch
+import triton
 from torch import Tensor
 
 from counterpoint.augment import augmix_plan, geometry, kernels
 from counterpoint.augment.augmix_plan import AugMixPlan
 
-# Pixels that a program works on at a time. More would need more registers, and fewer programs would fit on a
-# multiprocessor.
+_SMALL = 64 * 64  # pixels; a larger image has a program for each chain
+# Pixels that a program works on at a time, and its warps. More would need more registers, and fewer programs would fit
+# on a multiprocessor.
 _BLOCK, _WARPS = 256, 4
+_LARGE_BLOCK, _LARGE_WARPS = 512, 8
+Tables = tuple[Tensor, ...]
 _KINDS = {
     "autocontrast": kernels.AUTOCONTRAST,
     "equalize": kernels.EQUALIZE,
@@ -19,24 +23,49 @@ _KINDS = {
 
 def fused_views(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
     """The planned views of uint8 images, as float32 in [0, 1]."""
-    number, channels, height, width = images_NCHW.shape
-    chains, depth = plan.levels_NWD.shape[1:]
+    height, width = images_NCHW.shape[2:]
+    tables = (_kinds(plan), _matrices(plan, height, width), _amounts(plan))
+    weights = (plan.weights_NW, plan.m_N)
+    make = _views_of_small if height * width <= _SMALL else _views_of_large
     views_NCHW = torch.empty(images_NCHW.shape, dtype=torch.float32, device=images_NCHW.device)
-    scratch = images_NCHW.new_empty(number, chains + 1, channels, height, width)
     with torch.cuda.device_of(images_NCHW):  # where Triton launches
-        kernels.augmix_kernel[(number,)](
-            images_NCHW.contiguous(),
-            _kinds(plan).contiguous(),
-            _matrices(plan, height, width).contiguous(),
-            _amounts(plan).contiguous(),
-            plan.weights_NW.contiguous(),
-            plan.m_N.contiguous(),
-            scratch,
-            views_NCHW,
-            CHAINS=chains, DEPTH=depth, CHANNELS=channels, HEIGHT=height, WIDTH=width, BLOCK=_BLOCK,
-            num_warps=_WARPS, enable_fp_fusion=False,
-        )  # fmt: skip
+        make(images_NCHW.contiguous(), _contiguous(tables), _contiguous(weights), views_NCHW)
     return views_NCHW
+
+
+def _contiguous(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return tuple(tensor.contiguous() for tensor in tensors)
+
+
+def _views_of_small(images_NCHW: Tensor, tables: Tables, weights: Tables, views_NCHW: Tensor) -> None:
+    """One program for each image."""
+    number, channels, height, width = images_NCHW.shape
+    chains, depth = tables[0].shape[1:]
+    scratch = images_NCHW.new_empty(number, chains + 1, channels, height, width)
+    kernels.augmix_kernel[(number,)](
+        images_NCHW, *tables, *weights, scratch, views_NCHW,
+        CHAINS=chains, DEPTH=depth, CHANNELS=channels, HEIGHT=height, WIDTH=width, BLOCK=_BLOCK,
+        num_warps=_WARPS, enable_fp_fusion=False,
+    )  # fmt: skip
+
+
+def _views_of_large(images_NCHW: Tensor, tables: Tables, weights: Tables, views_NCHW: Tensor) -> None:
+    """One program for each chain of each image, then one for each tile of the mixtures."""
+    number, channels, height, width = images_NCHW.shape
+    chains, depth = tables[0].shape[1:]
+    values = channels * height * width
+    tiles = triton.cdiv(values, _LARGE_BLOCK)
+    scratch = images_NCHW.new_empty(number, chains, 2, channels, height, width)
+    kernels.chains_kernel[(number * chains,)](
+        images_NCHW, *tables, scratch,
+        CHAINS=chains, DEPTH=depth, CHANNELS=channels, HEIGHT=height, WIDTH=width, BLOCK=_LARGE_BLOCK,
+        num_warps=_LARGE_WARPS, enable_fp_fusion=False,
+    )  # fmt: skip
+    kernels.mixing_kernel[(number * tiles,)](
+        images_NCHW, *weights, scratch, views_NCHW,
+        CHAINS=chains, VALUES=values, TILES=tiles, BLOCK=_LARGE_BLOCK,
+        num_warps=_LARGE_WARPS, enable_fp_fusion=False,
+    )  # fmt: skip
 
 
 def _is(plan: AugMixPlan, name: str) -> Tensor:

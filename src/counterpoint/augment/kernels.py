@@ -1,7 +1,11 @@
-"""AugMix in one Triton kernel. A program runs the chains of one image one after the other and mixes their results.
+"""AugMix in Triton kernels: the chains of an image, and the mixture of their results.
 
-The arithmetic is that of `geometry`, `tone` and `augmix`, value for value. The kernel must be compiled with
+The arithmetic is that of `geometry`, `tone` and `augmix`, value for value. The kernels must be compiled with
 `enable_fp_fusion=False`: a fused multiply-add rounds once where Pillow rounds twice.
+
+A small image is the work of one program, which runs the chains one after the other and mixes their results while they
+are in the cache. A large one would keep such a program busy for long while the rest of the GPU is idle. So each chain
+of a large image has a program, and each tile of its mixture.
 
 A chain goes back and forth between two images of scratch memory. Only the program that wrote such an image reads it
 again. A barrier comes first, since the thread that reads a pixel need not be the one that wrote it.
@@ -21,43 +25,97 @@ def augmix_kernel(
     CHAINS: tl.constexpr, DEPTH: tl.constexpr,
     CHANNELS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """views = min(((1 − share) · image + Σ share · weight · chain) / 255, 1) for the image of this program.
+    """The view of one image per program: its chains, then their mixture.
 
-    For each place in a chain, `kinds` says which operation is done; its parameters are six numbers of `matrices` or one
-    of `amounts`. The scratch memory has one image per chain, for the chain's result, and a spare one.
+    The scratch memory has one image per chain, for the chain's result, and a spare one.
     """
     n = tl.program_id(0).to(tl.int64)
-    pixels: tl.constexpr = HEIGHT * WIDTH
-    values: tl.constexpr = CHANNELS * pixels
+    values: tl.constexpr = CHANNELS * HEIGHT * WIDTH
     image, results = images + n * values, scratch + n * (CHAINS + 1) * values
     for chain in range(CHAINS):
         first = (n * CHAINS + chain) * DEPTH
-        operations = 0
-        for place in range(DEPTH):
-            operations += (tl.load(kinds + first + place) != IDLE).to(tl.int32)
-        left = tl.maximum(operations, 1)
-        source = image
-        for place in range(DEPTH):
-            kind, amount = tl.load(kinds + first + place), tl.load(amounts + first + place)
-            # A chain without operations is a copy: its first place, though idle, is treated as a tone operation.
-            if (kind != IDLE) | ((operations == 0) & (place == 0)):
-                left -= 1
-                target = results + tl.where(left % 2 == 0, chain, CHAINS) * values
-                if kind == AFFINE:
-                    _transform(source, target, matrices + (first + place) * 6, CHANNELS, HEIGHT, WIDTH, BLOCK)
-                else:
-                    for channel in range(CHANNELS):
-                        _tone(source + channel * pixels, target + channel * pixels, kind, amount, pixels, BLOCK)
-                tl.debug_barrier()
-                source = target
+        _run_chain(
+            image, results, chain, CHAINS,
+            kinds + first, matrices + first * 6, amounts + first, DEPTH, CHANNELS, HEIGHT, WIDTH, BLOCK,
+        )  # fmt: skip
     share = tl.load(shares + n)
     for start in range(0, values, BLOCK):
-        at, real = _tile(start, values, BLOCK)
-        mixed = tl.load(image + at, real, other=0).to(tl.float32) * (1 - share)
-        for chain in range(CHAINS):
-            weight = share * tl.load(weights + n * CHAINS + chain)
-            mixed += tl.load(results + chain * values + at, real, other=0).to(tl.float32) * weight
-        tl.store(views + n * values + at, tl.minimum(tl.div_rn(mixed, 255.0), 1.0), real)
+        _mix(image, results, weights + n * CHAINS, share, views + n * values, start, CHAINS, values, values, BLOCK)
+
+
+@triton.jit
+def chains_kernel(
+    images, kinds, matrices, amounts, scratch,
+    CHAINS: tl.constexpr, DEPTH: tl.constexpr,
+    CHANNELS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One chain per program. The scratch memory has two images per chain: the chain's result, and a spare one."""
+    r = tl.program_id(0).to(tl.int64)
+    values: tl.constexpr = CHANNELS * HEIGHT * WIDTH
+    first = r * DEPTH
+    _run_chain(
+        images + r // CHAINS * values, scratch + r * 2 * values, 0, 1,
+        kinds + first, matrices + first * 6, amounts + first, DEPTH, CHANNELS, HEIGHT, WIDTH, BLOCK,
+    )  # fmt: skip
+
+
+@triton.jit
+def mixing_kernel(
+    images, weights, shares, scratch, views,
+    CHAINS: tl.constexpr, VALUES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One tile of a view per program, from what `chains_kernel` left in the scratch memory."""
+    n, tile = tl.program_id(0).to(tl.int64) // TILES, tl.program_id(0) % TILES
+    results = scratch + n * CHAINS * 2 * VALUES
+    _mix(
+        images + n * VALUES, results, weights + n * CHAINS, tl.load(shares + n), views + n * VALUES,
+        tile * BLOCK, CHAINS, VALUES, 2 * VALUES, BLOCK,
+    )  # fmt: skip
+
+
+@triton.jit
+def _run_chain(
+    image, results, own, spare, kinds, matrices, amounts,
+    DEPTH: tl.constexpr, CHANNELS: tl.constexpr, HEIGHT: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The chain's operations, back and forth between two of the images `results`. The last one writes the image `own`.
+
+    For each place in the chain, `kinds` says which operation is done; its parameters are six numbers of `matrices` or
+    one of `amounts`.
+    """
+    pixels: tl.constexpr = HEIGHT * WIDTH
+    operations = 0
+    for place in range(DEPTH):
+        operations += (tl.load(kinds + place) != IDLE).to(tl.int32)
+    left = tl.maximum(operations, 1)
+    source = image
+    for place in range(DEPTH):
+        kind, amount = tl.load(kinds + place), tl.load(amounts + place)
+        # A chain without operations is a copy: its first place, though idle, is treated as a tone operation.
+        if (kind != IDLE) | ((operations == 0) & (place == 0)):
+            left -= 1
+            target = results + tl.where(left % 2 == 0, own, spare) * CHANNELS * pixels
+            if kind == AFFINE:
+                _transform(source, target, matrices + place * 6, CHANNELS, HEIGHT, WIDTH, BLOCK)
+            else:
+                for channel in range(CHANNELS):
+                    _tone(source + channel * pixels, target + channel * pixels, kind, amount, pixels, BLOCK)
+            tl.debug_barrier()
+            source = target
+
+
+@triton.jit
+def _mix(
+    image, results, weights, share, view, start,
+    CHAINS: tl.constexpr, VALUES: tl.constexpr, STRIDE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """A tile of min(((1 − share) · image + Σ share · weight · chain) / 255, 1); results lie STRIDE values apart."""
+    at, real = _tile(start, VALUES, BLOCK)
+    mixed = tl.load(image + at, real, other=0).to(tl.float32) * (1 - share)
+    for chain in range(CHAINS):
+        weight = share * tl.load(weights + chain)
+        mixed += tl.load(results + chain * STRIDE + at, real, other=0).to(tl.float32) * weight
+    tl.store(view + at, tl.minimum(tl.div_rn(mixed, 255.0), 1.0), real)
 
 
 @triton.jit

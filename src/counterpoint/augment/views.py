@@ -13,6 +13,7 @@ from torch import Tensor
 from counterpoint.augment.adversarial import sample_amounts
 from counterpoint.augment.augmix import apply_augmix
 from counterpoint.augment.augmix_plan import concatenate, sample_augmix
+from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.stochastic_depth import branch_factors
 from counterpoint.errors import InputError
@@ -159,6 +160,13 @@ def _augmix(
 def _crop(images_BCHW: Tensor, policy: MemberPolicy, indices_B: Tensor, streams: list[Stream]) -> Tensor:
     """Flipped and cropped 8-bit views (M, B, C, H, W): one draw for all members, or one each."""
     drawn_from = streams if policy.crop_per_view else streams[:1]
-    plans = [sample_crop(indices_B, s, flip=policy.flip, padding=policy.crop_padding) for s in drawn_from]
-    cropped = torch.stack([apply_crop(images_BCHW, plan) for plan in plans])
+    cropped = torch.stack([_crop_by(images_BCHW, policy, indices_B, stream) for stream in drawn_from])
     return cropped.expand(len(streams), *images_BCHW.shape)
+
+
+def _crop_by(images_BCHW: Tensor, policy: MemberPolicy, indices_B: Tensor, stream: Stream) -> Tensor:
+    if policy.crop_scale is None:
+        return apply_crop(images_BCHW, sample_crop(indices_B, stream, flip=policy.flip, padding=policy.crop_padding))
+    height, width = images_BCHW.shape[2:]
+    plan = sample_box(indices_B, stream, flip=policy.flip, scale=policy.crop_scale, size=(height, width))
+    return resize_boxes(images_BCHW, plan)
