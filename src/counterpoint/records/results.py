@@ -34,35 +34,43 @@ class Images:
 
 @dataclass(frozen=True)
 class Source:
-    """Where corrupted images come from: the official files, or our generator with a seed.
+    """Where shifted images come from: the official files, our generator with a seed, or a user's own shift.
 
     Of given predictions only these are known, and not the images.
     """
 
-    kind: Literal["official", "regenerated", "given"]
+    kind: Literal["official", "regenerated", "given", "own"]
     seed: Count | None = None
     version: str | None = None
     frost: str | None = None
     key: str | None = None
-    """Of given predictions for other images than the clean ones, a hash of their labels."""
+    """Of a user's own shift, a hash of what its images are. Of given predictions for other images than the clean ones,
+    one of their labels."""
 
     def problem(self) -> str:
         if self.kind == "regenerated":
             for name in ("seed", "version", "frost"):
                 if getattr(self, name) is None:
                     return f"{name} is missing"
-        return ""
+        return "key is missing" if self.kind == "own" and self.key is None else ""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities."""
+    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities.
+
+    A shift that is not ours has its own name for a corruption. Without severities it has one, 1.
+    """
 
     source: Source
     images: Count
     part: Part
     corruptions: tuple[str, ...]
     severities: tuple[Count, ...]
+
+    @property
+    def has_severities(self) -> bool:
+        return len(self.severities) > 1 or self.source.kind in ("official", "regenerated")
 
 
 @dataclass(frozen=True)
