@@ -319,6 +319,11 @@ class Results:
         return first | dict(self.shifts)
 
     @property
+    def checked_shifts(self) -> dict[str, Shift]:
+        """The sets of shifted test images beside the paper's suite: recalibrations and thresholds are tried on them."""
+        return {name: shifted.shift for name, shifted in self.shifts.items() if shifted.part == "test"}
+
+    @property
     def made_from(self) -> MadeFrom:
         """The logits that these figures were computed from."""
         shift = None if self.corrupted is None else self.corrupted.shift

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
-from counterpoint.report.suites import ShiftedRun, by_suite, corruption_label
+from counterpoint.report.suites import ShiftedRun, by_suite, corruption_label, named_severities
 from counterpoint.report.tables import METRICS, Column, Entry, Row, Table, signed
 
 Show = Callable[[float], str]
@@ -108,18 +108,23 @@ def _suite_maps(metric: str, show: Show, found: Sequence[tuple[ShiftedRun, Value
     return SuiteMaps(
         deepest=show(deepest).lstrip("+"),
         tables=tuple(
-            _table(f"{shifted.label}: {metric}", shifted.figures.severities, values, show, deepest)
-            for shifted, values in found
+            _table(f"{shifted.label}: {metric}", _columns(shifted), values, show, deepest) for shifted, values in found
         ),
     )
 
 
-def _table(caption: str, severities: Sequence[int], values: Values, show: Show, deepest: float) -> Table:
+def _columns(shifted: ShiftedRun) -> tuple[Column, ...]:
+    if not shifted.has_severities:
+        return Column("Shift"), Column(*named_severities(shifted))
+    return Column("Severity"), *(Column(str(number)) for number in shifted.figures.severities)
+
+
+def _table(caption: str, columns: tuple[Column, ...], values: Values, show: Show, deepest: float) -> Table:
     means = [sum(column) / len(column) for column in zip(*values.values(), strict=True)]
     rows = [Row(corruption_label(name), _entries(row, show, deepest)) for name, row in values.items()]
     if len(rows) > 1:
         rows.append(Row(f"Mean of {len(rows)}", _entries(means, show, deepest), "mean"))
-    return Table(caption, (Column("Severity"), *(Column(str(number)) for number in severities)), tuple(rows))
+    return Table(caption, columns, tuple(rows))
 
 
 def _entries(values: Iterable[float], show: Show, deepest: float) -> tuple[Entry, ...]:

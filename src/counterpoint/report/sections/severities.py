@@ -60,6 +60,8 @@ def _note(shifted: ShiftedRun) -> str:
     on, images = shifted.run.results.evaluated_on, shifted.figures.images
     if shifted.clean_is_severity_0:
         return f"Clean is the same {images:,} images without corruption."
+    if not shifted.is_ours:
+        return "There is no clean point: how sure the model is of these images without the shift is not known."
     return (
         f"There is no clean point: the clean figures are of {on.images:,} {on.part} images, and the corrupted "
         f"ones of {images:,} {shifted.figures.part} images."
@@ -75,7 +77,7 @@ def _severity(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[i
     )
     return Chart(
         severity_chart(points, ticks, f"Accuracy and mean confidence of {shifted.label} against severity: {words}"),
-        f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: {words}",
+        f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: {words}" if shifted.is_ours else words,
         severity_table(f"{shifted.label}: accuracy and confidence at each severity", points),
     )
 
