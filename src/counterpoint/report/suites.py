@@ -33,6 +33,11 @@ class ShiftedRun:
         return self.figures.source.kind == "own"
 
     @property
+    def is_papers(self) -> bool:
+        """Whether it is the paper's suite, or what stands in its place."""
+        return self.suite == _PAPERS
+
+    @property
     def is_ours(self) -> bool:
         """Whether the shifts are corruptions that we know."""
         return not (self.is_given or self.is_own)

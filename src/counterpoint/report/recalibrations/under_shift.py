@@ -28,6 +28,10 @@ from counterpoint.report.tables import (
 ECE = "ece_width15"
 _KEYS = (ECE, "nll", "brier")
 _CLEAN_IMAGES = "Clean"
+_DIFFERENCES = (
+    "Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between debiased values, "
+    "so that noise alone makes none: they need not be what the two ECEs differ by."
+)
 LINES = ("first", "second", "third")
 """The lines of a chart as the style sheet knows them."""
 
@@ -77,7 +81,7 @@ def shift_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
     if any(found.ways[name].on(shifted.suite) is None for name in names):
         return None
     sets = dict(_sets(shifted, found, names))
-    words = (_headline(shifted, found, sets[shifted.called]),)
+    words = (f"{_headline(shifted, found, sets[shifted.called])} {_DIFFERENCES}",)
     return Topic(f"On {shifted.called}", words=words, tables=(_sets_table(shifted, found, sets),))
 
 
@@ -134,10 +138,7 @@ def _headline(shifted: ShiftedRun, found: Recalibrated, ways: _Ways) -> str:
 
 def _notes(shifted: ShiftedRun) -> Sequence[str]:
     pooled = f"At a severity, the images of the {counted(len(shifted.figures.cells), 'corruption')} count together."
-    return (
-        f"{pooled} Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between "
-        "debiased values, so that noise alone makes none: they need not be what the two ECEs differ by.",
-    )
+    return (f"{pooled} {_DIFFERENCES}",)
 
 
 def _chart(shifted: ShiftedRun, found: Recalibrated, sets: Mapping[str, _Ways]) -> Chart:

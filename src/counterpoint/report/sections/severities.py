@@ -21,6 +21,7 @@ class RunSeverities:
     label: str
     severity: Chart | None  # None where there is one severity and nothing to set beside it
     note: str
+    bins: str  # what the numbers behind the diagrams are called
     reliability: tuple[Chart, ...]
 
 
@@ -52,6 +53,7 @@ def _run_severities(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequ
         label=shifted.label,
         severity=_severity(shifted, points, ticks) if len(points) > 1 else None,
         note=_note(shifted),
+        bins="the bins of each severity" if shifted.has_severities else "the bins",
         reliability=tuple(_reliability(shifted, point) for point in points),
     )
 
@@ -77,9 +79,13 @@ def _severity(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[i
     )
     return Chart(
         severity_chart(points, ticks, f"Accuracy and mean confidence of {shifted.label} against severity: {words}"),
-        f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: {words}" if shifted.is_ours else words,
+        f"{_mean_of(shifted)}{words}",
         severity_table(f"{shifted.label}: accuracy and confidence at each severity", points),
     )
+
+
+def _mean_of(shifted: ShiftedRun) -> str:
+    return "All images: " if shifted.is_own else f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: "
 
 
 def _reliability(shifted: ShiftedRun, point: Severity) -> Chart:

@@ -67,7 +67,7 @@ def _made_of(shifted: ShiftedRun) -> str:
         images = "The clean images" if shifted.figures.source.key is None else "Other images than the clean ones"
         return f"{images} under {shifted.made_of}."
     if shifted.is_own:
-        return f"Images of a shift of its own: {shifted.made_of}."
+        return f"Shifted images of the user’s own: {shifted.made_of}."
     return f"The {shifted.figures.part} images with {shifted.made_of} in all."
 
 
