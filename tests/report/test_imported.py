@@ -98,7 +98,7 @@ def test_a_set_is_called_what_it_is(given: list[Evaluated]) -> None:
     assert [(group.label, group.aggregate) for group in cards] == [
         ("Clean images", ""),
         ("Shifted images", "by-corruption"),
-        ("Shifted images", "Hospital-B, by-corruption"),
+        ("Shifted images", "Hospital-B"),
     ]
 
 

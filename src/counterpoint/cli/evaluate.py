@@ -12,6 +12,7 @@ from counterpoint.cli.arguments.given_logits import (
     folder_to_evaluate,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
+from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 
@@ -28,6 +29,7 @@ def evaluate(
             "corruptions), validation-extra (held-out images under 4 others).",
         ),
     ] = "corrupted",
+    shift: ShiftOption = None,
     cell_images: Annotated[
         int | None, typer.Option(min=1, help="Use the first N images of each corrupted cell.", show_default="all")
     ] = None,
@@ -46,6 +48,12 @@ def evaluate(
         Path | None,
         typer.Option(metavar="PATH", help="Where the run's own images are now.", show_default="as in training"),
     ] = None,
+    skip_bad: Annotated[
+        bool,
+        typer.Option(
+            "--skip-bad", help="Leave out files of --shift that give no image, instead of ending with a list."
+        ),
+    ] = False,
     root: DataOption = None,
     device: DeviceOption = "auto",
     old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
@@ -57,6 +65,8 @@ def evaluate(
     The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
 
     A run on your own images is evaluated on their test images; validation images are for `recalibrate` and `threshold`.
+
+    With --shift NAME=PATH it is also evaluated on shifted images of your own, such as those of another camera.
 
     An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
 
@@ -74,19 +84,23 @@ def evaluate(
 
     only_for_runs = {
         "--sets": sets != "corrupted",
+        "--shift": shift,
         "--cell-images": cell_images,
         "--recompute": recompute,
         "--precision": precision != "headline",
         "--model": model,
         "--images": images,
+        "--skip-bad": skip_bad,
         "--device": device != "auto",
     }
     folder = folder_to_evaluate(run, logits, out, only_for_runs)
     _refuse_old_options(folder, old_recalibrate, old_twin, old_against)
-    if recompute and (cell_images or images or precision != "headline" or sets != "corrupted"):
+    if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted"):
         raise InputError(
-            "--recompute takes the saved logits as they are; leave --sets, --cell-images, --images and --precision out"
+            "--recompute takes the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
+            "--precision out"
         )
+    shifts = named_shifts(shift or [], skip_bad=skip_bad)
     find_modules_here(model)
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     try:
@@ -101,6 +115,8 @@ def evaluate(
                     root,
                     source=images,
                     suites=suites,
+                    shifts=shifts,
+                    skip_bad=skip_bad,
                     device=device,
                     precision=check_precision(precision),
                     cell_images=cell_images,

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet, LabelledImages
-from counterpoint.data.user_images import UserImages
+from counterpoint.data.user_images import Seen, UserImages
 from counterpoint.errors import InputError
 from counterpoint.seeding import Stream
 
@@ -26,6 +26,8 @@ class Parts:
     """The part that clean figures are of."""
     keys: Mapping[str, str] = field(default_factory=dict)
     """Of a user's own images, for each part a hash of what its images are."""
+    seen: Seen | None = None
+    """Of a user's own images, those that are not for testing."""
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -46,7 +48,7 @@ def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
     out, and figures are of the test images.
     """
     if isinstance(data, UserImages):
-        return Parts(data.name, data.train, data.val, data.test, "test", data.keys)
+        return Parts(data.name, data.train, data.val, data.test, "test", data.keys, data.seen)
     if experiment.train_on == "all":
         return Parts(data.name, data.train, None, data.test, "test")
     count = len(data.train)

@@ -13,7 +13,18 @@ from counterpoint.data.mapped import MappedSet
 from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike
+from counterpoint.images.listing import picture_name
 from counterpoint.watching import SILENT, Watcher
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The images that a network learns from, or that temperatures and thresholds are chosen on."""
+
+    contents: Mapping[str, str]
+    """For the hash of each image's content, its name."""
+    pictures: frozenset[str]
+    """What each is called: its class and its name without the ending. No image to test on is called so."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +48,8 @@ class UserImages:
     """The parts that the source does not have, and that were split off by chance."""
     skipped: tuple[BadFile, ...]
     """What was left out, because it is no image that can be decoded."""
+    seen: Seen
+    """All images but those to test on."""
 
 
 def load_images(
@@ -76,6 +89,7 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
+        seen=_seen(images, parts_N),
     )
 
 
@@ -111,6 +125,14 @@ def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> di
             values = json.dumps([str(decoding), images.listing.classes, contents])
             keys[name] = hashlib.sha256(values.encode()).hexdigest()[:16]
     return keys
+
+
+def _seen(images: DecodedImages, parts_N: Tensor) -> Seen:
+    listing, of_test = images.listing, (parts_N == TEST).tolist()
+    seen = [image for image, is_test in enumerate(of_test) if not is_test]
+    tested = {picture_name(listing, image) for image, is_test in enumerate(of_test) if is_test}
+    contents = {images.hashes[image]: listing.shown(image) for image in seen}
+    return Seen(contents, frozenset({picture_name(listing, image) for image in seen} - tested - {""}))
 
 
 def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:

@@ -18,6 +18,7 @@ from counterpoint.records.compared import (
     CorruptedDifferences,
     Difference,
     MeanDifferences,
+    ShiftDifferences,
 )
 from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
 from counterpoint.records.results import MadeFrom, Results, Source
@@ -63,7 +64,7 @@ def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
 
 
 def compare(ours: Scored, theirs: Scored) -> Comparison:
-    """The differences, ours − theirs, with intervals over images: on the clean set and over the cells.
+    """The differences, ours − theirs, with intervals over images: on the clean set, over the cells and on other shifts.
 
     Either is None where the two runs were not evaluated on the same images.
     """
@@ -74,7 +75,8 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         and _data_set(our_images) == _data_set(their_images)
         and our_images.corrupted == their_images.corrupted
     )
-    if not (same_clean or same_cells):
+    shared = [name for name in ours.scores.shifts if _is_same_shift(name, ours, theirs)]
+    if not (same_clean or same_cells or shared):
         raise InputError(
             f"{ours.folder} was evaluated on {_images(ours.results)}, and {theirs.folder} on "
             f"{_images(theirs.results)}; give runs evaluated on the same images"
@@ -86,7 +88,22 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         made_from=theirs.results.made_from,
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
         corrupted=corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
+        shifts={name: _shift_differences(name, ours, theirs) for name in shared},
     )
+
+
+def _is_same_shift(name: str, ours: Scored, theirs: Scored) -> bool:
+    """The key of a user's own shift tells its images; of given predictions only the labels are known."""
+    if name not in theirs.scores.shifts or ours.scores.shifts[name][0] != theirs.scores.shifts[name][0]:
+        return False
+    same_data = ours.results.evaluated_on.dataset == theirs.results.evaluated_on.dataset
+    return same_data or ours.scores.shifts[name][0].source.kind == "own"
+
+
+def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferences:
+    shift, our_cells = ours.scores.shifts[name]
+    _, their_cells = theirs.scores.shifts[name]
+    return ShiftDifferences(shift, corrupted_differences({name: [*our_cells]}, {name: [*their_cells]}))
 
 
 def _data_set(images: MadeFrom) -> tuple[str, str | None]:

@@ -38,6 +38,8 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
+    own: bool = False
+    """Whether it is a user's own shift: any name, in a folder of that name."""
 
 
 def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:

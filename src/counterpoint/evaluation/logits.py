@@ -68,7 +68,8 @@ class MadeWith:
     clean: Images
     validation: Images | None = None
     suites: Mapping[str, Shift] | None = None
-    """Of given predictions, by name. A suite of ours stands beside the others under its name."""
+    """Of given predictions, and a user's own shifts, by name. A suite of ours stands beside the others under its name.
+    """
 
     def problem(self) -> str:
         return "weights is missing" if self.weights is None and self.given is None else ""
@@ -128,7 +129,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
         ours = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
         raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
-    suites = ours if made_with.suites is None else made_with.suites
+    suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
         made_with.weights,
@@ -139,6 +140,11 @@ def read_about(run: AnyRun) -> LogitsAbout:
         {name: shift for name, shift in suites.items() if not missing[name]},
         {name: count for name, count in missing.items() if count},
     )
+
+
+def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
+    """A user's own shift whose folder was removed is not wanted any more."""
+    return shift.source.kind != "own" or (run.folder / "logits" / name).is_dir()
 
 
 def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
@@ -192,15 +198,33 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         about = {}
     if VALIDATION not in {group.name for group in groups}:
         about.pop(VALIDATION, None)  # there are no such images any more
-    for group in groups:
+    ours = [group for group in groups if not group.own]
+    for group in ours:
         before = about.get(group.name)
         if isinstance(before, dict) and group.name in SUITES:
             before = _of_suite(group.name) | before
         if before != group.about:
             for file in group.files:
                 (folder / f"{file}.npy").unlink(missing_ok=True)
-    write_json(path, about | made_with | {group.name: group.about for group in groups})
+    shifts = _claim_shifts(folder, about.get("suites"), [group for group in groups if group.own])
+    write_json(path, about | made_with | {group.name: group.about for group in ours} | shifts)
     return folder
+
+
+def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
+    """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
+
+    Capitals make no other name, since they make no other folder everywhere.
+    """
+    shifts = dict(before) if isinstance(before, dict) else {}
+    for group in groups:
+        if shifts.get(group.name) != group.about:
+            for name in [name for name in shifts if name.casefold() == group.name.casefold()]:
+                del shifts[name]
+                shutil.rmtree(folder / name, ignore_errors=True)
+            shutil.rmtree(folder / group.name, ignore_errors=True)
+        shifts[group.name] = group.about
+    return {"suites": shifts} if shifts else {}
 
 
 def _read_old(path: Path) -> dict[str, Any]:

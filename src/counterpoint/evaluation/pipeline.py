@@ -1,10 +1,10 @@
 """Evaluate a finished run from start to end: corrupted images, logits, figures."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from counterpoint.data import data_root
+from counterpoint.data import Parts, data_root
 from counterpoint.devices import Precision, choose_device
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
@@ -18,8 +18,9 @@ from counterpoint.evaluation.image_groups import (
 from counterpoint.evaluation.logits import collect_logits, read_about
 from counterpoint.evaluation.members import check_said
 from counterpoint.evaluation.ood import load_outside
+from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
 from counterpoint.evaluation.results import write_results
-from counterpoint.evaluation.suites import CORRUPTED, Suite
+from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
 from counterpoint.records.files import stale_notes
 from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
@@ -37,6 +38,8 @@ def evaluate_run(
     *,
     source: Path | None = None,
     suites: Sequence[Suite] = (CORRUPTED,),
+    shifts: Mapping[str, Path | str] | None = None,
+    skip_bad: bool = False,
     device: str = "auto",
     clean_images: int | None = None,
     cell_images: int | None = None,
@@ -46,14 +49,26 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    Suites of earlier evaluations stay in the results, as long as the network and its precision are the same. `source`
-    is where a user's own images are, if no longer where they were. `said` is the user's word for the model: a function
-    of his own is not imported without it.
+    `shifts` are a user's own: for each name a folder, a .csv or an .npz file of shifted images (docs/images.md). With
+    `skip_bad` their files that give no image are left out. Suites and shifts of earlier evaluations stay in the
+    results, as long as the network and its precision are the same. `source` is where a user's own images are, if no
+    longer where they were. `said` is the user's word for the model: a function of his own is not imported without it.
     """
-    started = time.monotonic()
+    started, shifts = time.monotonic(), shifts or {}
     check_said(run, said)
+    check_shift_names(shifts)
     root, where = root or data_root(), choose_device(device)
-    run, groups = _image_groups(run, root, source, suites, clean_images, cell_images, watcher)
+    parts = parts_of_run(run, root, source, watcher)
+    run = describe_run(run, parts)
+    finished_checkpoint(run)
+    # Whatever can be refused is refused before corrupted images are made.
+    groups = _clean_groups(run, parts, root, clean_images)
+    sources = [(suite, images_to_corrupt(run, parts, suite)) for suite in suites]
+    for name, path in shifts.items():
+        own = read_shift(name, Path(path), parts, root / "images", skip_bad=skip_bad, watcher=watcher)
+        groups.append(shift_group(own))
+    for suite, images in sources:
+        groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
     collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher)
     results = write_results(run, environment=describe_environment(where), started=started)
     _note_what_does_not_count(run, results, watcher)
@@ -68,34 +83,19 @@ def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
     return results
 
 
-def _image_groups(
-    run: Run,
-    root: Path,
-    source: Path | None,
-    suites: Sequence[Suite],
-    clean_images: int | None,
-    cell_images: int | None,
-    watcher: Watcher,
-) -> tuple[Run, list[ImageGroup]]:
-    """The run with its description, and the images to evaluate it on. Whatever can be refused is refused here."""
-    parts = parts_of_run(run, root, source, watcher)
-    run = describe_run(run, parts)
-    finished_checkpoint(run)
-    groups = [clean_group(run, parts, clean_images)]
-    sources = [(suite, images_to_corrupt(run, parts, suite)) for suite in suites]
-    if (validation := validation_group(parts, clean_images)) is not None:
+def _clean_groups(run: Run, parts: Parts, root: Path, count: int | None) -> list[ImageGroup]:
+    """Those that the figures are of, the validation images where these are others, and images from outside."""
+    groups = [clean_group(run, parts, count)]
+    if (validation := validation_group(parts, count)) is not None:
         groups.append(validation)
-    outside = load_outside(run.experiment.dataset, root)
-    if outside is not None:
-        groups.append(outside_group(outside, clean_images))
-    for suite, images in sources:
-        groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
-    return run, groups
+    if (outside := load_outside(run.experiment.dataset, root)) is not None:
+        groups.append(outside_group(outside, count))
+    return groups
 
 
 def _note_what_does_not_count(run: AnyRun, results: Results, watcher: Watcher) -> None:
     for name, missing in read_about(run).missing_files.items():
-        sets = f" --sets {name}" if isinstance(run, Run) else ""
+        sets = (f" --sets {name}" if name in SUITES else f" --shift {name}=PATH") if isinstance(run, Run) else ""
         go_on = f"`{run.evaluate_command}{sets}` goes on"
         watcher.noted(f"{name} is left out: {missing} of its files are missing; {go_on}")
     for note in stale_notes(run.folder, results):

@@ -64,6 +64,7 @@ def recalibrate_run(
         corrupted_how=applied,
         ways=scaled_figures(run, about, plain, ways, clean, choice),
         choice=choice,
+        shifts=plain.checked_shifts,
     )
     write_record(run.folder / RECALIBRATED, recalibrated)
     return recalibrated

@@ -71,7 +71,10 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
         collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
-    write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper))
+    others = {
+        name: (shift, cells[name].ensemble[shift.corruptions[0]]) for name, shift in results.checked_shifts.items()
+    }
+    write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper, others))
     write_record(run.folder / RESULTS, results)
     return results
 
@@ -81,7 +84,8 @@ def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
     if not (run.folder / RESULTS).exists():
         raise InputError(f"{run.folder} has no results.json; `{run.evaluate_command}` makes it")
     about, results = read_about(run), read_results(run.folder / RESULTS)
-    if results.made_from != about.made_from:
+    shifts = results.checked_shifts
+    if results.made_from != about.made_from or any(about.suites.get(name) != shifts[name] for name in shifts):
         raise InputError(
             f"{run.folder / RESULTS} was made from other logits than those in the folder; "
             f"`counterpoint evaluate {run.folder} --recompute` makes it again"

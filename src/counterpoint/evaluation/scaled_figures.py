@@ -1,6 +1,6 @@
 """A run's figures with recalibrations: on clean images, over all cells, at each severity and of each corruption."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
 from typing import TypeVar
@@ -33,7 +33,7 @@ from counterpoint.records.recalibrated import (
     ScaledClean,
     ScaledCorrupted,
 )
-from counterpoint.records.results import Results
+from counterpoint.records.results import Results, Shift
 from counterpoint.runs.imported import AnyRun
 
 _PLAIN = "none"
@@ -97,7 +97,9 @@ def scaled_figures(
     run: AnyRun, about: LogitsAbout, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
 ) -> dict[str, Scaled]:
     """The run's figures with each recalibration. The chosen one and "before" are compared with none."""
-    cells = _read_cells(run, about, {name: way.recalibration for name, way in ways.items()}, clean)
+    recalibrations = {name: way.recalibration for name, way in ways.items()}
+    cells = _read_cells(run, about, recalibrations, clean)
+    others = {suite: _shift_cells(run, suite, shift, recalibrations) for suite, shift in plain.checked_shifts.items()}
     compared = {"before", choice.chosen} if choice else {"before"}
     plain_clean = Predicted.of(NONE, _Seen.of(clean)).scores[0]
     scaled = {}
@@ -107,7 +109,15 @@ def scaled_figures(
             unscaled = cells[_PLAIN].grids[0] if name in compared else None
             corrupted = _corrupted(cells[name], plain.corrupted.aggregates.members, unscaled)
         on_clean = _on_clean(way.clean, plain.clean.members, plain_clean if name in compared else None)
-        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves())
+        shifts = {
+            suite: _corrupted(
+                found[name],
+                plain.shifts[suite].aggregates.members,
+                found[_PLAIN].grids[0] if name in compared else None,
+            )
+            for suite, found in others.items()
+        }
+        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves(), shifts)
     return scaled
 
 
@@ -127,11 +137,10 @@ class _Cells:
     changed: list[float] = field(default_factory=list)
     moved: dict[str, list[Moved]] = field(default_factory=dict)
 
-    def add(self, corruption: str, severity: int, seen: _Seen) -> None:
+    def add(self, corruption: str, seen: _Seen) -> None:
         predicted = Predicted.of(self.recalibration, seen)
         self.changed.append(float(predicted.changed_N.mean()))
         add_cell(self.grids, corruption, predicted.scores)
-        self.note_temperature(f"severity {severity}", seen)
 
     def note_temperature(self, name: str, seen: _Seen) -> None:
         """For a temperature that depends on the image."""
@@ -164,13 +173,30 @@ def _read_cells(
         cells.note_temperature("clean", seen)
     shift = about.suites.get(CORRUPTED.name)
     if shift is not None:
-        labels_N = read_logits(run, labels_file(CORRUPTED.name))
         severities = cycle(shift.severities)
-        for corruption, logits_MNK in read_cells(run, CORRUPTED.name, shift):
-            severity, seen = next(severities), _Seen.of(Labelled(logits_MNK.astype(np.float64), labels_N))
+        for corruption, seen in _seen_cells(run, CORRUPTED.name, shift):
+            severity = next(severities)
             for cells in found.values():
-                cells.add(corruption, severity, seen)
+                cells.add(corruption, seen)
+                cells.note_temperature(f"severity {severity}", seen)
     return found
+
+
+def _shift_cells(
+    run: AnyRun, suite: str, shift: Shift, recalibrations: Mapping[str, Recalibration]
+) -> dict[str, _Cells]:
+    """The same for another set of shifted images, which need not grow worse from clean images on."""
+    found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
+    for corruption, seen in _seen_cells(run, suite, shift):
+        for cells in found.values():
+            cells.add(corruption, seen)
+    return found
+
+
+def _seen_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, _Seen]]:
+    labels_N = read_logits(run, labels_file(suite))
+    for corruption, logits_MNK in read_cells(run, suite, shift):
+        yield corruption, _Seen.of(Labelled(logits_MNK.astype(np.float64), labels_N))
 
 
 def _corrupted(

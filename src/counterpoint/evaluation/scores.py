@@ -1,4 +1,4 @@
-"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in every cell of the paper's suite.
+"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in each cell of test images.
 
 With it two runs can be compared without a network and without logits. For CIFAR it has about 10 MB, so it can travel.
 It says which logits it was made from.
@@ -6,7 +6,7 @@ It says which logits it was made from.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores
 from counterpoint.records.codec import FieldError, decode, encode
-from counterpoint.records.results import MadeFrom
+from counterpoint.records.results import MadeFrom, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
 
 _FILE = "scores.npz"
-_MADE_FROM = "made_from"
+_MADE_FROM, _SHIFTS = "made_from", "shifts"
 
 
 Grid = dict[str, list[ImageScores]]
@@ -32,6 +32,8 @@ class RunScores:
     made_from: MadeFrom
     clean: ImageScores
     cells: Mapping[str, Sequence[ImageScores]]
+    shifts: Mapping[str, tuple[Shift, Sequence[ImageScores]]] = field(default_factory=dict)
+    """Other sets of shifted test images, by name: what each is, and its scores at each severity."""
 
 
 def add_cell(grids: list[Grid], corruption: str, scores: Sequence[ImageScores]) -> None:
@@ -47,12 +49,16 @@ def write_scores(folder: Path, scores: RunScores) -> None:
     if shift := scores.made_from.corrupted:
         for name, cells in scores.cells.items():
             sets |= {f"{name}-{severity}": cell for severity, cell in zip(shift.severities, cells, strict=True)}
+    for name, (other, cells) in scores.shifts.items():
+        sets |= {f"{name}/{severity}": cell for severity, cell in zip(other.severities, cells, strict=True)}
     arrays = {
         f"{part}/{name}": values if values.dtype == bool else values.astype(np.float32)
         for part, of_images in sets.items()
         for name, values in asdict(of_images).items()
     }
-    write_arrays(folder / _FILE, arrays | {_MADE_FROM: np.array(json.dumps(encode(scores.made_from)))})
+    shifts = {name: encode(other) for name, (other, _) in scores.shifts.items()}
+    about = {_MADE_FROM: encode(scores.made_from), _SHIFTS: shifts}
+    write_arrays(folder / _FILE, arrays | {name: np.array(json.dumps(values)) for name, values in about.items()})
 
 
 def read_scores(folder: Path) -> RunScores:
@@ -71,6 +77,13 @@ def read_scores(folder: Path) -> RunScores:
         shift = made_from.corrupted
         names, severities = (shift.corruptions, shift.severities) if shift else ((), ())
         cells = {name: [scores(f"{name}-{severity}") for severity in severities] for name in names}
-        return RunScores(made_from, scores("clean"), cells)
+        # Files of earlier versions have no other shifts.
+        others = json.loads(str(arrays[_SHIFTS])) if _SHIFTS in arrays else {}
+        shifts = {name: decode(Shift, values) for name, values in others.items()}
+        of_shifts = {
+            name: (other, [scores(f"{name}/{severity}") for severity in other.severities])
+            for name, other in shifts.items()
+        }
+        return RunScores(made_from, scores("clean"), cells, of_shifts)
     except (KeyError, ValueError, FieldError) as error:
         raise InputError(f"{folder / _FILE} is not a whole scores file ({error}); {remedy}") from None

@@ -28,6 +28,8 @@ VALIDATION_EXTRA = Suite("validation-extra", "validation", EXTRA_CORRUPTIONS)
 """Held-out training images under corruptions that are in no test set, so that choices can be made on them."""
 
 SUITES = {suite.name: suite for suite in (CORRUPTED, VALIDATION_EXTRA)}
+TAKEN = {"clean", *SUITES}
+"""Names of sets on the page and in the folder, which no other set may have."""
 
 
 def find_suites(names: Sequence[str]) -> list[Suite]:

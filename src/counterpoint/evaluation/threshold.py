@@ -5,7 +5,7 @@ the search for a threshold starts. The other images are for nothing but the thre
 promise is then one for confidences with the recalibration of the first part, so that it is kept in the record.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
-from counterpoint.records.threshold import Checked, Promise, Thresholded
+from counterpoint.records.results import Shift
+from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
@@ -66,7 +67,11 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         recalibration_name=name,
         fitted_images=len(first.clean),
         test=_checked(test, recalibration, promise) if test is not None else None,
-        cells=_checked_cells(run, about, recalibration, promise, watcher),
+        cells=_checked_suite(run, about, recalibration, promise, watcher),
+        shifts={
+            name: CheckedShift(shift, _checked_shift(run, name, shift, recalibration, promise))
+            for name, shift in results.checked_shifts.items()
+        },
     )
     write_record(run.folder / THRESHOLD, thresholded)
     return thresholded
@@ -126,17 +131,27 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
     return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
 
 
-def _checked_cells(
+def _checked_suite(
     run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
 ) -> dict[str, tuple[Checked, ...]]:
     shift = about.suites.get(CORRUPTED.name)
     if shift is None:
         return {}
-    labels_N = read_logits(run, labels_file(CORRUPTED.name))
     total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
-    for done, (name, logits_MNK) in enumerate(read_cells(run, CORRUPTED.name, shift)):
+    for done, (name, images) in enumerate(_labelled_cells(run, CORRUPTED.name, shift)):
         watcher.counted("checking the promise under shift", done, total)
-        images = Labelled(logits_MNK.astype(np.float64), labels_N)
         cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
     watcher.counted("checking the promise under shift", total, total)
     return cells
+
+
+def _checked_shift(
+    run: AnyRun, name: str, shift: Shift, recalibration: Recalibration, promise: Promise
+) -> tuple[Checked, ...]:
+    return tuple(_checked(images, recalibration, promise) for _, images in _labelled_cells(run, name, shift))
+
+
+def _labelled_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, Labelled]]:
+    labels_N = read_logits(run, labels_file(suite))
+    for name, logits_MNK in read_cells(run, suite, shift):
+        yield name, Labelled(logits_MNK.astype(np.float64), labels_N)

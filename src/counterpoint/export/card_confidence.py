@@ -10,6 +10,7 @@ from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
 from counterpoint.report.sections.headlines import headlines, suites_in_words
 from counterpoint.report.sections.honesty import honesty
+from counterpoint.report.suites import listed
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
 from counterpoint.report.thresholds import checks_table, threshold_in_words
 
@@ -40,7 +41,7 @@ def measured(facts: CardFacts) -> Iterator[Part]:
 
 
 def _own_table(rows: Sequence[Measured]) -> Table:
-    suites = f" ({' and '.join(one.called for one in rows[1:])} {HEADLINE})" if len(rows) > 1 else ""
+    suites = f" ({listed([one.called for one in rows[1:]])} {HEADLINE})" if len(rows) > 1 else ""
     scores = [whole_scores(one.summary) for one in rows]
     return Table(
         f"this file’s own probabilities{suites}",

@@ -11,7 +11,7 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.threshold import Thresholded
 from counterpoint.report.run import HEADLINE, ReportedRun
 from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
-from counterpoint.report.suites import papers_suite, suites_of
+from counterpoint.report.suites import suites_of
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 
@@ -80,10 +80,10 @@ class CardFacts:
         if way is None:
             return ()
         clean, *others = _as_evaluated(reported)
-        corrupted, papers = way.corrupted, papers_suite(reported)
         summaries = {clean.called: clean_summary(way)}
-        if corrupted and papers:
-            summaries[papers.called] = aggregate_summary(corrupted, HEADLINE)
+        for shifted in suites_of(reported):
+            if (figures := way.on(shifted.suite)) is not None:
+                summaries[shifted.called] = aggregate_summary(figures, HEADLINE)
         return tuple(
             Measured(one.called, one.dataset, one.part, one.images, summaries[one.called])
             for one in (clean, *others)

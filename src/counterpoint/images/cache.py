@@ -7,6 +7,7 @@ CACHE/sources/ID/    for each path that images were read from: its index, and wh
 import hashlib
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,7 +76,29 @@ def open_images(
     `cache` is the folder that keeps them (default: `images` in the data folder). Files that give no image are all found
     before an error lists them; with `skip_bad` they are left out.
     """
-    workers, listing = count_workers(workers), list_images(source)
+    return open_listed(
+        list_images(source),
+        decoding,
+        check_classes,
+        cache=cache,
+        skip_bad=skip_bad,
+        workers=workers,
+        watcher=watcher,
+    )
+
+
+def open_listed(
+    listing: Listing,
+    decoding: Decoding,
+    check: Callable[[Listing], None],
+    *,
+    cache: Path | None = None,
+    skip_bad: bool = False,
+    workers: int | None = None,
+    watcher: Watcher = SILENT,
+) -> DecodedImages:
+    """The same for a list of images. `check` raises if those that can be decoded are not enough."""
+    workers, source = count_workers(workers), listing.source
     cache = cache or data_root() / "images"
     desk = cache / "sources" / hashlib.sha256(os.fsencode(os.path.realpath(source))).hexdigest()[:16]
     try:
@@ -85,7 +108,7 @@ def open_images(
         raise InputError(f"the cache {cache} cannot be used ({error}); name another folder") from None
     if usable.bad and not skip_bad:
         raise refuse_bad(source, usable.bad, _REMEDY)
-    check_classes(usable.listing)
+    check(usable.listing)
     key = image_key(usable.listing, usable.hashes, decoding)
     pixels_RCHW, rows_N = read(cache / key, len(usable.listing), decoding)
     return DecodedImages(usable.listing, usable.hashes, pixels_RCHW, rows_N, key, usable.bad)

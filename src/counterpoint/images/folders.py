@@ -11,7 +11,7 @@ from counterpoint.images.listing import PARTS, BadFile, Listing, printable
 _OTHER_SPELLINGS = ("training", "valid", "validation", "dev", "testing")
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
     """What lies in a folder, ordered by name. All names are relative to the source."""
 
     folders: list[str]
@@ -24,16 +24,16 @@ def list_folder(source: Path) -> Listing:
 
     A class folder's own folders are read too. Files and folders whose names begin with a dot do not count.
     """
-    top = _look_into(source, "")
+    top = look_into(source, "")
     places = _part_folders(source, top.folders) or {"": ""}
-    bad = [*top.bad, *_strays(top.files)]
+    bad = [*top.bad, *strays(top.files)]
     found: list[tuple[str, str, str]] = []
     for part, folder in places.items():
-        content = _look_into(source, folder) if part else _Content(top.folders, [], [])
-        bad += [*content.bad, *_strays(content.files)]
+        content = look_into(source, folder) if part else Content(top.folders, [], [])
+        bad += [*content.bad, *strays(content.files)]
         for class_folder in content.folders:
-            label = _class_name(source, class_folder)
-            images = _images_below(source, class_folder, ())
+            label = class_name(source, class_folder)
+            images = images_below(source, class_folder)
             bad += images.bad
             found += [(name, label, part) for name in images.files]
     classes = tuple(sorted({label for _, label, _ in found}))
@@ -63,7 +63,8 @@ def _part_folders(source: Path, folders: list[str]) -> dict[str, str]:
     return parts
 
 
-def _class_name(source: Path, folder: str) -> str:
+def class_name(source: Path, folder: str) -> str:
+    """What a class folder is called, which must be text."""
     name = folder.rpartition("/")[2]
     try:
         name.encode()
@@ -74,18 +75,19 @@ def _class_name(source: Path, folder: str) -> str:
     return name
 
 
-def _strays(files: list[str]) -> list[BadFile]:
+def strays(files: list[str]) -> list[BadFile]:
+    """Files that lie beside class folders."""
     return [BadFile(name, "lies in no class folder") for name in files]
 
 
-def _images_below(source: Path, folder: str, trail: tuple[str, ...]) -> _Content:
+def images_below(source: Path, folder: str, trail: tuple[str, ...] = ()) -> Content:
     """All files below a class folder; `trail` holds the folders above it, so that no link leads in circles."""
     real = os.path.realpath(source / folder)
     if real in trail:
         raise InputError(f"the link {printable(folder)} of {source} leads to a folder that it lies in; remove it")
-    content = _look_into(source, folder)
+    content = look_into(source, folder)
     for deeper in content.folders:
-        below = _images_below(source, deeper, (*trail, real))
+        below = images_below(source, deeper, (*trail, real))
         content.files.extend(below.files)
         content.bad.extend(below.bad)
     if not trail and not content.files and not content.bad:
@@ -93,8 +95,9 @@ def _images_below(source: Path, folder: str, trail: tuple[str, ...]) -> _Content
     return content
 
 
-def _look_into(source: Path, folder: str) -> _Content:
-    content, fence = _Content([], [], []), Fence(source)
+def look_into(source: Path, folder: str) -> Content:
+    """What lies in a folder of the source. A link that leads out of the source is refused."""
+    content, fence = Content([], [], []), Fence(source)
     for entry in _scan(source / folder):
         name = f"{folder}/{entry.name}" if folder else entry.name
         if entry.is_symlink() and (target := fence.way_out(name)):

@@ -1,5 +1,6 @@
 """What a user's images are: a list with a label for each and, where the source says so, the part it belongs to."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,6 +66,12 @@ class Listing:
 def printable(name: str) -> str:
     """The name without what a terminal or a file in UTF-8 cannot take, such as bytes that are no text."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
+
+
+def picture_name(listing: Listing, image: int) -> str:
+    """What a picture is called wherever it lies: its class, and its name without the ending. Rows have no name."""
+    name = os.path.splitext(os.path.basename(listing.names[image]))[0]
+    return "" if listing.is_archive else f"{listing.classes[listing.labels[image]]}/{name}"
 
 
 def check_classes(listing: Listing) -> None:

@@ -16,15 +16,17 @@ def list_images(source: Path) -> Listing:
 
     A folder has train/, perhaps val/ and test/, each with a folder per class; or a folder per class and no parts.
     """
-    if source.is_dir():
-        listing = list_folder(source)
-    elif source.suffix.lower() in _FILES and source.is_file():
-        listing = _FILES[source.suffix.lower()](source)
-    else:
-        found = "is no folder, .csv or .npz file" if source.exists() else "does not exist"
-        raise InputError(
-            f"{source} {found}; name a folder with one folder of images per class (or with those in train, val and "
-            "test), a .csv file with the columns path and label, or an .npz file with the arrays images and labels"
-        )
+    listing = list_folder(source) if source.is_dir() else list_file(source, " (or with those in train, val and test)")
     check_classes(listing)
     return listing
+
+
+def list_file(source: Path, also: str = "") -> Listing:
+    """The images of a .csv or an .npz file. `also` is what a folder may have, for whoever names nothing of the kind."""
+    if source.suffix.lower() in _FILES and source.is_file():
+        return _FILES[source.suffix.lower()](source)
+    found = "is no folder, .csv or .npz file" if source.exists() else "does not exist"
+    raise InputError(
+        f"{source} {found}; name a folder with one folder of images per class{also}, a .csv file with the columns path "
+        "and label, or an .npz file with the arrays images and labels"
+    )

@@ -1,11 +1,12 @@
 """compared.json: the differences that `counterpoint compare` found between a run and others."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from counterpoint.records.codec import Range
 from counterpoint.records.figures import Count
-from counterpoint.records.results import MadeFrom
+from counterpoint.records.results import MadeFrom, Shift
 
 Real = Annotated[float, Range(-1e6, 1e6)]
 
@@ -51,6 +52,14 @@ class CorruptedDifferences:
 
 
 @dataclass(frozen=True)
+class ShiftDifferences:
+    """On a set of shifted images that both runs were evaluated on."""
+
+    shift: Shift
+    differences: CorruptedDifferences
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The differences from one other run. Either part is None where the two have no such images in common."""
 
@@ -60,6 +69,14 @@ class Comparison:
     made_from: MadeFrom
     clean: CleanDifferences | None
     corrupted: CorruptedDifferences | None
+    shifts: Mapping[str, ShiftDifferences] = field(default_factory=dict)
+    """Other sets of shifted images, by name."""
+
+    def on(self, suite: str) -> CorruptedDifferences | None:
+        """The differences on a set of shifted images, if both runs have it."""
+        if suite == "corrupted":
+            return self.corrupted
+        return self.shifts[suite].differences if suite in self.shifts else None
 
     @property
     def called(self) -> str:
@@ -76,3 +93,15 @@ class Compared:
     command: str
     finished: str
     against: tuple[Comparison, ...]
+
+    @property
+    def checked_on(self) -> Mapping[str, Shift]:
+        return {name: one.shift for other in self.against for name, one in other.shifts.items()}
+
+    def without_shifts(self, names: Collection[str]) -> "Compared":
+        """Without the differences on these sets of images."""
+        return replace(self, against=tuple(_without(other, names) for other in self.against))
+
+
+def _without(other: Comparison, names: Collection[str]) -> Comparison:
+    return replace(other, shifts={name: one for name, one in other.shifts.items() if name not in names})

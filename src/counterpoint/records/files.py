@@ -48,11 +48,14 @@ def read_evaluated(path: Path) -> Evaluated:
     results = read_results(file)
     if file.name != RESULTS:
         return Evaluated(results)
-    recalibrated, no_recalibrated = read_current(file.parent / RECALIBRATED, Recalibrated, results)
-    compared, no_compared = read_current(file.parent / COMPARED, Compared, results)
-    thresholded, no_thresholded = read_current(file.parent / THRESHOLD, Thresholded, results)
-    notes = (no_recalibrated, no_compared, no_thresholded)
-    return Evaluated(results, recalibrated, compared, thresholded, tuple(f"left out: {note}" for note in notes if note))
+    folder = file.parent
+    recalibrated, no_recalibrated = read_current(folder / RECALIBRATED, Recalibrated, results)
+    compared, no_compared = read_current(folder / COMPARED, Compared, results)
+    thresholded, no_thresholded = read_current(folder / THRESHOLD, Thresholded, results)
+    notes = [f"left out: {note}" for note in (no_recalibrated, no_compared, no_thresholded) if note]
+    records = {RECALIBRATED: recalibrated, COMPARED: compared, THRESHOLD: thresholded}
+    notes += [note for name, record in records.items() if (note := _behind(folder / name, record, results))]
+    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes))
 
 
 def read_results(file: Path) -> Results:
@@ -61,10 +64,15 @@ def read_results(file: Path) -> Results:
 
 
 def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
-    """The record beside the results, and why it is left out where it does not count any more."""
+    """The record beside the results, and why it is left out where it does not count any more.
+
+    What it says of shifted images that are not those of the results is left out of it.
+    """
     record = _read_beside(file, kind)
     stale = _stale(file, record, results)
-    return (None if stale else record), stale
+    if record is None or stale:
+        return None, stale
+    return record.without_shifts(_other_shifts(record, results)), stale
 
 
 def stale_notes(folder: Path, results: Results) -> list[str]:
@@ -72,7 +80,8 @@ def stale_notes(folder: Path, results: Results) -> list[str]:
     notes = []
     for name, kind in _KINDS.items():
         try:
-            notes.append(_stale(folder / name, _read_beside(folder / name, kind), results))
+            record = _read_beside(folder / name, kind)
+            notes.append(_stale(folder / name, record, results) or _behind(folder / name, record, results))
         except InputError as damage:
             notes.append(str(damage))
     return [note for note in notes if note]
@@ -116,6 +125,22 @@ def _stale(file: Path, record: Recalibrated | Compared | Thresholded | None, res
     if record is None or record.made_from == results.made_from:
         return ""
     return f"{file} was made from other logits than results.json; {_made_by(file)} again"
+
+
+def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Results) -> set[str]:
+    """The sets of shifted images in the record that the results do not have, or that were others then."""
+    now = {name: shifted.shift for name, shifted in results.suites.items()}
+    return {name for name, shift in record.checked_on.items() if now.get(name) != shift}
+
+
+def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
+    """Which shifts of the results a record knows nothing of; empty if it knows all. Other runs need not have them."""
+    if record is None:
+        return ""
+    known = record.checked_on.keys() - _other_shifts(record, results)
+    wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
+    missing = [name for name in wanted if name in results.suites and name not in known]
+    return f"{file} says nothing of {', '.join(missing)} as evaluated now; {_made_by(file)} again" if missing else ""
 
 
 def _read_beside(file: Path, kind: type[Record]) -> Record | None:

@@ -1,8 +1,8 @@
 """recalibrated.json: what `counterpoint recalibrate` made of a run's confidences."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal, TypeVar
 
 from counterpoint.records.codec import Range, Sized
 from counterpoint.records.compared import CalibrationDifferences, CleanDifferences, CorruptedDifferences, Difference
@@ -13,6 +13,8 @@ Acts = Literal["before", "after", "per-member"]
 Signal = Literal["entropy", "disagreement"]
 FitImages = Literal["clean", "shifted"]
 Care = Literal["clean", "both", "shift"]
+
+Of = TypeVar("Of")
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,12 @@ class Scaled:
     clean: ScaledClean
     corrupted: ScaledCorrupted | None = None
     moves: tuple[Moved, ...] = ()
+    shifts: Mapping[str, ScaledCorrupted] = field(default_factory=dict)
+    """Other sets of shifted images, by name."""
+
+    def on(self, suite: str) -> ScaledCorrupted | None:
+        """The figures on a set of shifted images, if there are any."""
+        return self.corrupted if suite == "corrupted" else self.shifts.get(suite)
 
     def problem(self) -> str:
         count, members = len(self.recalibration.log_temperatures), len(self.clean.members)
@@ -148,10 +156,28 @@ class Recalibrated:
     corrupted_how: str
     ways: Mapping[str, Scaled]
     choice: Choice | None = None
+    shifts: Mapping[str, Shift] = field(default_factory=dict)
+    """What the other sets of shifted images are that every way has figures of."""
+
+    @property
+    def checked_on(self) -> Mapping[str, Shift]:
+        return self.shifts
+
+    def without_shifts(self, names: Collection[str]) -> "Recalibrated":
+        """Without the figures on these sets of images."""
+        ways = {name: replace(way, shifts=_without(way.shifts, names)) for name, way in self.ways.items()}
+        return replace(self, ways=ways, shifts=_without(self.shifts, names))
 
     def problem(self) -> str:
         if not self.ways:
             return "ways is empty, and must have at least one recalibration"
+        for name, way in self.ways.items():
+            if odd := way.shifts.keys() ^ self.shifts.keys():
+                return f"ways.{name}.shifts and shifts are not of the same sets ({min(odd)})"
         if self.choice and self.choice.chosen not in (*self.ways, "none"):
             return f"choice.chosen is {self.choice.chosen!r}, which is not one of the ways"
         return ""
+
+
+def _without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
+    return {name: one for name, one in shifts.items() if name not in names}

@@ -35,22 +35,23 @@ class Images:
 
 @dataclass(frozen=True)
 class Source:
-    """Where corrupted images come from: the official files, or our generator with a seed.
+    """Where shifted images come from: the official files, our generator with a seed, or a user's own shift.
 
     Of given predictions only these are known, and not the images.
     """
 
-    kind: Literal["official", "regenerated", "given"]
+    kind: Literal["official", "regenerated", "given", "own"]
     seed: Count | None = None
     version: str | None = None
     frost: str | None = None
     key: str | None = None
-    """Of given predictions for other images than the clean ones, a hash of their labels."""
+    """Of a user's own shift, a hash of what its images are. Of given predictions for other images than the clean ones,
+    one of their labels."""
     constants: Constants | None = None
-    """How strong the severities are; None for given predictions."""
+    """How strong the severities of the corruptions are."""
 
     def __post_init__(self) -> None:
-        if self.constants is None and self.kind != "given":
+        if self.constants is None and self.kind in ("official", "regenerated"):
             # What was written before the field was made with CIFAR-C's, the only constants at that time.
             object.__setattr__(self, "constants", "cifar-c")
 
@@ -59,18 +60,25 @@ class Source:
             for name in ("seed", "version", "frost"):
                 if getattr(self, name) is None:
                     return f"{name} is missing"
-        return ""
+        return "key is missing" if self.kind == "own" and self.key is None else ""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities."""
+    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities.
+
+    A shift that is not ours has its own name for a corruption. Without severities it has one, 1.
+    """
 
     source: Source
     images: Count
     part: Part
     corruptions: tuple[str, ...]
     severities: tuple[Count, ...]
+
+    @property
+    def has_severities(self) -> bool:
+        return len(self.severities) > 1 or self.source.kind in ("official", "regenerated")
 
 
 @dataclass(frozen=True)
@@ -317,6 +325,11 @@ class Results:
         """All figures under shift, by the name of the suite."""
         first = {} if self.corrupted is None else {"corrupted": self.corrupted}
         return first | dict(self.shifts)
+
+    @property
+    def checked_shifts(self) -> dict[str, Shift]:
+        """The sets of shifted test images beside the paper's suite: recalibrations and thresholds are tried on them."""
+        return {name: shifted.shift for name, shifted in self.shifts.items() if shifted.part == "test"}
 
     @property
     def made_from(self) -> MadeFrom:

@@ -1,12 +1,12 @@
 """threshold.json: from which confidence on a run's predictions can be kept, as `counterpoint threshold` found it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from counterpoint.records.figures import Count, Fraction
 from counterpoint.records.recalibrated import Recalibration
-from counterpoint.records.results import MadeFrom
+from counterpoint.records.results import MadeFrom, Shift
 
 Verdict = Literal["holds", "unclear", "breaks"]
 """What images show of a promise: the error of those kept is not above the target, it is but could be so by chance, or
@@ -78,6 +78,18 @@ class Checked:
         return _too_many("kept", self.kept, "images", self.images) or _too_many("wrong", self.wrong, "kept", self.kept)
 
 
+@dataclass(frozen=True)
+class CheckedShift:
+    """What became of the promise on a set of shifted images, at each of its severities."""
+
+    shift: Shift
+    cells: tuple[Checked, ...]
+
+    def problem(self) -> str:
+        found, expected = len(self.cells), len(self.shift.severities)
+        return f"cells has {found} values, and there are {expected} severities" if found != expected else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Thresholded:
     """A promise, the recalibration that it was made with, and what other images say of it.
@@ -96,6 +108,16 @@ class Thresholded:
     test: Checked | None  # the clean test images, where there are logits of them
     cells: Mapping[str, tuple[Checked, ...]]
     """The test images under each corruption, at each of the severities that `made_from` names."""
+    shifts: Mapping[str, CheckedShift] = field(default_factory=dict)
+    """Other sets of shifted images, by name."""
+
+    @property
+    def checked_on(self) -> Mapping[str, Shift]:
+        return {name: checked.shift for name, checked in self.shifts.items()}
+
+    def without_shifts(self, names: Collection[str]) -> "Thresholded":
+        """Without what was found on these sets of images."""
+        return replace(self, shifts={name: one for name, one in self.shifts.items() if name not in names})
 
     def problem(self) -> str:
         shift = self.made_from.corrupted

@@ -1,11 +1,11 @@
 """What becomes of a run's confidence as corruption grows: figures at each severity, over all corruptions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterpoint.records.figures import Bin, Figures, Summary
 from counterpoint.report.bins import pool_bins, reliability_of
-from counterpoint.report.suites import ShiftedRun
+from counterpoint.report.suites import ALL_IMAGES, ShiftedRun
 from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed
 
 
@@ -23,9 +23,12 @@ class Severity:
     ensemble: Rates
     members: tuple[Rates, ...]  # empty for one network
     bins: tuple[Bin, ...]  # equal-width
+    is_all: bool = False  # whether the shift has no severities
 
     @property
     def name(self) -> str:
+        if self.is_all:
+            return ALL_IMAGES
         return f"Severity {self.number}" if self.number else "Clean"
 
 
@@ -33,7 +36,8 @@ def severities(shifted: ShiftedRun) -> list[Severity]:
     """Each severity, after the clean set where that is the same images."""
     clean = [_pool(0, [shifted.run.clean])] if shifted.clean_is_severity_0 else []
     by_severity = zip(*shifted.figures.cells.values(), strict=True)
-    return clean + [_pool(number, cells) for number, cells in zip(shifted.figures.severities, by_severity, strict=True)]
+    shown = [_pool(number, cells) for number, cells in zip(shifted.figures.severities, by_severity, strict=True)]
+    return clean + [replace(point, is_all=not shifted.has_severities) for point in shown]
 
 
 def _pool(number: int, summaries: Sequence[Summary]) -> Severity:

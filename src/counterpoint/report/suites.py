@@ -10,6 +10,8 @@ from counterpoint.report.run import ReportedRun, grouped
 _PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts
 _SOURCES = {"official": "the official files", "given": "as given"}
 _CONSTANTS = {"cifar-c": "CIFAR-C's", "imagenet-c": "ImageNet-C's"}
+ALL_IMAGES = "All images"
+"""What stands for a severity where a shift has none."""
 _SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
 
 
@@ -27,6 +29,29 @@ class ShiftedRun:
         return self.figures.source.kind == "given"
 
     @property
+    def is_own(self) -> bool:
+        """Whether the images were named with --shift."""
+        return self.figures.source.kind == "own"
+
+    @property
+    def is_papers(self) -> bool:
+        """Whether it is the paper's suite, or what stands in its place."""
+        return self.suite == _PAPERS
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the shifts are corruptions that we know."""
+        return not (self.is_given or self.is_own)
+
+    @property
+    def has_severities(self) -> bool:
+        return self.figures.shift.has_severities
+
+    @property
+    def cells(self) -> int:
+        return len(self.figures.cells) * len(self.figures.severities)
+
+    @property
     def called(self) -> str:
         return called(self.figures.source) if self.suite == _PAPERS else self.suite
 
@@ -38,17 +63,20 @@ class ShiftedRun:
     @property
     def dataset(self) -> str:
         dataset = self.run.results.evaluated_on.dataset
-        return f"{dataset}, {self.called}" if self.is_given else f"{dataset}-{self.called.removeprefix('-')}"
+        return f"{dataset}-{self.called.removeprefix('-')}" if self.is_ours else f"{dataset}, {self.called}"
 
     @property
     def images(self) -> str:
         part = "" if self.figures.part == "test" else f"{self.figures.part} "
-        return f"{self.dataset}, {self.source}, {self.figures.images:,} {part}images per cell"
+        images = self.made_of if self.is_own else f"{self.figures.images:,} {part}images per cell"
+        return f"{self.dataset}, {self.source}, {images}"
 
     @property
     def source(self) -> str:
-        """Where the corrupted images come from."""
+        """Where the shifted images come from."""
         source = self.figures.source
+        if source.kind == "own":
+            return f"named with --shift (key {(source.key or '')[:8]})"
         if source.kind in _SOURCES:
             return _SOURCES[source.kind]
         assert source.constants is not None
@@ -61,8 +89,11 @@ class ShiftedRun:
     @property
     def made_of(self) -> str:
         kinds, severities = len(self.figures.cells), len(self.figures.severities)
+        if self.is_own:
+            images = counted(self.figures.images, "image")
+            return f"{images} at each of {severities} severities" if self.has_severities else images
         shifts = counted(kinds, "shift") if self.is_given else f"{counted(kinds, 'kind')} of corruption"
-        if self.is_given and severities == 1:
+        if not self.has_severities:
             return shifts
         each = f"each at {counted(severities, 'severity', 'severities')}"
         return f"{shifts}, {each}: {counted(kinds * severities, 'cell')}"
@@ -115,6 +146,8 @@ def by_cells(shifted: Iterable[ShiftedRun]) -> list[tuple[str, list[ShiftedRun]]
 def _cells(one: ShiftedRun) -> tuple[object, ...]:
     """What two runs have in common if they were evaluated on the same cells."""
     figures, clean = one.figures, one.run.results.evaluated_on
+    if one.is_own:  # whatever they were trained on
+        return figures.source.key, figures.severities
     return one.images, clean.key, figures.source.key, tuple(figures.cells), figures.severities
 
 
@@ -132,5 +165,12 @@ def counted(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
+
+
 def named_severities(shifted: ShiftedRun) -> Sequence[str]:
+    if not shifted.has_severities:
+        return [ALL_IMAGES]
     return [f"Severity {number}" for number in shifted.figures.severities]

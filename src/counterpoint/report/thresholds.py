@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from counterpoint.records.threshold import Checked, Promise, Thresholded, Verdict
+from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.suites import corruption_label
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
@@ -14,6 +14,7 @@ _COLUMNS = (
     Column("Promise"),
     Column("Worst", "%"),
 )
+_SAID: dict[Verdict, str] = {"holds": "holds", "unclear": "is unclear", "breaks": "breaks"}
 _MARKS: dict[Verdict, str] = {"holds": "", "unclear": "? ", "breaks": "✗ "}
 _FAINTEST = 15  # percent of the deepest colour, so that whatever is above the target can be seen
 _MOST_NAMES = 6
@@ -27,6 +28,7 @@ def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
         _rests_on(found.promise),
         _confidence(found, several),
         *([_under_shift(found)] if found.cells else []),
+        *([_on_other_shifts(found)] if found.shifts else []),
     )
 
 
@@ -72,6 +74,22 @@ def _under_shift(found: Thresholded) -> str:
     else:
         where = f"in {sum(broken.values())} of the {cells} cells, {_spared_in_words(spared, len(broken))}"
     return f"Nothing is promised under shift, and there the promise breaks {where}."
+
+
+def _on_other_shifts(found: Thresholded) -> str:
+    """What became of the promise on each of the other sets of shifted images."""
+    said = []
+    for name, checked in found.shifts.items():
+        breaks = [number for number, cell in _numbered(checked) if cell.verdict == "breaks"]
+        if not checked.shift.has_severities or len(breaks) in (0, len(checked.cells)):
+            said.append(f"on {name} it {_SAID['breaks' if breaks else checked.cells[0].verdict]}")
+        else:
+            said.append(f"on {name} it breaks at severity {', '.join(map(str, breaks))}")
+    return f"Neither is it promised for other shifted images: {'; '.join(said)}."
+
+
+def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:
+    return zip(checked.shift.severities, checked.cells, strict=True)
 
 
 def _spared_in_words(spared: Sequence[str], corruptions: int) -> str:
@@ -141,6 +159,10 @@ def _rows(found: Thresholded) -> Iterator[Row]:
         worst = max(cells, key=lambda name: cells[name].error or 0.0)
         label = f"{corruption_label(worst)} {or_dash(percent, cells[worst].error)}"
         yield _row(f"severity {severity}", list(cells.values()), f"breaks in {breaks} of {len(cells)}", label)
+    for name, checked in found.shifts.items():
+        for severity, cell in _numbered(checked):
+            at = f", severity {severity}" if checked.shift.has_severities else ""
+            yield _row(f"{name}{at}", [cell], cell.verdict, "")
 
 
 def _row(label: str, sets: Sequence[Checked], verdict: str, worst: str) -> Row:

@@ -92,9 +92,10 @@ def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
     from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
     from counterpoint.report.recalibrations.words import is_ensemble, parameters_table
-    from counterpoint.report.sections.recalibration import ways_table
+    from counterpoint.report.sections.recalibration import shifts_table, ways_table
 
-    parts: list[Table | str] = [to_rich(parameters_table(recalibrated)), to_rich(ways_table(recalibrated))]
+    tables = (parameters_table(recalibrated), ways_table(recalibrated), shifts_table(recalibrated))
+    parts: list[Table | str] = [to_rich(table) for table in tables if table]
     if choice := recalibrated.choice:
         several = is_ensemble(recalibrated)
         parts += [to_rich(short_candidates_table(choice, several)), *choice_in_words(choice, several)]

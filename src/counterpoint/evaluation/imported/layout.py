@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from counterpoint.errors import unknown
 from counterpoint.evaluation.imported.given import Given
-from counterpoint.evaluation.suites import CORRUPTED
+from counterpoint.evaluation.suites import CORRUPTED, TAKEN
 
 TEXTS = ("classes", "name", "dataset")
 CLEAN, VALIDATION, SHIFT_LABELS = "labels", "validation_labels", "shift/labels"
@@ -30,7 +30,7 @@ _SHIFT = re.compile(r"shift/(?P<name>[^/]+)(/(?P<severity>[^/]+))?/(?P<what>logi
 _OWN_LABELS = re.compile(r"shift/(?P<name>[^/]+)/labels")
 # A name becomes that of a file, and stands in tables.
 _NAME = re.compile(r"\w([\w .+-]{0,58}[\w+-])?")
-_TAKEN = {"clean", "corrupted", "shifted images", "validation-extra"}  # by other sets on the page or in the folder
+_TAKEN = {*TAKEN, "shifted images"}  # what those are called that share their images
 _SEVERITY = re.compile(r"[1-9][0-9]{0,3}")
 
 

@@ -103,7 +103,7 @@ def severity_chart(points: Sequence[Severity], ticks: Sequence[int], alternative
     places = evenly_placed(len(points))
     y_axis(svg, panel, ticks, "accuracy and confidence")
     names = (str(point.number) if point.number else "clean" for point in points)
-    x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity of the corruption")
+    x_axis(svg, panel, dict(zip(places, names, strict=True)), "severity")
     xs = [panel.x(place) for place in places]
     for i in range(len(points[0].members)):
         _two_lines(svg, panel, xs, [point.members[i] for point in points], "member-line ")

@@ -48,7 +48,7 @@ def lines_chart(kind: str, names: Sequence[str], lines: Sequence[Line], scale: S
     places = evenly_placed(len(names))
     y_axis(svg, panel, ticks, scale.title, percent=scale.percent)
     short = [name.lower().removeprefix("severity ") for name in names]
-    x_axis(svg, panel, dict(zip(places, short, strict=True)), "severity of the corruption")
+    x_axis(svg, panel, dict(zip(places, short, strict=True)), "severity")
     for line in lines:
         dots = [(panel.x(place), panel.y(value)) for place, value in zip(places, line.values, strict=True)]
         path(svg, f"{line.kind}-line", dots)

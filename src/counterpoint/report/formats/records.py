@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from counterpoint.records.codec import encode
-from counterpoint.records.compared import CalibrationDifferences, MeanDifferences
+from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
 from counterpoint.records.figures import Summary
 from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
@@ -26,6 +26,7 @@ _FIGURES = (
 
 Place = dict[str, str | int | float]
 Record = dict[str, str | int | float | None]
+Differences = MeanDifferences | CalibrationDifferences
 
 
 def names(run: ReportedRun) -> Record:
@@ -72,18 +73,26 @@ def _plain_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
         for aggregate in AGGREGATES:
             yield {**place, "aggregate": aggregate}, shifted.aggregate(aggregate)
         for name, row in shifted.figures.cells.items():
-            for severity, cell in zip(shifted.figures.severities, row, strict=True):
-                yield {**place, "corruption": name, "severity": severity}, cell
+            for severity, cell in zip(_severities(shifted), row, strict=True):
+                yield {**place, "corruption": name, **severity}, cell
+
+
+def _severities(shifted: ShiftedRun) -> list[Place]:
+    """Where each cell of a row is; a shift without severities has no severity 1."""
+    if not shifted.has_severities:
+        return [{}]
+    return [{"severity": number} for number in shifted.figures.severities]
 
 
 def _recalibrated_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
-    found, papers = run.evaluated.recalibrated, papers_suite(run)
+    found = run.evaluated.recalibrated
     for name, scaled in found.ways.items() if found else ():
         yield {**_clean_place(run), "recalibration": name}, clean_summary(scaled)
-        if scaled.corrupted and papers:
-            for aggregate in AGGREGATES:
-                place: Place = {**_shifted_place(papers), "aggregate": aggregate, "recalibration": name}
-                yield place, aggregate_summary(scaled.corrupted, aggregate)
+        for shifted in suites_of(run):
+            if (figures := scaled.on(shifted.suite)) is not None:
+                for aggregate in AGGREGATES:
+                    place: Place = {**_shifted_place(shifted), "aggregate": aggregate, "recalibration": name}
+                    yield place, aggregate_summary(figures, aggregate)
 
 
 def _outside(run: ReportedRun) -> Iterator[Record]:
@@ -125,22 +134,32 @@ def _checked(run: ReportedRun, found: Thresholded) -> Iterator[tuple[Place, Chec
         for name, cells in found.cells.items():
             for severity, cell in zip(papers.figures.severities, cells, strict=True):
                 yield {**place, "corruption": name, "severity": severity}, cell
+    for shifted in suites_of(run):
+        if (checked := found.shifts.get(shifted.suite)) is not None:
+            for at, cell in zip(_severities(shifted), checked.cells, strict=True):
+                yield {**_shifted_place(shifted), "corruption": shifted.suite, **at}, cell
 
 
 def _differences(run: ReportedRun) -> Iterator[Record]:
     """Over cells an image counts once: with its mean over them, or for calibration errors with all of them."""
     model, _ = next(models(run.clean))
-    papers = papers_suite(run)
     for other in run.evaluated.compared.against if run.evaluated.compared else ():
-        sets: list[tuple[Place, MeanDifferences | CalibrationDifferences | None]] = [(_clean_place(run), other.clean)]
-        if other.corrupted and papers:
-            place: Place = {**_shifted_place(papers), "aggregate": "by-cell"}
-            by_severity = zip(papers.figures.severities, other.corrupted.severities, strict=True)
-            sets += [(place, other.corrupted.mean), *(({**place, "severity": i}, one) for i, one in by_severity)]
-            sets.append(({**place, "aggregate": "by-corruption"}, other.corrupted.by_corruption))
-        for where, found in sets:
-            if figures := _flat(found):
+        sets: list[tuple[Place, Differences | None]] = [(_clean_place(run), other.clean)]
+        for shifted in suites_of(run):
+            if (found := other.on(shifted.suite)) is not None:
+                sets += _shift_differences(shifted, found)
+        for where, differences in sets:
+            if figures := _flat(differences):
                 yield _record({**where, "model": model, "against": other.called}, figures)
+
+
+def _shift_differences(shifted: ShiftedRun, found: CorruptedDifferences) -> Iterator[tuple[Place, Differences]]:
+    place: Place = {**_shifted_place(shifted), "aggregate": "by-cell"}
+    yield place, found.mean
+    if shifted.has_severities:
+        for at, one in zip(_severities(shifted), found.severities, strict=True):
+            yield {**place, **at}, one
+    yield {**place, "aggregate": "by-corruption"}, found.by_corruption
 
 
 def _flat(differences: MeanDifferences | CalibrationDifferences | None) -> Scores:

@@ -28,6 +28,10 @@ from counterpoint.report.tables import (
 ECE = "ece_width15"
 _KEYS = (ECE, "nll", "brier")
 _CLEAN_IMAGES = "Clean"
+_DIFFERENCES = (
+    "Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between debiased values, "
+    "so that noise alone makes none: they need not be what the two ECEs differ by."
+)
 LINES = ("first", "second", "third")
 """The lines of a chart as the style sheet knows them."""
 
@@ -71,14 +75,25 @@ def severities_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic:
     )
 
 
+def shift_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
+    """What becomes of another set of shifted images; None where no recalibration was tried on it."""
+    names = compared_ways(found)
+    if any(found.ways[name].on(shifted.suite) is None for name in names):
+        return None
+    sets = dict(_sets(shifted, found, names))
+    words = (f"{_headline(shifted, found, sets[shifted.called])} {_DIFFERENCES}",)
+    return Topic(f"On {shifted.called}", words=words, tables=(_sets_table(shifted, found, sets),))
+
+
 def _sets(shifted: ShiftedRun, found: Recalibrated, names: Sequence[str]) -> Iterator[tuple[str, _Ways]]:
-    """The figures on clean images, at each severity, and over all of -C."""
+    """The figures on clean images, at each severity if there are some, and over all shifted images."""
     scaled = {name: found.ways[name] for name in names}
     clean = {name: _Shown(_figures(one.clean.ensemble), _on_clean(one.clean)) for name, one in scaled.items()}
     yield _CLEAN_IMAGES, {NONE: _Shown(_figures(shifted.run.clean.ensemble)), **clean}
-    corrupted = {name: one.corrupted for name, one in scaled.items() if one.corrupted}
+    corrupted = {name: figures for name, one in scaled.items() if (figures := one.on(shifted.suite))}
     by_severity = zip(*shifted.figures.cells.values(), strict=True)
-    for i, (severity, cells) in enumerate(zip(named_severities(shifted), by_severity, strict=True)):
+    named = zip(named_severities(shifted), by_severity, strict=True) if shifted.has_severities else ()
+    for i, (severity, cells) in enumerate(named):
         ways = {name: _Shown(_figures(one.severities[i]), _at_severity(one, i)) for name, one in corrupted.items()}
         yield severity, {NONE: _Shown(pooled_figures(cells)), **ways}
     ways = {name: _Shown(_figures(one.ensemble[HEADLINE]), _over_all(one)) for name, one in corrupted.items()}
@@ -117,15 +132,13 @@ def _headline(shifted: ShiftedRun, found: Recalibrated, ways: _Ways) -> str:
         for name, shown in ways.items()
         if name != NONE
     )
-    return f"On {shifted.called} ({HEADLINE}) ECE goes from {with_sign(ways[NONE].figures[ECE])} {goes}."
+    aggregate = f" ({HEADLINE})" if shifted.cells > 1 else ""
+    return f"On {shifted.called}{aggregate} ECE goes from {with_sign(ways[NONE].figures[ECE])} {goes}."
 
 
 def _notes(shifted: ShiftedRun) -> Sequence[str]:
     pooled = f"At a severity, the images of the {counted(len(shifted.figures.cells), 'corruption')} count together."
-    return (
-        f"{pooled} Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between "
-        "debiased values, so that noise alone makes none: they need not be what the two ECEs differ by.",
-    )
+    return (f"{pooled} {_DIFFERENCES}",)
 
 
 def _chart(shifted: ShiftedRun, found: Recalibrated, sets: Mapping[str, _Ways]) -> Chart:
@@ -143,8 +156,13 @@ def _chart(shifted: ShiftedRun, found: Recalibrated, sets: Mapping[str, _Ways]) 
             "ece-severity", shown, lines, Scale("ECE", True, with_sign), f"ECE of {label} against severity. {ends}."
         ),
         f"ECE in 15 equal-width bins, from {shown[0].lower()} to {shown[-1].lower()}.",
-        _table(f"{label}: {shifted.images}; {shifted.called} {HEADLINE}", found, sets),
+        _sets_table(shifted, found, sets),
     )
+
+
+def _sets_table(shifted: ShiftedRun, found: Recalibrated, sets: Mapping[str, _Ways]) -> Table:
+    aggregate = f"; {shifted.called} {HEADLINE}" if shifted.cells > 1 else ""
+    return _table(f"{shifted.run.label}: {shifted.images}{aggregate}", found, sets)
 
 
 def _table(caption: str, found: Recalibrated, sets: Mapping[str, _Ways]) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records import compared
-from counterpoint.records.compared import CalibrationDifferences, MeanDifferences
+from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Difference, differences_chart
 from counterpoint.report.run import ReportedRun
@@ -67,8 +67,9 @@ def differences_table(other: compared.Comparison) -> Table:
     """The headline figures of a comparison. A calibration error under corruption is by-corruption."""
     shift, corrupted, sets = other.made_from.corrupted, other.corrupted, {"Clean": _found(other.clean)}
     if shift or not other.made_from.given:  # of other models the file may have clean images alone
-        by_cells = _found(corrupted.mean) | _found(corrupted.by_corruption) if corrupted else {}
+        by_cells = _joined(corrupted) if corrupted else {}
         sets[called(shift.source) if shift else "-C"] = by_cells
+    sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
     return Table(
         f"this run − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
@@ -96,6 +97,11 @@ def _found(differences: MeanDifferences | CalibrationDifferences | None) -> dict
     return {key: value for key, value in values.items() if value is not None}
 
 
+def _joined(differences: CorruptedDifferences) -> dict[str, compared.Difference]:
+    """Those of means, and those of calibration errors."""
+    return _found(differences.mean) | _found(differences.by_corruption)
+
+
 def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
     label = f"{run.label} − {other.called}"
     corrupted = other.corrupted
@@ -103,6 +109,7 @@ def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
     if corrupted:
         sets["corrupted images (each image’s mean over all cells)"] = _found(corrupted.mean)
         sets["corrupted images, by corruption (each image with all its cells)"] = _found(corrupted.by_corruption)
+    sets |= {f"the shifted images of {name}": _joined(one.differences) for name, one in other.shifts.items()}
     rows_of = {images: _differences(found) for images, found in sets.items() if found}
     return Comparison(
         label=label,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Figures, Summary
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import suites_of
+from counterpoint.report.suites import ShiftedRun, listed, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, signed, with_sign
 
 _TITLE = "Headline figures"
@@ -70,7 +70,7 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
 def headline_table(run: ReportedRun) -> Table:
     """The ensemble's and its members' figures on clean images, and on each suite by-corruption."""
     on, called = run.results.evaluated_on, [shifted.called for shifted in suites_of(run)]
-    suites = f", and on {' and '.join(called)} {HEADLINE}" if called else ""
+    suites = f", and on {listed(called)} {HEADLINE}" if called else ""
     sets = {"clean": run.clean} | {shifted.called: shifted.aggregate(HEADLINE) for shifted in suites_of(run)}
     by_model = zip(*(models(summary) for summary in sets.values()), strict=True)
     return Table(
@@ -86,11 +86,12 @@ def headline_table(run: ReportedRun) -> Table:
 
 def suites_in_words(run: ReportedRun) -> list[str]:
     """What each suite is made of."""
-    return [
-        f"{shifted.called}: {shifted.made_of} of {shifted.figures.images:,} {shifted.figures.part} images, "
-        f"{shifted.source}."
-        for shifted in suites_of(run)
-    ]
+    return [_suite_in_words(shifted) for shifted in suites_of(run)]
+
+
+def _suite_in_words(shifted: ShiftedRun) -> str:
+    images = f" of {shifted.figures.images:,} {shifted.figures.part} images"
+    return f"{shifted.called}: {shifted.made_of}{'' if shifted.is_own else images}, {shifted.source}."
 
 
 def _entries(scores: Scores) -> tuple[Entry, ...]:
@@ -120,9 +121,10 @@ def _groups(run: ReportedRun) -> tuple[HeadlineGroup, ...]:
     groups = [_group("Clean images", "", run.clean)]
     for shifted in suites_of(run):
         part = "" if shifted.figures.part == "test" else f"{shifted.figures.part} "
-        label = "Shifted images" if shifted.is_given else f"Corrupted {part}images"
-        aggregate = HEADLINE if shifted.called == label.lower() else f"{shifted.called}, {HEADLINE}"
-        groups.append(_group(label, aggregate, shifted.aggregate(HEADLINE)))
+        label = f"Corrupted {part}images" if shifted.is_ours else "Shifted images"
+        names = [shifted.called] if shifted.called != label.lower() else []
+        names += [HEADLINE] if shifted.cells > 1 else []
+        groups.append(_group(label, ", ".join(names), shifted.aggregate(HEADLINE)))
     return tuple(groups)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
-from counterpoint.report.suites import ShiftedRun, by_suite, corruption_label
+from counterpoint.report.suites import ShiftedRun, by_suite, corruption_label, named_severities
 from counterpoint.report.tables import METRICS, Column, Entry, Row, Table, signed
 
 Show = Callable[[float], str]
@@ -82,9 +82,16 @@ class _Grid:
 
 def heat_maps(runs: Sequence[ReportedRun]) -> HeatMaps | None:
     """One for each metric that some run has; None where no run was evaluated under shift."""
-    suites = [[_grid(shifted) for shifted in group] for group in by_suite(runs).values()]
+    suites = [[_grid(shifted) for shifted in group] for group in _on_one_scale([*by_suite(runs).values()])]
     maps = tuple(heat_map for key in _SHOWN if (heat_map := _heat_map(key, suites)).suites)
     return HeatMaps(maps) if maps else None
+
+
+def _on_one_scale(suites: Sequence[list[ShiftedRun]]) -> list[list[ShiftedRun]]:
+    """A user's own shifts, of which each has few cells, have their colours beside those of the paper's suite."""
+    beside = [shifted for group in suites if group[0].is_papers or group[0].is_own for shifted in group]
+    others = [group for group in suites if not (group[0].is_papers or group[0].is_own)]
+    return [beside, *others] if beside else others
 
 
 def _grid(shifted: ShiftedRun) -> _Grid:
@@ -107,19 +114,23 @@ def _suite_maps(metric: str, show: Show, found: Sequence[tuple[ShiftedRun, Value
     deepest = max(abs(value) for _, values in found for row in values.values() for value in row)
     return SuiteMaps(
         deepest=show(deepest).lstrip("+"),
-        tables=tuple(
-            _table(f"{shifted.label}: {metric}", shifted.figures.severities, values, show, deepest)
-            for shifted, values in found
-        ),
+        tables=tuple(_table(f"{shifted.label}: {metric}", shifted, values, show, deepest) for shifted, values in found),
     )
 
 
-def _table(caption: str, severities: Sequence[int], values: Values, show: Show, deepest: float) -> Table:
+def _columns(shifted: ShiftedRun) -> tuple[Column, ...]:
+    if not shifted.has_severities:
+        return Column("Shift"), Column(*named_severities(shifted))
+    return Column("Severity"), *(Column(str(number)) for number in shifted.figures.severities)
+
+
+def _table(caption: str, shifted: ShiftedRun, values: Values, show: Show, deepest: float) -> Table:
     means = [sum(column) / len(column) for column in zip(*values.values(), strict=True)]
-    rows = [Row(corruption_label(name), _entries(row, show, deepest)) for name, row in values.items()]
+    labels = {name: name if shifted.is_own else corruption_label(name) for name in values}
+    rows = [Row(labels[name], _entries(row, show, deepest)) for name, row in values.items()]
     if len(rows) > 1:
         rows.append(Row(f"Mean of {len(rows)}", _entries(means, show, deepest), "mean"))
-    return Table(caption, (Column("Severity"), *(Column(str(number)) for number in severities)), tuple(rows))
+    return Table(caption, _columns(shifted), tuple(rows))
 
 
 def _entries(values: Iterable[float], show: Show, deepest: float) -> tuple[Entry, ...]:

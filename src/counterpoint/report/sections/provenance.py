@@ -116,7 +116,7 @@ def _corrupted_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:
     yield "Corrupted set", papers.images if papers else "not evaluated"
     for shifted in suites_of(run):
         if shifted != papers:
-            yield f"Corrupted set, {shifted.called}", shifted.images
+            yield f"{'Shift' if shifted.is_own else 'Corrupted set'}, {shifted.called}", shifted.images
 
 
 def _moment(iso: str) -> str:

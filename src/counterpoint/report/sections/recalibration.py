@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.figures import Aggregate, Summary
+from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Pair, pairs_chart
@@ -11,7 +11,7 @@ from counterpoint.report.recalibrations.choice import candidates_table, choice_i
 from counterpoint.report.recalibrations.corruptions import corruptions_topic
 from counterpoint.report.recalibrations.moves import moves_topic
 from counterpoint.report.recalibrations.topic import Topic
-from counterpoint.report.recalibrations.under_shift import label_of, severities_topic
+from counterpoint.report.recalibrations.under_shift import label_of, severities_topic, shift_topic
 from counterpoint.report.recalibrations.words import (
     WITHOUT,
     fitted_in_words,
@@ -21,7 +21,7 @@ from counterpoint.report.recalibrations.words import (
 )
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, called, papers_suite
+from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 
 _TITLE = "Recalibrated"
@@ -70,8 +70,30 @@ def ways_table(recalibrated: Recalibrated) -> Table:
 
 def _headline(scaled: Scaled, is_shifted: bool) -> tuple[Entry, ...]:
     shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
-    figures = [scaled.clean.ensemble, *shifted]
-    return tuple(Entry(text) for one in figures for text in (decimal(one.nll), percent(one.ece_width15)))
+    return tuple(entry for one in (scaled.clean.ensemble, *shifted) for entry in _nll_and_ece(one))
+
+
+def shifts_table(recalibrated: Recalibrated) -> Table | None:
+    """The same on each other set of shifted images; None where there are none."""
+    several = is_ensemble(recalibrated)
+    rows = [
+        Row(
+            name if not number else "",
+            (Entry(way_name(way, several)), *_nll_and_ece(scaled.shifts[name].ensemble[HEADLINE])),
+        )
+        for name in recalibrated.shifts
+        for number, (way, scaled) in enumerate(recalibrated.ways.items())
+    ]
+    columns = (Column("Images"), Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%"))
+    return (
+        Table(f"recalibrated, on other shifted images: {recalibrated.corrupted_how}", columns, tuple(rows))
+        if rows
+        else None
+    )
+
+
+def _nll_and_ece(figures: Figures) -> tuple[Entry, Entry]:
+    return Entry(decimal(figures.nll)), Entry(percent(figures.ece_width15))
 
 
 def _is_shifted(recalibrated: Recalibrated) -> bool:
@@ -90,6 +112,7 @@ def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
         _every_way(run, found, shifted),
         severities_topic(shifted, found) if shifted else None,
         corruptions_topic(shifted, found) if shifted else None,
+        *(shift_topic(other, found) for other in suites_of(run) if other.suite in found.shifts),
         moves_topic(run.label, found),
     )
     return RunRecalibration(run.label, tuple(topic for topic in topics if topic))

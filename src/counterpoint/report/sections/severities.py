@@ -21,6 +21,7 @@ class RunSeverities:
     label: str
     severity: Chart | None  # None where there is one severity and nothing to set beside it
     note: str
+    bins: str  # what the numbers behind the diagrams are called
     reliability: tuple[Chart, ...]
 
 
@@ -52,6 +53,7 @@ def _run_severities(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequ
         label=shifted.label,
         severity=_severity(shifted, points, ticks) if len(points) > 1 else None,
         note=_note(shifted),
+        bins="the bins of each severity" if shifted.has_severities else "the bins",
         reliability=tuple(_reliability(shifted, point) for point in points),
     )
 
@@ -60,6 +62,8 @@ def _note(shifted: ShiftedRun) -> str:
     on, images = shifted.run.results.evaluated_on, shifted.figures.images
     if shifted.clean_is_severity_0:
         return f"Clean is the same {images:,} images without corruption."
+    if not shifted.is_ours:
+        return "There is no clean point: how sure the model is of these images without the shift is not known."
     return (
         f"There is no clean point: the clean figures are of {on.images:,} {on.part} images, and the corrupted "
         f"ones of {images:,} {shifted.figures.part} images."
@@ -75,9 +79,13 @@ def _severity(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[i
     )
     return Chart(
         severity_chart(points, ticks, f"Accuracy and mean confidence of {shifted.label} against severity: {words}"),
-        f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: {words}",
+        f"{_mean_of(shifted)}{words}",
         severity_table(f"{shifted.label}: accuracy and confidence at each severity", points),
     )
+
+
+def _mean_of(shifted: ShiftedRun) -> str:
+    return "All images: " if shifted.is_own else f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: "
 
 
 def _reliability(shifted: ShiftedRun, point: Severity) -> Chart:

@@ -27,7 +27,8 @@ class SuiteTables:
 class UnderShift(Content):
     suites: tuple[SuiteTables, ...]
     is_regenerated: bool  # whether some images are not the official ones
-    is_given: bool  # whether some shifts are not ours
+    is_given: bool  # whether some shifts came with predictions
+    is_own: bool  # whether some were named with --shift
     headline: Aggregate = HEADLINE
 
     def blocks(self) -> Iterator[Block]:
@@ -43,7 +44,7 @@ def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
         return None
     kinds = {one.figures.source.kind for shifted in suites for one in shifted}
     tables = tuple(_suite_tables(runs, shifted) for shifted in suites)
-    return UnderShift(tables, is_regenerated="regenerated" in kinds, is_given="given" in kinds)
+    return UnderShift(tables, is_regenerated="regenerated" in kinds, is_given="given" in kinds, is_own="own" in kinds)
 
 
 def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> SuiteTables:
@@ -53,7 +54,10 @@ def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) ->
         sources=_sources(runs, shifted),
         headline_tables=tuple(_tables(shifted, HEADLINE)),
         other_tables=tuple(
-            table for aggregate in AGGREGATES if aggregate != HEADLINE for table in _tables(shifted, aggregate)
+            table
+            for aggregate in AGGREGATES
+            if aggregate != HEADLINE
+            for table in _tables([one for one in shifted if one.cells > 1], aggregate)
         ),
     )
 
@@ -62,6 +66,8 @@ def _made_of(shifted: ShiftedRun) -> str:
     if shifted.is_given:
         images = "The clean images" if shifted.figures.source.key is None else "Other images than the clean ones"
         return f"{images} under {shifted.made_of}."
+    if shifted.is_own:
+        return f"Shifted images of the user’s own: {shifted.made_of}."
     return f"The {shifted.figures.part} images with {shifted.made_of} in all."
 
 
@@ -76,7 +82,8 @@ def _tables(shifted: Sequence[ShiftedRun], aggregate: Aggregate) -> list[Table]:
     """One for each corrupted set: figures of different images are not compared."""
     return [
         metrics_table(
-            f"All metrics on {images}: {aggregate}", [(one.run.label, one.aggregate(aggregate)) for one in group]
+            f"All metrics on {images}" + (f": {aggregate}" if group[0].cells > 1 else ""),
+            [(one.run.label, one.aggregate(aggregate)) for one in group],
         )
         for images, group in by_cells(shifted)
     ]

@@ -1,0 +1,169 @@
+"""A user's own shift: images that he names, decoded as the run's images are, with the run's classes."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from counterpoint.data import MappedSet, Parts
+from counterpoint.data.user_images import Seen
+from counterpoint.errors import InputError
+from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
+from counterpoint.evaluation.suites import TAKEN
+from counterpoint.images import DecodedImages, Decoding, Listing
+from counterpoint.images.cache import open_listed
+from counterpoint.images.listing import picture_name, printable
+from counterpoint.images.shifted import list_shifted
+from counterpoint.records.codec import encode
+from counterpoint.records.results import Shift, Source
+from counterpoint.watching import SILENT, Watcher
+
+_NAME = re.compile(r"\w[\w-]{0,59}")
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class OwnShift:
+    """Decoded images under a shift. At each severity they are the same pictures, in the same order."""
+
+    name: str
+    sets: tuple[MappedSet, ...]
+    """One for each severity, or one in all."""
+    key: str
+    """A hash of what the images are: contents and labels in order, the classes, the decoding."""
+
+    @property
+    def shift(self) -> Shift:
+        """What results say of it. Nothing is fitted on it, so its images are test images."""
+        severities = tuple(range(1, len(self.sets) + 1))
+        return Shift(Source("own", key=self.key), len(self.sets[0]), "test", (self.name,), severities)
+
+
+def check_shift_names(names: Iterable[str]) -> None:
+    """Raise for a name that cannot be that of a folder, or that another set of images has."""
+    before: dict[str, str] = {}
+    for name in names:
+        if not _NAME.fullmatch(name) or name.casefold() in TAKEN:
+            raise InputError(
+                f"{name!r} cannot be the name of a shift; it has up to 60 letters, digits, - and _, does not begin "
+                f"with -, and is none of {', '.join(sorted(TAKEN))}"
+            )
+        if (other := before.setdefault(name.casefold(), name)) != name:
+            raise InputError(f"the shifts {other!r} and {name!r} differ in capitals only; give them other names")
+
+
+def read_shift(
+    name: str,
+    source: Path,
+    parts: Parts,
+    cache: Path | None = None,
+    *,
+    skip_bad: bool = False,
+    watcher: Watcher = SILENT,
+) -> OwnShift:
+    """The images of a folder, a .csv or an .npz file as the run whose `parts` these are would have them.
+
+    Images that the run has seen are refused. A class may be missing, with a note.
+    """
+    found, decoding = list_shifted(source, parts.train.classes), _decoding(parts)
+    images = open_listed(found.listing, decoding, _check_not_empty, cache=cache, skip_bad=skip_bad, watcher=watcher)
+    if parts.seen is not None:
+        _check_unseen(images, parts.seen)
+    places = found.by_severity(images.listing)
+    if not places[0]:
+        raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
+    for note in _notes(name, images, places, parts.seen):
+        watcher.noted(note)
+    return OwnShift(name, _sets(images, places), _key(images, decoding, places))
+
+
+def shift_group(own: OwnShift) -> ImageGroup:
+    """The images at each severity, or all of them."""
+    return ImageGroup(
+        own.name,
+        encode(own.shift),
+        {
+            cell_file(own.name, own.name, severity): partial(_itself, images)
+            for severity, images in enumerate(own.sets, start=1)
+        },
+        (labels_file(own.name), own.sets[0].labels_N),
+        np.float16,
+        len(own.sets[0]),
+        own=True,
+    )
+
+
+def _itself(images: MappedSet) -> MappedSet:
+    """Nothing is read before the network asks for it."""
+    return images
+
+
+def _decoding(parts: Parts) -> Decoding:
+    channels, height, _ = parts.train.image_shape
+    return Decoding(height, grey=channels == 1)
+
+
+def _check_not_empty(listing: Listing) -> None:
+    if not len(listing):
+        raise InputError(
+            f"{listing.source} has no images; put some into folders that are called like the run's classes"
+        )
+
+
+def _check_unseen(images: DecodedImages, seen: Seen) -> None:
+    """Raise for an image that the run was trained on, or that temperatures come from: it says nothing of a shift."""
+    pairs = [(image, seen.contents[content]) for image, content in enumerate(images.hashes) if content in seen.contents]
+    if pairs:
+        image, other = pairs[0]
+        more = f" ({len(pairs):,} such images in all)" if len(pairs) > 1 else ""
+        raise InputError(
+            f"{images.listing.shown(image)} of {images.listing.source} is the same image as {other}, which the run was "
+            f"trained or validated on{more}; leave it out, since only new images show what a shift does"
+        )
+
+
+def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:
+    listing, used = images.listing, places[0]
+    if images.bad:
+        yield f"{name}: left out: {_some([printable(bad.name) for bad in images.bad])}"
+    if lost := len(listing) - sum(map(len, places)):
+        yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
+    labels = {listing.labels[image] for image in used}
+    if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
+        yield f"{name} has no images of {_some(missing)}: its figures say nothing of these"
+    called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
+    if called:
+        yield (
+            f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run was trained or "
+            f"validated on, such as {listing.shown(called[0])}; if they show the same, the figures are too good"
+        )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+def _sets(images: DecodedImages, places: Sequence[Sequence[int]]) -> tuple[MappedSet, ...]:
+    listing = images.listing
+    whole = MappedSet(
+        torch.from_numpy(images.pixels_RCHW),
+        torch.from_numpy(images.rows_N),
+        torch.arange(len(listing)),
+        torch.tensor(listing.labels),
+        listing.classes,
+    )
+    return tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
+
+
+def _key(images: DecodedImages, decoding: Decoding, places: Sequence[Sequence[int]]) -> str:
+    listing = images.listing
+    contents = [[(images.hashes[image], listing.labels[image]) for image in of_severity] for of_severity in places]
+    values = json.dumps([str(decoding), listing.classes, contents])
+    return hashlib.sha256(values.encode()).hexdigest()[:16]

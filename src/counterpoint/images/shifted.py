@@ -1,0 +1,155 @@
+"""Shifted images of a run's classes: in class folders, at several severities or at none, in a .csv or an .npz file."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from counterpoint.errors import InputError, unknown
+from counterpoint.images.folders import class_name, images_below, look_into, strays
+from counterpoint.images.listing import PARTS, BadFile, Listing, printable
+from counterpoint.images.sources import list_file
+
+_NUMBER = re.compile(r"[1-9][0-9]{0,3}")
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class ShiftedListing:
+    """Images under one shift. The labels of the listing are places in the run's classes."""
+
+    listing: Listing
+    severities: int
+    """How many there are, each in a folder of its number; 0 where there are none."""
+
+    def by_severity(self, listing: Listing) -> list[list[int]]:
+        """For each severity its images among those that could be decoded, in the same order in each.
+
+        A picture that one severity lacks now, because it is bad there, is left out of all.
+        """
+        if not self.severities:
+            return [list(range(len(listing)))]
+        pictures = _pictures(listing)
+        found: list[dict[str, int]] = [pictures.get(severity, {}) for severity in range(1, self.severities + 1)]
+        shared = [picture for picture in found[0] if all(picture in of_severity for of_severity in found)]
+        return [[of_severity[picture] for picture in shared] for of_severity in found]
+
+
+def list_shifted(source: Path, classes: Sequence[str]) -> ShiftedListing:
+    """The shifted images of a folder, a .csv or an .npz file. No image is opened yet.
+
+    A folder has a folder per class; or the folders 1, 2, 3, … of its severities, each with a folder per class and with
+    the same pictures. Folders with such names are severities if no class is called so. If one is, they are severities
+    where each of them holds class folders and nothing else.
+    """
+    if not source.is_dir():
+        return ShiftedListing(_of_classes(list_file(source), classes), 0)
+    top = look_into(source, "")
+    severities = _severity_folders(source, top.folders, classes)
+    bad = [*top.bad, *strays(top.files)]
+    folders = top.folders
+    if severities:
+        inside = [look_into(source, severity) for severity in severities]
+        bad += [one for content in inside for one in (*content.bad, *strays(content.files))]
+        folders = [folder for content in inside for folder in content.folders]
+    found = ShiftedListing(_of_folders(source, folders, classes, bad), len(severities))
+    if severities:
+        _check_same_pictures(found)
+    return found
+
+
+def _of_folders(source: Path, folders: Sequence[str], classes: Sequence[str], bad: list[BadFile]) -> Listing:
+    number = {name: k for k, name in enumerate(classes)}
+    names: list[str] = []
+    labels: list[int] = []
+    for folder in folders:
+        name = class_name(source, folder)
+        if name not in number:
+            raise _unknown_class(source, f"the folder {printable(folder)!r}", name, classes)
+        images = images_below(source, folder)
+        names += images.files
+        labels += [number[name]] * len(images.files)
+        bad += images.bad
+    return Listing(source, tuple(names), tuple(labels), None, tuple(classes), tuple(bad))
+
+
+def _severity_folders(source: Path, folders: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """The folders of the severities from 1 on; none where the folders are classes."""
+    if not folders or not all(_NUMBER.fullmatch(folder) for folder in folders):
+        return []
+    if set(folders) & set(classes) and not all(_holds_classes_alone(source, folder, classes) for folder in folders):
+        return []
+    wanted = [str(number) for number in range(1, len(folders) + 1)]
+    if lacking := [number for number in wanted if number not in folders]:
+        raise InputError(
+            f"{source} has the severities {', '.join(sorted(folders, key=int))} and lacks {lacking[0]}; severities "
+            "count from 1 without gaps: rename their folders"
+        )
+    return wanted
+
+
+def _holds_classes_alone(source: Path, folder: str, classes: Sequence[str]) -> bool:
+    content = look_into(source, folder)
+    names = {name.rpartition("/")[2] for name in content.folders}
+    return bool(names) and names <= set(classes) and not content.files
+
+
+def _of_classes(listing: Listing, classes: Sequence[str]) -> Listing:
+    """The list with the run's classes in place of those that the file names."""
+    source = listing.source
+    if listing.parts is not None:
+        raise InputError(f"{source} says to which part each image belongs, and a shift has no parts; leave part out")
+    number = {name: k for k, name in enumerate(classes)}
+    for label in sorted(set(listing.labels)):
+        if listing.classes[label] not in number:
+            raise _unknown_class(source, "a label", listing.classes[label], classes)
+    return replace(
+        listing,
+        labels=tuple(number[listing.classes[label]] for label in listing.labels),
+        classes=tuple(classes),
+    )
+
+
+def _unknown_class(source: Path, what: str, name: str, classes: Sequence[str]) -> InputError:
+    known = unknown("class", printable(name), [printable(one) for one in classes])
+    advice = "shifted images have the run's classes: rename it, or leave it out"
+    if name in PARTS and (source / name).is_dir():
+        advice = f"a shift has no parts: name {source / name} itself"
+    elif _NUMBER.fullmatch(name) and (source / name).is_dir():
+        advice = "folders of severities, 1, 2, 3, …, have no others beside them, and class folders alone in them"
+    return InputError(f"{what} of {source}: {known}; {advice}")
+
+
+def _pictures(listing: Listing) -> dict[int, dict[str, int]]:
+    """For each severity its pictures, in order: their names without the severity and the ending."""
+    found: dict[int, dict[str, int]] = {}
+    for image, name in enumerate(listing.names):
+        severity, _, rest = name.partition("/")
+        pictures, picture = found.setdefault(int(severity), {}), os.path.splitext(rest)[0]
+        if picture in pictures:
+            raise InputError(
+                f"{listing.shown(pictures[picture])} and {listing.shown(image)} of {listing.source} differ in their "
+                "endings alone, and a picture is known by its name at each severity; rename one of them"
+            )
+        pictures[picture] = image
+    return {severity: dict(sorted(pictures.items())) for severity, pictures in found.items()}
+
+
+def _check_same_pictures(shifted: ShiftedListing) -> None:
+    """Raise unless all severities have the same pictures, because a picture with all its severities counts once."""
+    source, pictures = shifted.listing.source, _pictures(shifted.listing)
+    every = [pictures.get(severity, {}) for severity in range(1, shifted.severities + 1)]
+    for severity, found in enumerate(every[1:], start=2):
+        if found.keys() != every[0].keys():
+            lacks = {1: found.keys() - every[0].keys(), severity: every[0].keys() - found.keys()}
+            words = "; ".join(f"{one} lacks {_some(names)}" for one, names in lacks.items() if names)
+            raise InputError(
+                f"the severities of {source} have not the same pictures ({words}); give each severity the same names "
+                f"in the same classes, or name each as a shift of its own: --shift NAME-1={source / '1'}"
+            )
+
+
+def _some(names: set[str]) -> str:
+    shown = ", ".join(printable(name) for name in sorted(names)[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
