@@ -25,9 +25,10 @@ def test_shot_noise_is_the_poisson_quantile_of_the_draw(severity: int, photons: 
 
 def test_shot_noise_at_the_ends_of_the_uniform_numbers() -> None:
     class Ends(Draws):
-        def uniform(self, purpose: str, *shape: int, low: float = 0.0, high: float = 1.0) -> NDArray[np.floating]:
-            assert (purpose, low, high) == ("noise", 0.0, 1.0)
-            return np.where(np.arange(64)[:, None] % 2 == 0, 2.0**-33, 1 - 2.0**-33) + np.zeros((self.count, *shape))
+        def words(self, purpose: str, *shape: int) -> NDArray[np.uint32]:
+            assert purpose == "noise"
+            ends = np.where(np.arange(64)[:, None] % 2 == 0, 0, 2**32 - 1).astype(np.uint32)
+            return np.broadcast_to(ends, (self.count, *shape))
 
     noisy = shot_noise(LEVELS, Ends(0, "shot_noise", 5, 0, 4), SCALE, photons=50)[..., 0] / 255
     spread = np.sqrt(LEVELS[..., 0] / 255 / 50)

@@ -2,10 +2,10 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage, signal
+from scipy import signal
 
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.filters import Indices, blur, blur_along, zoom
+from counterpoint.corrupt.filters import Indices, blur, blur_along, correlate_symmetric, zoom
 from counterpoint.corrupt.pixels import Floats, Images, Scale, to_bytes, to_unit
 
 
@@ -26,7 +26,7 @@ def defocus_blur(
     """Spread each pixel over a disk with a soft edge."""
     disk = _disk(radius * scale.factor, round(grid_radius * scale.factor))
     kernel = _softened(disk, alias_sigma * scale.factor, max(1, round(alias_radius * scale.factor)))
-    return to_bytes(ndimage.correlate(to_unit(images_NHWC), kernel[None, :, :, None], mode="mirror"))
+    return to_bytes(correlate_symmetric(to_unit(images_NHWC), kernel))
 
 
 def _disk(radius: float, grid_radius: int) -> Floats:

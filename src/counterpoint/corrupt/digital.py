@@ -1,6 +1,7 @@
 """Brightness, contrast and colour, elastic distortion, pixelation, JPEG."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from io import BytesIO
 
 import numpy as np
@@ -8,15 +9,22 @@ from PIL import Image
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur, mirror_with_edge, mirror_without_edge, sample_bilinear
-from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels, resized, to_bytes, to_unit
+from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels, largest_channel, resized, to_bytes, to_unit
 
 
 def brightness(images_NHWC: Images, _draws: Draws, _scale: Scale, *, added: float) -> Images:
     """Add to the HSV value and keep hue and saturation: every channel grows in proportion, and black becomes grey."""
-    x_NHWC = to_unit(images_NHWC)
-    value = x_NHWC.max(-1, keepdims=True)
-    brighter = np.minimum(value + added, 1)
-    return to_bytes(np.divide(x_NHWC, value, out=np.ones_like(x_NHWC), where=value > 0) * brighter)
+    value_NHW1 = largest_channel(images_NHWC).astype(np.uint16)
+    return _brightened(added).take(value_NHW1 << 8 | images_NHWC)
+
+
+@lru_cache(maxsize=8)
+def _brightened(added: float) -> Images:
+    """For each value, the new bytes of all levels."""
+    level = np.arange(256) / 255.0
+    value = level[:, None]
+    ratio = np.divide(level, value, out=np.ones((256, 256)), where=value > 0)
+    return to_bytes(ratio * np.minimum(value + added, 1)).ravel()
 
 
 def saturate(images_NHWC: Images, _draws: Draws, _scale: Scale, *, factor: float, added: float) -> Images:
@@ -26,21 +34,23 @@ def saturate(images_NHWC: Images, _draws: Draws, _scale: Scale, *, factor: float
     """
     channels = images_NHWC.shape[3]
     x_NHWC = np.broadcast_to(to_unit(images_NHWC), (*images_NHWC.shape[:3], 3))
-    value = x_NHWC.max(-1, keepdims=True)
-    span = value - x_NHWC.min(-1, keepdims=True)
-    saturation = np.divide(span, value, out=np.zeros_like(value), where=value > 0)
-    red_hue = np.broadcast_to([0.0, 1.0, 1.0], x_NHWC.shape).copy()
-    depth_NHWC = np.divide(value - x_NHWC, span, out=red_hue, where=span > 0)
-    saturation = np.clip(saturation * factor + added, 0, 1)
+    value, lowest = to_unit(largest_channel(images_NHWC)), to_unit(~largest_channel(~images_NHWC))
+    span = value - lowest
+    grey = span == 0
+    saturation = np.clip(span / np.where(value == 0, 1, value) * factor + added, 0, 1)
+    depth_NHWC = (value - x_NHWC) / np.where(grey, 1, span)
+    depth_NHWC[grey[..., 0]] = [0, 1, 1]
     return to_bytes(as_channels(value * (1 - saturation * depth_NHWC), channels))
 
 
 def contrast(images_NHWC: Images, _draws: Draws, _scale: Scale, *, factor: float) -> Images:
     """Pull every channel towards its mean over the image. An integer sum is the same in any batch."""
-    _, height, width, _ = images_NHWC.shape
-    total = images_NHWC.sum(axis=(1, 2), keepdims=True, dtype=np.int64)
-    mean_N11C = total / (255.0 * height * width)
-    return to_bytes((to_unit(images_NHWC) - mean_N11C) * factor + mean_N11C)
+    number, height, width, channels = images_NHWC.shape
+    total_NC = images_NHWC.sum(axis=1, dtype=np.uint32).sum(axis=1, dtype=np.int64)
+    mean_NC1 = total_NC[..., None] / (255.0 * height * width)
+    table_NCL = to_bytes((np.arange(256) / 255.0 - mean_NC1) * factor + mean_NC1)
+    first_N11C = 256 * np.arange(number * channels).reshape(number, 1, 1, channels)
+    return table_NCL.take(first_N11C + images_NHWC)
 
 
 def elastic_transform(

@@ -6,17 +6,50 @@ from collections.abc import Callable
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
-from scipy import ndimage
+from scipy import fft, ndimage
 
 from counterpoint.corrupt.pixels import Floats, Images
 
 Indices = NDArray[np.int64]
 
+# From here on a transform is quicker: pixels of a Gaussian to one side, and products per channel of a kernel.
+_LONG_REACH = 32
+_LONG_WORK = 1 << 20
+
 
 def blur(x_NHWC: Floats, sigma: float, *, mode: str = "nearest", truncate: float = 4.0) -> Floats:
     """A separable Gaussian over rows and columns; `mode` is SciPy's name for the border."""
+    if mode == "reflect" and sigma * truncate > _LONG_REACH:
+        return _blur_by_cosines(x_NHWC, sigma, math.floor(truncate * sigma + 0.5))
     blurred: Floats = ndimage.gaussian_filter(x_NHWC, (0, sigma, sigma, 0), mode=mode, truncate=truncate)
     return blurred
+
+
+def _blur_by_cosines(x_NHWC: Floats, sigma: float, radius: int) -> Floats:
+    """The same blur for any radius: where the border is a mirror, cosine waves only change their height."""
+    offset = np.arange(1, radius + 1)
+    weight = np.exp(-(offset**2) / (2 * sigma**2))
+    spectrum_NHWC = fft.dctn(x_NHWC, axes=(1, 2))
+    for axis in (1, 2):
+        frequency = np.pi * np.arange(x_NHWC.shape[axis]) / x_NHWC.shape[axis]
+        height = (1 + 2 * np.cos(np.outer(frequency, offset)) @ weight) / (1 + 2 * weight.sum())
+        spectrum_NHWC *= height.reshape([-1 if a == axis else 1 for a in range(4)])
+    blurred: Floats = fft.idctn(spectrum_NHWC, axes=(1, 2))
+    return blurred
+
+
+def correlate_symmetric(x_NHWC: Floats, kernel: Floats) -> Floats:
+    """Correlate rows and columns with a kernel that is symmetric about its centre; mirrored, the edge not repeated."""
+    _, height, width, _ = x_NHWC.shape
+    if kernel.size * height * width < _LONG_WORK:
+        correlated: Floats = ndimage.correlate(x_NHWC, kernel[None, :, :, None], mode="mirror")
+        return correlated
+    reach = len(kernel) // 2
+    x_NCHW = np.pad(x_NHWC.transpose(0, 3, 1, 2), ((0, 0), (0, 0), (reach, reach), (reach, reach)), mode="reflect")
+    size = [fft.next_fast_len(side, real=True) for side in x_NCHW.shape[2:]]
+    product: Floats = fft.irfft2(fft.rfft2(x_NCHW, size) * fft.rfft2(kernel, size), size)
+    # What wraps around falls into the first 2 · reach rows and columns.
+    return product[..., 2 * reach : 2 * reach + height, 2 * reach : 2 * reach + width].transpose(0, 2, 3, 1)
 
 
 def blur_along(images_NHWC: Images, degrees_N: Floats, radius: float, sigma: float) -> Images:
@@ -24,21 +57,22 @@ def blur_along(images_NHWC: Images, degrees_N: Floats, radius: float, sigma: flo
 
     ImageMagick computes in 16 bits and rounds. The result is then floored to 8 bits.
     """
-    number, height, width, _ = images_NHWC.shape
+    height, width = images_NHWC.shape[1:3]
     tap_T = np.arange(2 * math.ceil(radius) + 1)
     weight_T = np.exp(-(tap_T**2) / (2 * sigma**2))
-    weight_T /= weight_T.sum()
+    weight_T = 257 * (weight_T / weight_T.sum())
     reach = len(tap_T) - 1
     right_NT = reach + _steps(tap_T, np.cos(np.deg2rad(degrees_N)))
     down_NT = reach + _steps(tap_T, np.sin(np.deg2rad(degrees_N)))
     padded = np.pad(images_NHWC, ((0, 0), (reach, reach), (reach, reach), (0, 0)), mode="edge")
-    shifted_NRRCHW = sliding_window_view(padded, (height, width), axis=(1, 2))
-    image_N = np.arange(number)
-    total_NCHW = np.zeros((number, images_NHWC.shape[3], height, width))
-    for tap in tap_T:
-        total_NCHW += 257 * weight_T[tap] * shifted_NRRCHW[image_N, down_NT[:, tap], right_NT[:, tap]]
-    sixteen_bits = np.floor(total_NCHW + 0.5).astype(np.int64)
-    return (sixteen_bits // 257).astype(np.uint8).transpose(0, 2, 3, 1)
+    shifted_NRRHWC = sliding_window_view(padded, (height, width), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3)
+    image_N = np.arange(len(images_NHWC))
+    total_NHWC, weighted_NHWC = np.zeros(images_NHWC.shape), np.empty(images_NHWC.shape)
+    for tap, weight in enumerate(weight_T):
+        np.multiply(shifted_NRRHWC[image_N, down_NT[:, tap], right_NT[:, tap]], weight, out=weighted_NHWC)
+        total_NHWC += weighted_NHWC
+    sixteen_bits = (total_NHWC + 0.5).astype(np.int32)
+    return (sixteen_bits // 257).astype(np.uint8)
 
 
 def _steps(tap_T: Indices, slope_N: Floats) -> Indices:

@@ -1,51 +1,69 @@
 """Noise: every value of every channel is changed independently."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import pdtr
+from scipy.special import ndtri, pdtr
 
-from counterpoint.corrupt.draws import Draws
+from counterpoint.corrupt.draws import Draws, unit_uniform
 from counterpoint.corrupt.pixels import Floats, Images, Scale, to_bytes, to_unit
+from counterpoint.corrupt.quantiles import Quantiles, tabulate
+
+_INTERVALS = 1 << 16
+_MARGIN = 2e-6  # more than the rounding errors of single precision
 
 
 def gaussian_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, sigma: float) -> Images:
-    return to_bytes(to_unit(images_NHWC) + draws.normal("noise", *images_NHWC.shape[1:], sd=sigma))
+    return _with_normal(images_NHWC, draws, 0.0, sigma, np.add)
 
 
 def speckle_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, sigma: float) -> Images:
-    return to_bytes(to_unit(images_NHWC) * draws.normal("noise", *images_NHWC.shape[1:], mean=1.0, sd=sigma))
+    return _with_normal(images_NHWC, draws, 1.0, sigma, np.multiply)
+
+
+def _with_normal(
+    images_NHWC: Images, draws: Draws, mean: float, sd: float, combine: Callable[[Floats, Floats], Floats]
+) -> Images:
+    """The bytes of combine(x, mean + sd · z), where z is the normal quantile of the word that was drawn.
+
+    The quantile is slow. So it is only known, from the word's first bits, between which two numbers z lies. Where both
+    give the same byte, z gives it too, since `combine` grows with z. For the few others the quantile is computed.
+    """
+    word_NHWC = draws.words("noise", *images_NHWC.shape[1:])
+    interval_NHWC = word_NHWC >> np.uint32(16)
+    x_NHWC = to_unit(images_NHWC).astype(np.float32)
+    low, high = (to_bytes(combine(x_NHWC, end.take(interval_NHWC))) for end in _interval_ends(mean, sd))
+    open_ = np.nonzero(low != high)
+    exact = mean + sd * ndtri(unit_uniform(word_NHWC[open_]))
+    low[open_] = to_bytes(combine(to_unit(images_NHWC[open_]), exact))
+    return low
+
+
+@lru_cache(maxsize=8)
+def _interval_ends(mean: float, sd: float) -> tuple[Floats, Floats]:
+    """Between which numbers mean + sd · z lies for each beginning of a word."""
+    uniform = np.clip(np.arange(_INTERVALS + 1) / _INTERVALS, 2.0**-34, 1 - 2.0**-34)
+    end = mean + sd * ndtri(uniform)
+    return (end[:-1] - _MARGIN).astype(np.float32), (end[1:] + _MARGIN).astype(np.float32)
 
 
 def shot_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, photons: int) -> Images:
-    """Poisson(x · photons) / photons, by looking up the quantile of a uniform number."""
-    steps, values = _poisson_quantiles(photons)
-    u_NHWC = draws.uniform("noise", *images_NHWC.shape[1:])
-    return values[np.searchsorted(steps, images_NHWC + u_NHWC)]
+    """Poisson(x · photons) / photons."""
+    return _poisson_quantiles(photons).look_up(images_NHWC, draws.words("noise", *images_NHWC.shape[1:]))
+
+
+@lru_cache(maxsize=8)
+def _poisson_quantiles(photons: int) -> Quantiles:
+    count_K = np.arange(photons + 10 * math.isqrt(photons) + 20)
+    cumulative_LK = pdtr(count_K, np.arange(256)[:, None] / 255 * photons)
+    return tabulate(cumulative_LK, to_bytes(count_K / photons))
 
 
 def impulse_noise(images_NHWC: Images, draws: Draws, _scale: Scale, *, amount: float) -> Images:
     """Half of the hit values become 0, half 255."""
-    u_NHWC = draws.uniform("noise", *images_NHWC.shape[1:])
-    salted = np.where(u_NHWC < amount, np.uint8(255), images_NHWC)
-    return np.where(u_NHWC < amount / 2, np.uint8(0), salted)
-
-
-@lru_cache(maxsize=8)
-def _poisson_quantiles(photons: int) -> tuple[Floats, Images]:
-    """The distribution functions of the 256 levels one after the other, and the byte that each count k becomes.
-
-    Level l's function has the values l + P(count ≤ k). Searching for l + u in all of them is then inverse transform
-    sampling for all levels at once. Counts that no 32-bit uniform number reaches are left out, so each function ends at
-    l + 1.
-    """
-    finest = 2.0**-33
-    level_L1 = np.arange(256)[:, None]
-    count_K = np.arange(photons + 10 * math.isqrt(photons) + 20)
-    cumulative_LK = pdtr(count_K, level_L1 / 255 * photons)
-    cumulative_LK[cumulative_LK >= 1 - finest] = 1
-    before_LK = np.pad(cumulative_LK, ((0, 0), (1, 0)))[:, :-1]
-    reached = (cumulative_LK >= finest) & (before_LK < 1)
-    values_LK = np.broadcast_to(to_bytes(count_K / photons), reached.shape)
-    return (level_L1 + cumulative_LK)[reached], values_LK[reached]
+    word_NHWC = draws.words("noise", *images_NHWC.shape[1:])
+    half, whole = (np.uint32(math.ceil(share * 2**32 - 0.5)) for share in (amount / 2, amount))
+    salted = np.where(word_NHWC < whole, np.uint8(255), images_NHWC)
+    return np.where(word_NHWC < half, np.uint8(0), salted)

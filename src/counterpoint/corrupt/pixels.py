@@ -12,8 +12,6 @@ from PIL import Image
 Images = NDArray[np.uint8]
 Floats = NDArray[np.floating]
 
-_LUMA = np.array([0.299, 0.587, 0.114])
-
 
 def to_unit(images_NHWC: Images) -> Floats:
     """The values in [0, 1]."""
@@ -57,7 +55,16 @@ def resized(layer_NHW: Floats, scale: Scale) -> Floats:
 
 def luminance(x_C: Floats) -> Floats:
     """One grey channel; the channel axis is kept. A grey image is returned as it is."""
-    return x_C if x_C.shape[-1] == 1 else (x_C * _LUMA).sum(-1, keepdims=True)
+    if x_C.shape[-1] == 1:
+        return x_C
+    return 0.299 * x_C[..., :1] + 0.587 * x_C[..., 1:2] + 0.114 * x_C[..., 2:]
+
+
+def largest_channel(images_C: Images) -> Images:
+    """HSV's value; the channel axis is kept. Much quicker than a maximum over so short an axis."""
+    if images_C.shape[-1] == 1:
+        return images_C
+    return np.maximum(np.maximum(images_C[..., :1], images_C[..., 1:2]), images_C[..., 2:])
 
 
 def as_channels(rgb_C: Floats, channels: int) -> Floats:
