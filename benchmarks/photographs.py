@@ -61,7 +61,7 @@ class Figure:
 
     def line(self, name: str, views: int) -> str:
         spread = f"{min(self.rounds):.2f} – {max(self.rounds):.2f}"
-        return f"{name:44}{self.middle:10.2f}{spread:>20}{1000 * views / self.middle:12,.0f}"
+        return f"{name:44}{self.middle:12.2f}{spread:>20}{1000 * views / self.middle:12,.0f}"
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def report(bench: Bench, figures: dict[str, Figure], peak_gigabytes: float) -> N
     where = torch.cuda.get_device_name(bench.device) if bench.device.type == "cuda" else "CPU"
     print(f"{e.model}, {e.members} × {e.batch_size} views of {bench.images.image_shape[1]} pixels, {where}, ", end="")
     print(f"torch {torch.__version__}; views of {bench.at_once} steps made together")
-    print(f"{'':44}{'ms a step':>10}{'least – most':>20}{'views/s':>12}")
+    print(f"{'':44}{'ms per step':>12}{'least – most':>20}{'views/s':>12}")
     for name, figure in figures.items():
         print(figure.line(name, views))
     whole, bare, alone, *others = (figure.middle for figure in figures.values())
