@@ -90,6 +90,14 @@ def test_parts_joined_are_the_whole(plan: AugMixPlan) -> None:
     assert len(plan[7:9]) == 2
 
 
+def test_a_plan_knows_whether_it_may_have_extra_operations(plan: AugMixPlan) -> None:
+    """Wherever a plan comes from. One made by hand may have any."""
+    with_extras = sample_augmix(torch.arange(3), 3, STREAM, operations=["rotate", "colour"])
+    assert not any(one.may_have_extras for one in (plan, plan[:7], plan.to("cpu"), concatenate([plan, plan])))
+    assert all(one.may_have_extras for one in (with_extras[:1], with_extras.to("cpu"), AugMixPlan(*plan.tensors)))
+    assert concatenate([plan, with_extras]).may_have_extras
+
+
 @pytest.mark.parametrize("other", [Stream(1, "augmix"), Stream(0, "augmix", 1), Stream(0, "augmix", 0, 1)], ids=str)
 def test_epochs_members_and_seeds_differ(plan: AugMixPlan, other: Stream) -> None:
     changed = sample_augmix(torch.arange(1000), 3, other)

@@ -10,7 +10,7 @@ from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.views import Views, assign, sample_views
 from counterpoint.errors import InputError
 from counterpoint.normalisation import NORMALISATION, Normalisation
-from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
+from counterpoint.policy import Adversarial, Assignment, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
 
 DIVERSE = MemberPolicy(augmix=AugMix((0.0, 1.0, 4.0)))
@@ -41,6 +41,28 @@ def test_a_scale_takes_the_place_of_the_padded_crop() -> None:
         images(), replace(policy, crop_per_view=False), num_members=2, indices_B=numbers, seed=5, epoch=2
     )
     assert torch.equal(shared, views[:1].expand_as(shared))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("assignment", ["diverse", "shuffled"])
+@pytest.mark.parametrize("scale", [None, (0.2, 0.8)], ids=str)
+def test_python_does_not_wait_for_a_gpu(scale: tuple[float, float] | None, assignment: Assignment) -> None:
+    policy = MemberPolicy(
+        crop_scale=scale,
+        augmix=AugMix((0.0, 1.0, 4.0), assignment),
+        adversarial=Adversarial((0.0, 0.1, 0.2)),
+        stochastic_depth=StochasticDepth((0.0, 0.1, 0.2)),
+    )
+    on_gpu, numbers = images().cuda(), torch.arange(12, device="cuda")
+    common = {"num_members": 3, "indices_B": numbers, "steps_B": numbers, "seed": 0, "epoch": 0, "num_blocks": 2}
+    first = sample_views(on_gpu, policy, **common)  # type: ignore[arg-type]
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        again = sample_views(on_gpu, policy, **common)  # type: ignore[arg-type]
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    for one, other in zip(first.tensors, again.tensors, strict=True):
+        assert torch.equal(one, other)
 
 
 def test_an_images_views_do_not_depend_on_its_batch() -> None:

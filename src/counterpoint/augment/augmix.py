@@ -72,11 +72,13 @@ def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
 
 
 def _choose_implementation(images_NCHW: Tensor, plan: AugMixPlan) -> Callable[[Tensor, AugMixPlan], Tensor]:
-    """One kernel on a GPU, groups of chains elsewhere.
+    """Kernels on a GPU, groups of chains elsewhere.
 
-    The kernel does not know the extra operations. A plan with any of them is worked on in groups on a GPU too.
+    The kernels do not know the extra operations. A plan with any of them is worked on in groups on a GPU too.
     """
-    if not images_NCHW.is_cuda or not has_triton() or bool((plan.operations_NWD >= len(OPERATIONS)).any()):
+    if not images_NCHW.is_cuda or not has_triton():
+        return views_by_groups
+    if plan.may_have_extras and bool((plan.operations_NWD >= len(OPERATIONS)).any()):
         return views_by_groups
     from counterpoint.augment.fused import fused_views
 

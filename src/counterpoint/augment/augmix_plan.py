@@ -7,7 +7,8 @@ Shapes: N images, W chains per image, D places in a chain.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -68,6 +69,8 @@ class AugMixPlan:
     levels_NWD: Tensor  # float64, the random sign included
     weights_NW: Tensor  # float32, of the chains; they sum to 1
     m_N: Tensor  # float32, the weight of the augmented image
+    may_have_extras: bool = field(default=True, kw_only=True)
+    """False where none of EXTRA_OPERATIONS can be in it. Otherwise one has to look, for which a GPU has to wait."""
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -77,15 +80,16 @@ class AugMixPlan:
         return len(self.m_N)
 
     def __getitem__(self, index: slice | Tensor) -> "AugMixPlan":
-        return AugMixPlan(*(tensor[index] for tensor in self.tensors))
+        return AugMixPlan(*(tensor[index] for tensor in self.tensors), may_have_extras=self.may_have_extras)
 
     def to(self, device: torch.device | str) -> "AugMixPlan":
-        return AugMixPlan(*(tensor.to(device) for tensor in self.tensors))
+        return AugMixPlan(*(tensor.to(device) for tensor in self.tensors), may_have_extras=self.may_have_extras)
 
 
 def concatenate(plans: Sequence[AugMixPlan]) -> AugMixPlan:
     """One plan for the images of all `plans`, in their order."""
-    return AugMixPlan(*(torch.cat(parts) for parts in zip(*(plan.tensors for plan in plans), strict=True)))
+    joined = (torch.cat(parts) for parts in zip(*(plan.tensors for plan in plans), strict=True))
+    return AugMixPlan(*joined, may_have_extras=any(plan.may_have_extras for plan in plans))
 
 
 def sample_augmix(
@@ -107,6 +111,27 @@ def sample_augmix(
     `mixing_weights(mixing, …, p=p, beta=beta)`.
     """
     severity_N = _checked_severity(severity, indices_N)
+    return draw_augmix(
+        indices_N, severity_N, stream, width=width, depth=depth, mixing=mixing, p=p, beta=beta, operations=operations
+    )
+
+
+def draw_augmix(
+    indices_N: Tensor,
+    severity_N: Tensor,
+    stream: Stream,
+    *,
+    width: int = 3,
+    depth: int = 3,
+    mixing: str = "bernoulli",
+    p: float = 0.875,
+    beta: float = 1.0,
+    operations: Sequence[str] = OPERATIONS,
+) -> AugMixPlan:
+    """What `sample_augmix` draws, for float64 severities that need no check, such as a policy's.
+
+    A GPU would have to wait for the check.
+    """
     choices = _checked_choices(operations, indices_N.device)
     if min(width, depth) < 1:
         raise InputError(f"width is {width} and depth is {depth}; both must be 1 or more")
@@ -124,6 +149,7 @@ def sample_augmix(
         levels_NWD=torch.where(signs_NWD < 0.5, -levels_NWD, levels_NWD),
         weights_NW=(exponentials_NW / exponentials_NW.sum(1, keepdim=True)).float(),
         m_N=m_N * (severity_N > 0),
+        may_have_extras=not set(operations).isdisjoint(EXTRA_OPERATIONS),
     )
 
 
@@ -149,4 +175,10 @@ def _checked_choices(operations: Sequence[str], device: torch.device) -> Tensor:
     for name in operations:
         if name not in ALL_OPERATIONS:
             raise unknown("operation", name, ALL_OPERATIONS)
+    return _places(tuple(operations), device)
+
+
+@lru_cache(maxsize=8)
+def _places(operations: tuple[str, ...], device: torch.device) -> Tensor:
+    """The operations' places in ALL_OPERATIONS. They are kept, since a GPU has to wait for what comes from a list."""
     return torch.tensor([ALL_OPERATIONS.index(name) for name in operations], dtype=torch.int8, device=device)

@@ -1,6 +1,7 @@
 """What each member sees: flip and crop, then AugMix, sampled from streams keyed by image, epoch and member.
 
-Everything random about a step is drawn here, before the step, and for any number of steps at once.
+Everything random about a step is drawn here, before the step, and for any number of steps at once. On a GPU Python does
+not wait for it, except for Beta mixing: the next views are asked for while the GPU is still busy with steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from counterpoint.augment.adversarial import sample_amounts
 from counterpoint.augment.augmix import apply_augmix
-from counterpoint.augment.augmix_plan import concatenate, sample_augmix
+from counterpoint.augment.augmix_plan import concatenate, draw_augmix
 from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.stochastic_depth import branch_factors
@@ -141,7 +142,8 @@ def make_views(
 
 def assign(values: Sequence[float], assignment: str, num_members: int, steps_B: Tensor, stream: Stream) -> Tensor:
     """Each member's severity for each image, (M, B): `diverse`, `constant`, or `shuffled` anew at each step."""
-    vector = torch.tensor(values, dtype=torch.float64, device=steps_B.device)
+    # Filled in one by one: for a copy from the CPU's memory a GPU would have to finish its work first.
+    vector = torch.cat([torch.full((1,), value, dtype=torch.float64, device=steps_B.device) for value in values])
     if assignment == "shuffled":
         return vector[stream.words(steps_B, num_members).argsort(dim=1, stable=True)].T
     return vector[:, None].expand(num_members, len(steps_B))
@@ -151,7 +153,7 @@ def _augmix(
     cropped_MBCHW: Tensor, augmix: AugMix, indices_B: Tensor, severity_MB: Tensor, streams: list[Stream]
 ) -> Tensor:
     plans = [
-        sample_augmix(indices_B, severity_B, stream, mixing=augmix.mixing, p=augmix.p, beta=augmix.beta)
+        draw_augmix(indices_B, severity_B, stream, mixing=augmix.mixing, p=augmix.p, beta=augmix.beta)
         for severity_B, stream in zip(severity_MB, streams, strict=True)
     ]
     return apply_augmix(cropped_MBCHW.flatten(0, 1), concatenate(plans)).view(cropped_MBCHW.shape)
