@@ -1,5 +1,6 @@
 """Photographs at 224 pixels, from a folder to a report: trained on, under every corruption, and under a shift."""
 
+import html
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from counterpoint.records.files import read_results
 from tests.cli.conftest import Call
 
 SMALL = "--set depth=8 --set width=4 --set num_members=2 --set steps=4 --set batch_size=4 --device cpu".split()
-COUNTS = {"train": 4, "val": 2, "test": 2}
+COUNTS = {"train": 4, "val": 1, "test": 1}
 
 
 def write_crops(folder: Path) -> Path:
@@ -56,21 +57,16 @@ def test_from_photographs_to_a_report(tmp_path: Path, monkeypatch: pytest.Monkey
     assert results.config["images"]["size"] == 224
     assert results.config["policy"]["crop_scale"] == [0.25, 1.0]
     assert results.corrupted is not None
-    for shifted, corruptions in (
-        (results.corrupted, CORRUPTIONS),
-        (results.shifts["validation-extra"], EXTRA_CORRUPTIONS),
-    ):
+    extra = results.shifts["validation-extra"]
+    for shifted, corruptions in ((results.corrupted, CORRUPTIONS), (extra, EXTRA_CORRUPTIONS)):
         assert (shifted.source.kind, shifted.source.constants) == ("regenerated", "imagenet-c")
-        assert (shifted.images, tuple(shifted.cells), len(list(shifted.all_cells()))) == (
-            4,
-            corruptions,
-            5 * len(corruptions),
-        )
+        assert (shifted.images, tuple(shifted.cells)) == (2, corruptions)
+        assert len([*shifted.all_cells()]) == 5 * len(corruptions)
     night = results.shifts["night"]
-    assert (night.source.kind, night.images, night.severities, list(night.cells)) == ("own", 4, (1, 2), ["night"])
+    assert (night.source.kind, night.images, night.severities, list(night.cells)) == ("own", 2, (1, 2), ["night"])
 
     reported = call("report", "run")
     assert reported.status == 0, reported.err
-    page = Path("report.html").read_text(encoding="utf-8")
+    page = html.unescape(Path("report.html").read_text(encoding="utf-8"))
     for words in ("ImageNet-C's constants", "night", "Under corruption"):
         assert words in page
