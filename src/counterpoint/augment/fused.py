@@ -11,7 +11,7 @@ _SMALL = 64 * 64  # pixels; a larger image has a program for each chain
 # Pixels that a program works on at a time, and its warps. More would need more registers, and fewer programs would fit
 # on a multiprocessor.
 _BLOCK, _WARPS = 256, 4
-_LARGE_BLOCK, _LARGE_WARPS = 512, 8
+_LARGE_BLOCK, _LARGE_WARPS = 1024, 8
 Tables = tuple[Tensor, ...]
 _KINDS = {
     "autocontrast": kernels.AUTOCONTRAST,
