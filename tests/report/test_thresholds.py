@@ -2,8 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
+from counterpoint.metrics.threshold import verdict
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.threshold import Checked, Thresholded
+from counterpoint.records.results import Shift, Source
+from counterpoint.records.threshold import Checked, CheckedShift, Thresholded
 from counterpoint.report.tables import Table
 from counterpoint.report.thresholds import cells_table, checks_table, highest_error, threshold_in_words
 from tests.made_results import make_thresholded
@@ -102,3 +106,23 @@ def test_what_is_above_the_target_has_a_colour_however_little_it_is() -> None:
     table = cells_table(FOUND, deepest=100.0)
     assert table is not None
     assert [entry.heat for entry in table.rows[0].entries] == [15, 15]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ((0, 1), "on fog it holds."),
+        ((0, 3), "on fog it is unclear."),
+        ((3, 40), "on fog it breaks at severity 2."),
+        ((40, 40), "on fog it breaks."),
+        ((3,), "on fog it is unclear."),
+    ],
+)
+def test_the_promise_on_other_shifts_in_words(wrong: tuple[int, ...], said: str) -> None:
+    shift = Shift(Source("own", key="k"), 100, "test", ("fog",), tuple(range(1, len(wrong) + 1)))
+    cells = tuple(Checked(100, 100, count, verdict(100, count, 0.02)) for count in wrong)
+    found = replace(FOUND, shifts={"fog": CheckedShift(shift, cells)})
+    assert words(found).endswith(f"other shifted images: {said}")
+    table = checks_table(found)
+    assert table is not None
+    assert table.rows[-1].label == ("fog, severity 2" if len(wrong) > 1 else "fog")

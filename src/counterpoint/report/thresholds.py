@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
-from counterpoint.report.suites import corruption_label
+from counterpoint.report.suites import corruption_label, listed
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
 
 _COLUMNS = (
@@ -80,12 +80,13 @@ def _on_other_shifts(found: Thresholded) -> str:
     """What became of the promise on each of the other sets of shifted images."""
     said = []
     for name, checked in found.shifts.items():
-        breaks = [number for number, cell in _numbered(checked) if cell.verdict == "breaks"]
-        if not checked.shift.has_severities or len(breaks) in (0, len(checked.cells)):
-            said.append(f"on {name} it {_SAID['breaks' if breaks else checked.cells[0].verdict]}")
-        else:
-            said.append(f"on {name} it breaks at severity {', '.join(map(str, breaks))}")
-    return f"Neither is it promised for other shifted images: {'; '.join(said)}."
+        breaks = [str(number) for number, cell in _numbered(checked) if cell.verdict == "breaks"]
+        verdicts = {cell.verdict for cell in checked.cells}
+        worst = next(verdict for verdict in reversed(_SAID) if verdict in verdicts)
+        where = f" at severity {listed(breaks)}" if 0 < len(breaks) < len(checked.cells) else ""
+        said.append(f"on {name} it {_SAID[worst]}{where}")
+    promised = "Neither is it promised for other" if found.cells else "Nothing is promised for"
+    return f"{promised} shifted images: {'; '.join(said)}."
 
 
 def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:
