@@ -77,7 +77,7 @@ def corrupt(
     scale = Scale(height, width, table.reference_side)
     arguments = table.arguments(name, severity)
     if name == "frost":
-        arguments["pictures"] = frost_pictures(frost_dir, scale, table)
+        arguments["pictures"] = frost_pictures(frost_dir, scale, table, images_NHWC.shape[3])
     corrupted = np.empty(images_NHWC.shape, np.uint8)
     for piece in _pieces(images_NHWC):
         draws = Draws(seed, name, severity, start=start + piece.start, count=piece.stop - piece.start)
