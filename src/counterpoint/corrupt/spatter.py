@@ -1,5 +1,7 @@
 """Spatter: drops of water with shaded edges, or mud. Edges, distances and shading are OpenCV's, in 8 bits."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
@@ -40,14 +42,23 @@ def spatter(
     noise = draws.normal("liquid", *scale.reference_shape, 1, mean=mean, sd=sd)
     liquid_NHW1 = blur(noise, blur_sigma)
     liquid_NHW1[liquid_NHW1 < threshold] = 0
-    x_NHWC = to_unit(images_NHWC)
     if mud:
         cover_NHW1 = blur((liquid_NHW1 > threshold).astype(np.float64), intensity)
         cover_NHW1[cover_NHW1 < 0.8] = 0
-        cover_NHW1 = resized(cover_NHW1[..., 0], scale)[..., None]
-        return to_bytes(x_NHWC * (1 - cover_NHW1) + cover_NHW1 * as_channels(_MUD, channels))
-    shine_NHW1 = resized(_shine(to_bytes(liquid_NHW1)[..., 0]), scale)[..., None]
-    return to_bytes(x_NHWC + intensity * shine_NHW1 * as_channels(_WATER, channels))
+        colour = as_channels(_MUD, channels)
+        return _where_wet(images_NHWC, resized(cover_NHW1[..., 0], scale), lambda x, wet: x * (1 - wet) + wet * colour)
+    colour = as_channels(_WATER, channels)
+    shine_NHW = resized(_shine(to_bytes(liquid_NHW1)[..., 0]), scale)
+    return _where_wet(images_NHWC, shine_NHW, lambda x, wet: x + intensity * wet * colour)
+
+
+def _where_wet(images_NHWC: Images, wet_NHW: Floats, change: Callable[[Floats, Floats], Floats]) -> Images:
+    """Change the pixels that are wet. The others are only truncated, which lowers some levels by one."""
+    pixels_PC = images_NHWC.reshape(-1, images_NHWC.shape[3])
+    changed_PC = to_bytes(np.arange(256) / 255.0).take(pixels_PC)
+    wet = np.flatnonzero(wet_NHW)
+    changed_PC[wet] = to_bytes(change(to_unit(pixels_PC[wet]), wet_NHW.ravel()[wet, None]))
+    return changed_PC.reshape(images_NHWC.shape)
 
 
 def _shine(liquid_NHW: Images) -> Floats:
@@ -78,8 +89,8 @@ def _canny(images_NHW: Images) -> NDArray[np.bool_]:
     dx, dy = down[:, :, 2:] - down[:, :, :-2], right[:, 2:] - right[:, :-2]
     strength = np.abs(dx) + np.abs(dy)
     edge = np.zeros(strength.shape, dtype=bool)
-    weak = np.nonzero(strength > _WEAK_EDGE)
-    edge[weak] = _is_ridge(strength, dx, dy, weak)
+    weak = np.flatnonzero(strength > _WEAK_EDGE)
+    edge.ravel()[weak] = _is_ridge(strength, dx, dy, weak)
     joined = np.zeros((3, 3, 3), dtype=bool)
     joined[1] = True
     strong: NDArray[np.bool_] = ndimage.binary_propagation(
@@ -88,19 +99,22 @@ def _canny(images_NHW: Images) -> NDArray[np.bool_]:
     return strong
 
 
-def _is_ridge(strength: Integers, dx: Integers, dy: Integers, where: tuple[Indices, ...]) -> NDArray[np.bool_]:
-    """Whether no neighbour along the gradient is stronger.
+def _is_ridge(strength: Integers, dx: Integers, dy: Integers, where: Indices) -> NDArray[np.bool_]:
+    """Whether no neighbour along the gradient is stronger, for the pixels of these flat indices.
 
     Of two equally strong neighbours the first counts as a ridge; along a diagonal neither does.
     """
     padded = np.pad(strength, ((0, 0), (1, 1), (1, 1)))
-    image, row, column = where
-    here, dx, dy = strength[where], dx[where], dy[where]
+    line = padded.shape[2]
+    image, pixel = np.divmod(where, strength[0].size)
+    row, column = np.divmod(pixel, strength.shape[2])
+    place = (image * padded.shape[1] + 1 + row) * line + 1 + column
+    here, dx, dy = (values.ravel()[where] for values in (strength, dx, dy))
     flat, steep = np.abs(dy) < _TAN_22 * np.abs(dx), np.abs(dy) > np.abs(dx) / _TAN_22
     slanting = ~flat & ~steep
     down = np.where(flat, 0, 1)
     right = np.where(steep, 0, np.where(slanting & ((dx < 0) != (dy < 0)), -1, 1))
-    before, after = (padded[image, 1 + row + side * down, 1 + column + side * right] for side in (-1, 1))
+    before, after = (padded.ravel()[place + side * (down * line + right)] for side in (-1, 1))
     return (here > before) & ((here > after) | ((here == after) & ~slanting))
 
 
