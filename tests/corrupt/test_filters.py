@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from counterpoint.corrupt.filters import blur_along, zoom
+from counterpoint.corrupt.filters import blur, blur_along, correlate_symmetric, zoom
 
 Images = NDArray[np.uint8]
 
@@ -39,3 +39,20 @@ def test_blur_along(degrees: float, made_up: Images) -> None:
     # The second of two images: each goes its own way.
     fast = blur_along(made_up[:2], np.array([30.0, degrees]), radius=6, sigma=1.5)[1]
     assert np.array_equal(fast, slow)
+
+
+@pytest.mark.parametrize("sigma", [11.0, 60.0])
+def test_a_long_blur_between_mirrors(sigma: float) -> None:
+    """By cosine waves; the longer of the two reaches beyond the mirrors' images of the other border."""
+    x_NHWC = np.random.default_rng(0).uniform(size=(2, 40, 56, 3))
+    slow = ndimage.gaussian_filter(x_NHWC, (0, sigma, sigma, 0), mode="reflect", truncate=3)
+    assert np.allclose(blur(x_NHWC, sigma, mode="reflect", truncate=3), slow, rtol=0, atol=1e-13)
+
+
+def test_a_large_kernel() -> None:
+    """By Fourier transforms, from a certain size on."""
+    x_NHWC = np.random.default_rng(0).uniform(size=(2, 100, 90, 3))
+    quarter = np.random.default_rng(1).uniform(size=(8, 8))
+    kernel = np.pad(quarter, ((0, 7), (0, 7)), mode="reflect") / 225
+    slow = ndimage.correlate(x_NHWC, kernel[None, :, :, None], mode="mirror")
+    assert np.allclose(correlate_symmetric(x_NHWC, kernel), slow, rtol=0, atol=1e-13)

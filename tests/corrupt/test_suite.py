@@ -45,7 +45,9 @@ def test_the_names_are_the_official_ones_in_order() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("shape", [(32, 32, 3), (32, 32, 1), (24, 40, 3), (40, 24, 1), (8, 8, 1), (64, 64, 3)])
+@pytest.mark.parametrize(
+    "shape", [(32, 32, 3), (32, 32, 1), (24, 40, 3), (40, 24, 1), (8, 8, 1), (64, 64, 3), (70, 90, 3), (90, 70, 1)]
+)
 def test_shape_and_type_are_kept_and_the_input_is_left_alone(name: str, shape: tuple[int, int, int]) -> None:
     images = np.random.default_rng(1).integers(0, 256, (3, *shape), dtype=np.uint8)
     before = images.copy()
@@ -110,6 +112,24 @@ def test_severity_means_the_same_at_another_size(name: str) -> None:
     large = images.repeat(2, axis=1).repeat(2, axis=2)
     ratio = distance(corrupt(large, name, 5), large) / distance(corrupt(images, name, 5), images)
     assert 0.5 < ratio < 1.5
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if n not in ("pixelate", "jpeg_compression", "saturate")])
+def test_severity_means_the_same_for_smaller_photographs(name: str) -> None:
+    waves = np.sin(np.arange(112) / 4)
+    image = (128 + 80 * waves[:, None, None] * waves[None, :, None] + np.array([30, 0, -30])).astype(np.uint8)
+    images = np.tile(image, (4, 1, 1, 1))
+    large = images.repeat(2, axis=1).repeat(2, axis=2)
+    ratio = distance(corrupt(large, name, 3), large) / distance(corrupt(images, name, 3), images)
+    assert 0.67 < ratio < 1.5
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_photograph_depends_on_its_index_not_on_its_batch(name: str) -> None:
+    images = np.random.default_rng(1).integers(0, 256, (5, 72, 100, 3), dtype=np.uint8)
+    whole = corrupt(images, name, 2, seed=3, start=7)
+    assert np.array_equal(whole[4:], corrupt(images[4:], name, 2, seed=3, start=11))
+    assert whole.flags.c_contiguous
 
 
 @pytest.mark.parametrize("name", ["impulse_noise", "jpeg_compression", *NOISES])

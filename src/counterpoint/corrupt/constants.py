@@ -21,6 +21,7 @@ class Table:
     reference_side: int
     photograph_scale: float
     enlarge_photographs: bool
+    frost_in_bytes: bool
     corruptions: dict[str, dict[str, list[Any]]]
 
     def arguments(self, name: str, severity: int) -> dict[str, Any]:
@@ -46,5 +47,6 @@ def choose_constants(constants: Constants | None, height: int, width: int) -> Co
 def read_table(constants: Constants) -> Table:
     text = files("counterpoint.corrupt").joinpath(_FILES[constants]).read_text(encoding="utf-8")
     loaded = tomllib.loads(text)
-    settings = {key: loaded.pop(key) for key in ("reference_side", "photograph_scale", "enlarge_photographs")}
-    return Table(**settings, corruptions=loaded)
+    settings = {key: value for key, value in loaded.items() if not isinstance(value, dict)}
+    corruptions = {key: value for key, value in loaded.items() if isinstance(value, dict)}
+    return Table(**settings, corruptions=corruptions)

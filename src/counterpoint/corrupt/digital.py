@@ -104,5 +104,7 @@ def jpeg_compression(images_NHWC: Images, _draws: Draws, _scale: Scale, *, quali
 def _each_image(images_NHWC: Images, function: Callable[[Image.Image], Image.Image]) -> Images:
     """Pillow works image by image; a grey image goes through without its channel axis."""
     images = images_NHWC[..., 0] if images_NHWC.shape[3] == 1 else images_NHWC
-    done = [np.asarray(function(Image.fromarray(image))) for image in images]
-    return np.stack(done).reshape(images_NHWC.shape)
+    done = np.empty(images.shape, np.uint8)
+    for place, image in zip(done, images, strict=True):
+        place[:] = function(Image.fromarray(image))
+    return done.reshape(images_NHWC.shape)

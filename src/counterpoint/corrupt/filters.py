@@ -113,13 +113,13 @@ def sample_bilinear(
 ) -> Floats:
     """The image at fractional positions; `fold` says what lies beyond its border."""
     number, height, width, channels = x_NHWC.shape
-    pixels = x_NHWC.reshape(-1, channels)
+    plane_CP = x_NHWC.transpose(3, 0, 1, 2).reshape(channels, -1)  # channel by channel, which is quicker
     top, left = (np.floor(p).astype(np.int64) for p in (row_NHW, column_NHW))
-    down, right = (row_NHW - top)[..., None], (column_NHW - left)[..., None]
+    down, right = row_NHW - top, column_NHW - left
     first_N11 = (np.arange(number) * height * width)[:, None, None]
     rows = [first_N11 + width * fold(top + step, height) for step in (0, 1)]
     columns = [fold(left + step, width) for step in (0, 1)]
     above, below = (
-        (1 - right) * pixels.take(row + columns[0], 0) + right * pixels.take(row + columns[1], 0) for row in rows
+        (1 - right) * plane_CP.take(row + columns[0], 1) + right * plane_CP.take(row + columns[1], 1) for row in rows
     )
-    return (1 - down) * above + down * below
+    return ((1 - down) * above + down * below).transpose(1, 2, 3, 0)

@@ -16,7 +16,7 @@ from scipy import ndimage
 
 from counterpoint.corrupt.constants import Table
 from counterpoint.corrupt.frost_texture import frost_textures
-from counterpoint.corrupt.pixels import Floats, Scale
+from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels
 from counterpoint.errors import InputError
 from counterpoint.storage.folders import data_root
 
@@ -42,14 +42,16 @@ def frost_source(frost_dir: FrostDir | None = None) -> FrostSource:
     return "texture" if _photograph_folder(frost_dir) is None else "photographs"
 
 
-def frost_pictures(frost_dir: FrostDir | None, scale: Scale, table: Table) -> tuple[Floats, ...]:
-    """The pictures (rows, columns, RGB, in [0, 1]) in the scale that suits images of this size.
+def frost_pictures(
+    frost_dir: FrostDir | None, scale: Scale, table: Table, channels: int = 3
+) -> tuple[Floats | Images, ...]:
+    """The pictures (rows, columns, channels; in [0, 1] or as bytes) in the scale that suits images of this size.
 
     All are larger than the images. The texture and, where the table says so, photographs are enlarged for that.
     """
     folder = _photograph_folder(frost_dir)
-    by = table.photograph_scale * scale.factor
-    return _scaled_pictures(folder, scale.height, scale.width, by, table.enlarge_photographs or folder is None)
+    settings = (table.photograph_scale, table.enlarge_photographs, table.frost_in_bytes)
+    return _scaled_pictures(folder, scale, channels, *settings)
 
 
 def _photograph_folder(frost_dir: FrostDir | None) -> Path | None:
@@ -68,9 +70,13 @@ def _holds_photographs(folder: Path) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _scaled_pictures(folder: Path | None, height: int, width: int, by: float, enlarge: bool) -> tuple[Floats, ...]:
+def _scaled_pictures(
+    folder: Path | None, scale: Scale, channels: int, for_reference: float, enlarge: bool, in_bytes: bool
+) -> tuple[Floats | Images, ...]:
     full = frost_textures() if folder is None else _photographs(folder)
-    return tuple(_scaled(picture, height, width, by, enlarge) for picture in full)
+    by = for_reference * scale.factor
+    scaled = [as_channels(_scaled(picture, scale, by, enlarge or folder is None), channels) for picture in full]
+    return tuple(np.rint(picture * 255).astype(np.uint8) if in_bytes else picture for picture in scaled)
 
 
 def _photographs(folder: Path) -> list[Floats]:
@@ -81,9 +87,10 @@ def _photographs(folder: Path) -> list[Floats]:
     return pictures
 
 
-def _scaled(picture: Floats, height: int, width: int, by: float, enlarge: bool) -> Floats:
+def _scaled(picture: Floats, scale: Scale, by: float, enlarge: bool) -> Floats:
     """Scale bilinearly without antialiasing, as in the original."""
     rows, columns, _ = picture.shape
+    height, width = scale.height, scale.width
     needed = max((height + 1) / rows, (width + 1) / columns)
     if by < needed and not enlarge:
         raise InputError(

@@ -33,7 +33,7 @@ def _with_normal(
     """
     word_NHWC = draws.words("noise", *images_NHWC.shape[1:])
     interval_NHWC = word_NHWC >> np.uint32(16)
-    x_NHWC = to_unit(images_NHWC).astype(np.float32)
+    x_NHWC = images_NHWC / np.float32(255)
     low, high = (to_bytes(combine(x_NHWC, end.take(interval_NHWC))) for end in _interval_ends(mean, sd))
     open_ = np.nonzero(low != high)
     exact = mean + sd * ndtri(unit_uniform(word_NHWC[open_]))

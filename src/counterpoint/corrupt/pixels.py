@@ -20,7 +20,9 @@ def to_unit(images_NHWC: Images) -> Floats:
 
 def to_bytes(x: Floats) -> Images:
     """Clipped to [0, 1] and truncated, not rounded, to 8 bits: what the official files hold."""
-    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
+    clipped = np.clip(x, 0, 1)
+    clipped *= 255
+    return clipped.astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ _SMALLEST_SIDE = 8
 # Temporary arrays then have 512 KB. Much larger ones do not fit into the cache. And the C library may return them to
 # the system after each use, which causes page faults that cost more than the arithmetic.
 _VALUES_PER_PIECE = 1 << 16
+_IMAGE_BY_IMAGE = ("frost", "pixelate", "jpeg_compression")  # they make no larger arrays of their own accord
 
 
 def corrupt(
@@ -77,7 +78,9 @@ def corrupt(
     scale = Scale(height, width, table.reference_side)
     arguments = table.arguments(name, severity)
     if name == "frost":
-        arguments["pictures"] = frost_pictures(frost_dir, scale, table)
+        arguments["pictures"] = frost_pictures(frost_dir, scale, table, images_NHWC.shape[3])
+    if name in _IMAGE_BY_IMAGE:
+        return _FUNCTIONS[name](images_NHWC, Draws(seed, name, severity, start, len(images_NHWC)), scale, **arguments)
     corrupted = np.empty(images_NHWC.shape, np.uint8)
     for piece in _pieces(images_NHWC):
         draws = Draws(seed, name, severity, start=start + piece.start, count=piece.stop - piece.start)

@@ -1,7 +1,8 @@
 """Weather: snow, frost, fog."""
 
+from functools import lru_cache
+
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur_along, zoom
@@ -9,7 +10,6 @@ from counterpoint.corrupt.pixels import (
     Floats,
     Images,
     Scale,
-    as_channels,
     luminance,
     resized,
     to_bytes,
@@ -49,20 +49,34 @@ def frost(
     *,
     image_weight: float,
     frost_weight: float,
-    pictures: tuple[Floats, ...],
+    pictures: tuple[Floats | Images, ...],
 ) -> Images:
-    """Each image under a random crop of one of the pictures (rows, columns, RGB; all larger than the images)."""
-    _, height, width, channels = images_NHWC.shape
+    """Each image under a random crop of one of the pictures, which are larger than the images.
+
+    They have as many channels as the images, in [0, 1] or as bytes.
+    """
+    _, height, width, _ = images_NHWC.shape
     picture_N = draws.integers("picture", high=len(pictures))
     corner_N2 = draws.uniform("corner", 2)
-    x_NHWC = image_weight * to_unit(images_NHWC)
-    for number, picture in enumerate(pictures):
-        (chosen,) = np.nonzero(picture_N == number)
-        windows = sliding_window_view(as_channels(picture, channels), (height, width), axis=(0, 1))
+    frozen_NHWC = np.empty(images_NHWC.shape, np.uint8)
+    for frozen_HWC, image_HWC, number, corner_2 in zip(frozen_NHWC, images_NHWC, picture_N, corner_N2, strict=True):
+        picture = pictures[number]
         # The last corner is never drawn, as in the original.
-        top, left = (corner_N2[chosen] * (np.array(picture.shape[:2]) - (height, width))).astype(np.int64).T
-        x_NHWC[chosen] += frost_weight * windows[top, left].transpose(0, 2, 3, 1)
-    return to_bytes(x_NHWC)
+        top, left = (corner_2 * (np.array(picture.shape[:2]) - (height, width))).astype(np.int64)
+        crop_HWC = picture[top : top + height, left : left + width]
+        if crop_HWC.dtype == np.uint8:
+            sums = _sums_of_bytes(image_weight, frost_weight)
+            sums.take(image_HWC.astype(np.uint16) << 8 | crop_HWC, out=frozen_HWC, mode="clip")
+        else:
+            frozen_HWC[:] = to_bytes(image_weight * to_unit(image_HWC) + frost_weight * crop_HWC)
+    return frozen_NHWC
+
+
+@lru_cache(maxsize=8)
+def _sums_of_bytes(image_weight: float, frost_weight: float) -> Images:
+    """For each level of the image, the sums with all levels of the frost, in 8-bit units as in the original."""
+    level = np.arange(256)
+    return np.clip(image_weight * level[:, None] + frost_weight * level, 0, 255).astype(np.uint8).ravel()
 
 
 def fog(images_NHWC: Images, draws: Draws, _scale: Scale, *, amplitude: float, wibble_decay: float) -> Images:
@@ -72,8 +86,10 @@ def fog(images_NHWC: Images, draws: Draws, _scale: Scale, *, amplitude: float, w
     highest_N111 = x_NHWC.max(axis=(1, 2, 3), keepdims=True)
     size = 1 << (max(height, width) - 1).bit_length()
     plasma_NHW = _plasma(draws, size, wibble_decay)[:, :height, :width]
-    foggy = x_NHWC + amplitude * plasma_NHW[..., None]
-    return to_bytes(foggy * highest_N111 / (highest_N111 + amplitude))
+    x_NHWC += amplitude * plasma_NHW[..., None]
+    x_NHWC *= highest_N111
+    x_NHWC /= highest_N111 + amplitude
+    return to_bytes(x_NHWC)
 
 
 def _plasma(draws: Draws, size: int, wibble_decay: float) -> Floats:
