@@ -1,9 +1,11 @@
+import numpy as np
 import pytest
 import torch
 
 from counterpoint.augment.standard import CropPlan, apply_crop, sample_crop, to_unit
 from counterpoint.errors import InputError
 from counterpoint.seeding import Stream
+from tests.augment.conftest import DEVICES
 
 
 def test_crop_equals_padding_slicing_and_flipping_by_hand() -> None:
@@ -34,6 +36,13 @@ def test_without_flip_and_padding_nothing_changes() -> None:
     images = torch.randint(0, 256, (20, 1, 6, 6), dtype=torch.uint8)
     plan = sample_crop(torch.arange(20), Stream(0, "crop"), flip=False, padding=0)
     assert torch.equal(apply_crop(images, plan), images)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_every_value_is_divided_as_numpy_divides_it(device: str) -> None:
+    values = torch.arange(256, dtype=torch.uint8, device=device)
+    expected = np.arange(256, dtype=np.float32) / np.float32(255)
+    assert np.array_equal(to_unit(values).cpu().numpy(), expected)
 
 
 def test_scaling() -> None:

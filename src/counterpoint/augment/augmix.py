@@ -25,6 +25,7 @@ from counterpoint.augment.augmix_plan import (
     threshold_of,
 )
 from counterpoint.augment.ops import check_images, images_per_chunk
+from counterpoint.augment.standard import white
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 
@@ -134,4 +135,4 @@ def _mix(images_NCHW: Tensor, chains_NWCHW: Tensor, plan: AugMixPlan) -> Tensor:
     mixed_NCHW = images_NCHW.float().mul_((1 - plan.m_N)[:, None, None, None])
     for chain_NCHW, weight_N in zip(chains_NWCHW.unbind(1), weights_NW.unbind(1), strict=True):
         mixed_NCHW.add_(chain_NCHW.float().mul_(weight_N[:, None, None, None]))
-    return mixed_NCHW.div_(255).clamp_(max=1)
+    return mixed_NCHW.div_(white(mixed_NCHW.dtype, mixed_NCHW.device)).clamp_(max=1)

@@ -48,5 +48,10 @@ def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
 
 
 def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """8-bit images as numbers in [0, 1]."""
-    return images_u8.to(dtype) / 255
+    """8-bit images as numbers in [0, 1], the same bits on every device."""
+    return images_u8.to(dtype) / white(dtype, images_u8.device)
+
+
+def white(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """255 to divide by, as a tensor: CUDA divides by a number by multiplying with its reciprocal, which rounds twice."""
+    return torch.full((), 255, dtype=dtype, device=device)
