@@ -53,5 +53,5 @@ def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def white(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """255 to divide by, as a tensor: CUDA divides by a number by multiplying with its reciprocal, which rounds twice."""
+    """255 as a tensor to divide by: CUDA divides by a number by multiplying with its reciprocal, and rounds twice."""
     return torch.full((), 255, dtype=dtype, device=device)
