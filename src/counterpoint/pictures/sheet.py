@@ -35,37 +35,38 @@ def draw_sheet(
 ) -> None:
     """Write a picture with one line of column headings. A section is (title, rows), and a row is (label, pictures).
 
-    Each of the pictures has `tile` × `tile` pixels to lie in.
+    Each of the pictures has `tile` × `tile` pixels to lie in; rows are no higher than the tallest picture.
     """
     check_picture_name(path)
     font = ImageFont.load_default(size=17)
-    labels = [label for _, rows in sections for label, _ in rows]
-    step = tile + _GAP
-    left = _MARGIN + round(max((font.getlength(label) for label in labels), default=0)) + 14
-    width = left + len(columns) * step - _GAP + _MARGIN
+    fitted = [
+        (title, [(label, [_fitted(picture, tile) for picture in pictures]) for label, pictures in rows])
+        for title, rows in sections
+    ]
+    rows = [row for _, rows in fitted for row in rows]
+    row_height = max((picture.height for _, pictures in rows for picture in pictures), default=tile)
+    left = _MARGIN + round(max((font.getlength(label) for label, _ in rows), default=0)) + 14
+    width = left + len(columns) * (tile + _GAP) - _GAP + _MARGIN
     titled = sum(1 for title, _ in sections if title)
-    height = 2 * _MARGIN + (1 + 2 * titled) * _HEADING_HEIGHT + len(labels) * step
+    height = 2 * _MARGIN + (1 + 2 * titled) * _HEADING_HEIGHT + len(rows) * (row_height + _GAP)
     sheet = Image.new("RGB", (width, height - _GAP), _PAPER)
     draw = ImageDraw.Draw(sheet)
     for column, heading in enumerate(columns):
-        draw.text((left + column * step + tile / 2, _MARGIN + _HEADING_HEIGHT - 10), heading, _FAINT_INK, font, "ms")
+        middle = left + column * (tile + _GAP) + tile / 2
+        draw.text((middle, _MARGIN + _HEADING_HEIGHT - 10), heading, _FAINT_INK, font, "ms")
     top = _MARGIN + _HEADING_HEIGHT
-    for title, rows in sections:
+    for title, rows in fitted:
         if title:
             top += 2 * _HEADING_HEIGHT
             draw.text((left, top - 10), title, _FAINT_INK, font, anchor="ls")
         for label, pictures in rows:
-            draw.text((left - 14, top + tile / 2), label, _INK, font, anchor="rm")
+            draw.text((left - 14, top + row_height / 2), label, _INK, font, anchor="rm")
             for column, picture in enumerate(pictures):
-                _paste(sheet, _fitted(picture, tile), left + column * step, top, tile)
-            top += step
+                across = left + column * (tile + _GAP) + (tile - picture.width) // 2
+                sheet.paste(picture, (across, top + (row_height - picture.height) // 2))
+            top += row_height + _GAP
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.save(path, _FORMATS[path.suffix.lower()], optimize=True, quality=_JPEG_QUALITY)
-
-
-def _paste(sheet: Image.Image, picture: Image.Image, left: int, top: int, tile: int) -> None:
-    """Put the picture into the middle of its tile."""
-    sheet.paste(picture, (left + (tile - picture.width) // 2, top + (tile - picture.height) // 2))
 
 
 def _fitted(picture_HWC: Picture, tile: int) -> Image.Image:
