@@ -52,12 +52,25 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
     folder = make_run(seed=1).folder
     assert call("evaluate", folder).status == 0
     given = ("--sets", "validation-extra, corrupted", "--cell-images", 5, "--precision", "strict", "--device", "cpu")
-    assert call("evaluate", folder, *given, "--data", "d", "--model", "resnet", "--images", "i").status == 0
-    default = {"suites": [CORRUPTED], "device": "auto", "precision": "headline", "cell_images": None, "said": None}
-    default["source"] = None
+    shifts = ("--shift", "fog=f", "--shift", "night=a=b", "--skip-bad")
+    assert call("evaluate", folder, *given, *shifts, "--data", "d", "--model", "resnet", "--images", "i").status == 0
+    default: dict[str, Any] = {
+        "suites": [CORRUPTED],
+        "device": "auto",
+        "precision": "headline",
+        "cell_images": None,
+        "said": None,
+    }
+    default |= {"source": None, "shifts": {}, "skip_bad": False}
     suites = [VALIDATION_EXTRA, CORRUPTED]
-    chosen = {"suites": suites, "device": "cpu", "precision": "strict", "cell_images": 5, "said": "resnet"}
-    chosen["source"] = Path("i")
+    chosen: dict[str, Any] = {
+        "suites": suites,
+        "device": "cpu",
+        "precision": "strict",
+        "cell_images": 5,
+        "said": "resnet",
+    }
+    chosen |= {"source": Path("i"), "shifts": {"fog": Path("f"), "night": Path("a=b")}, "skip_bad": True}
     assert asked == [(folder, None, default), (folder, Path("d"), chosen)]
 
 
