@@ -215,3 +215,22 @@ def test_report_needs_no_torch(finished: Path) -> None:
     command = [sys.executable, "-c", code, "report", str(finished / "run"), "--out", str(finished / "no-torch.html")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("set_before", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_torchs_threads_do_not_wait_in_busy_loops(set_before: str | None, expected: str) -> None:
+    """With four other programs on two cores, a short training took 16 s, and 160 s with busy loops."""
+    code = (
+        "import atexit, os, sys; from counterpoint.cli import main; "
+        "print('torch' in sys.modules, os.environ.get('OMP_WAIT_POLICY')); "
+        "atexit.register(lambda: print(os.environ['OMP_WAIT_POLICY'])); main()"
+    )
+    environment = {key: value for key, value in os.environ.items() if key != "OMP_WAIT_POLICY"}
+    if set_before is not None:
+        environment["OMP_WAIT_POLICY"] = set_before
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, timeout=60, env=environment
+    )
+    first, *_, last = done.stdout.splitlines()
+    assert first == f"False {set_before}", "it is early enough: torch is not imported yet"
+    assert last == expected

@@ -56,6 +56,17 @@ def test_pixelate(severity: int, side: int, cifar: Images) -> None:
     assert np.array_equal(corrupt(cifar, "pixelate", severity), np.stack([np.asarray(image) for image in slow]))
 
 
+def test_pixelate_enlarges_as_pillow_does_at_any_size() -> None:
+    """Where a pixel ends in the middle of another one, rounding decides."""
+    box = Image.Resampling.BOX
+    generator = np.random.default_rng(0)
+    for side in range(8, 65):
+        column = generator.integers(0, 256, (1, side, 16, 1), dtype=np.uint8)
+        small = Image.fromarray(column[0, ..., 0]).resize((int(16 * 0.6), int(side * 0.6)), box)
+        expected = np.asarray(small.resize((16, side), box))
+        assert np.array_equal(corrupt(column, "pixelate", 1, constants="imagenet-c")[0, ..., 0], expected)
+
+
 @pytest.mark.parametrize(("severity", "quality"), list(enumerate([80, 65, 58, 50, 40], start=1)))
 def test_jpeg_compression(severity: int, quality: int, cifar: Images) -> None:
     def through_a_file(image: Images) -> Images:

@@ -117,3 +117,10 @@ def test_photographs_too_small_for_photographs_are_refused(folder: Path) -> None
         corrupt(images, "frost", 1, frost_dir=folder)
     assert corrupt(images[:, :, :64], "frost", 1, frost_dir=folder).max() > 0  # CIFAR-C's constants: enlarged
     assert corrupt(np.zeros((1, 70, 300, 1), np.uint8), "frost", 1, frost_dir="texture").max() > 0
+
+
+def test_photographs_are_enlarged_for_tall_images(folder: Path) -> None:
+    for name in NAMES:
+        Image.new("RGB", (300, 230), (100,) * 3).save(folder / name)
+    tall = np.zeros((1, 300, 100, 3), np.uint8)
+    assert set(np.unique(corrupt(tall, "frost", 1, frost_dir=folder)[0])) <= {39, 40, 41}

@@ -1,5 +1,6 @@
 """The program: its commands, and how it ends when an input is wrong."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -62,6 +63,9 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
+    # Threads of torch wait for each other in busy loops. Where other programs run too, these take the processor from
+    # the very threads that are waited for. The variable is read when a command imports torch.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(prog_name="counterpoint")
     except InputError as error:

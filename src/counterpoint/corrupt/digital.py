@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from counterpoint.corrupt.draws import Draws
-from counterpoint.corrupt.filters import blur, mirror_with_edge, mirror_without_edge, sample_bilinear
+from counterpoint.corrupt.filters import Indices, blur, mirror_with_edge, mirror_without_edge, sample_bilinear
 from counterpoint.corrupt.pixels import Floats, Images, Scale, as_channels, largest_channel, resized, to_bytes, to_unit
 
 
@@ -84,24 +84,35 @@ def _warp_affine(x_NHWC: Floats, jitter_N32: Floats) -> Floats:
 
 
 def pixelate(images_NHWC: Images, _draws: Draws, _scale: Scale, *, fraction: float) -> Images:
-    def coarse(image: Image.Image) -> Image.Image:
-        width, height = image.size
-        small = image.resize((int(width * fraction), int(height * fraction)), Image.Resampling.BOX)
-        return small.resize((width, height), Image.Resampling.BOX)
+    """Pillow's BOX filter down and up again."""
+    _, height, width, _ = images_NHWC.shape
+    rows, columns = int(height * fraction), int(width * fraction)
+    source_H, source_W = _box_sources(rows, height), _box_sources(columns, width)
+
+    def coarse(image: Image.Image) -> Images:
+        small = np.asarray(image.resize((columns, rows), Image.Resampling.BOX))
+        return small.take(source_W, axis=1).take(source_H, axis=0)
 
     return _each_image(images_NHWC, coarse)
 
 
+@lru_cache(maxsize=32)
+def _box_sources(small: int, large: int) -> Indices:
+    """The pixel that BOX repeats at each place of a larger image, found by enlarging the pixels' numbers with it."""
+    numbers = Image.fromarray(np.arange(small, dtype=np.float32)[None])
+    return np.asarray(numbers.resize((large, 1), Image.Resampling.BOX))[0].astype(np.int64)
+
+
 def jpeg_compression(images_NHWC: Images, _draws: Draws, _scale: Scale, *, quality: int) -> Images:
-    def compressed(image: Image.Image) -> Image.Image:
+    def compressed(image: Image.Image) -> Images:
         file = BytesIO()
         image.save(file, "JPEG", quality=quality)
-        return Image.open(file)
+        return np.asarray(Image.open(file, formats=("JPEG",)))
 
     return _each_image(images_NHWC, compressed)
 
 
-def _each_image(images_NHWC: Images, function: Callable[[Image.Image], Image.Image]) -> Images:
+def _each_image(images_NHWC: Images, function: Callable[[Image.Image], Images]) -> Images:
     """Pillow works image by image; a grey image goes through without its channel axis."""
     images = images_NHWC[..., 0] if images_NHWC.shape[3] == 1 else images_NHWC
     done = np.empty(images.shape, np.uint8)

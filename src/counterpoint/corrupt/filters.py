@@ -18,11 +18,11 @@ _LONG_WORK = 1 << 20
 
 
 def blur(x_NHWC: Floats, sigma: float, *, mode: str = "nearest", truncate: float = 4.0) -> Floats:
-    """A separable Gaussian over rows and columns; `mode` is SciPy's name for the border."""
+    """A separable Gaussian over rows and columns; `mode` is SciPy's name for the border. x may be overwritten."""
     if mode == "reflect" and sigma * truncate > _LONG_REACH:
         return _blur_by_cosines(x_NHWC, sigma, math.floor(truncate * sigma + 0.5))
-    blurred: Floats = ndimage.gaussian_filter(x_NHWC, (0, sigma, sigma, 0), mode=mode, truncate=truncate)
-    return blurred
+    ndimage.gaussian_filter(x_NHWC, (0, sigma, sigma, 0), output=x_NHWC, mode=mode, truncate=truncate)
+    return x_NHWC
 
 
 def _blur_by_cosines(x_NHWC: Floats, sigma: float, radius: int) -> Floats:

@@ -47,7 +47,8 @@ def frost_pictures(
 ) -> tuple[Floats | Images, ...]:
     """The pictures (rows, columns, channels; in [0, 1] or as bytes) in the scale that suits images of this size.
 
-    All are larger than the images. The texture and, where the table says so, photographs are enlarged for that.
+    All are larger than the images, and are enlarged for that. But unless the table allows it, photographs are refused
+    that would have to be enlarged for square images already.
     """
     folder = _photograph_folder(frost_dir)
     settings = (table.photograph_scale, table.enlarge_photographs, table.frost_in_bytes)
@@ -91,13 +92,12 @@ def _scaled(picture: Floats, scale: Scale, by: float, enlarge: bool) -> Floats:
     """Scale bilinearly without antialiasing, as in the original."""
     rows, columns, _ = picture.shape
     height, width = scale.height, scale.width
-    needed = max((height + 1) / rows, (width + 1) / columns)
-    if by < needed and not enlarge:
+    if not enlarge and min(rows, columns) * by <= min(height, width):
         raise InputError(
             f"a frost photograph has {rows}×{columns} pixels, which is too small for images of {height}×{width} when "
-            f"scaled by {by:.3g}; use larger photographs, smaller or squarer images, or frost_dir='texture'"
+            f"scaled by {by:.3g}; use larger photographs, or frost_dir='texture'"
         )
-    by = max(by, needed)
+    by = max(by, (height + 1) / rows, (width + 1) / columns)
     if by == 1:
         return picture
     row, column = (np.arange(round(size * by)) + 0.5 for size in (rows, columns))

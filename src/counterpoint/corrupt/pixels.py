@@ -19,10 +19,13 @@ def to_unit(images_NHWC: Images) -> Floats:
 
 
 def to_bytes(x: Floats) -> Images:
-    """Clipped to [0, 1] and truncated, not rounded, to 8 bits: what the official files hold."""
-    clipped = np.clip(x, 0, 1)
-    clipped *= 255
-    return clipped.astype(np.uint8)
+    """Clipped to [0, 1] and truncated, not rounded, to 8 bits: what the official files hold.
+
+    `x` is overwritten. One more array of a large image would cost as much time as the arithmetic.
+    """
+    np.clip(x, 0, 1, out=x)
+    x *= 255
+    return x.astype(np.uint8)
 
 
 @dataclass(frozen=True)
