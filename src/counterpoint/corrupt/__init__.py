@@ -1,10 +1,11 @@
 """Corrupted test sets: the corruptions of CIFAR-C and ImageNet-C, seeded, for any images. Needs no torch."""
 
 from counterpoint.corrupt.cells import About, read_about, read_cell
-from counterpoint.corrupt.constants import Constants, default_constants
+from counterpoint.corrupt.constants import default_constants
 from counterpoint.corrupt.frost import FrostDir, FrostSource, find_frost, frost_source
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
 from counterpoint.corrupt.writer import write_corrupted_set
+from counterpoint.records.results import Constants
 
 __all__ = [
     "CORRUPTIONS",

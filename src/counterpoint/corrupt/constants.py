@@ -4,11 +4,10 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from counterpoint.errors import unknown
-
-Constants = Literal["cifar-c", "imagenet-c"]
+from counterpoint.records.results import Constants
 
 _LARGEST_SMALL_SIDE = 64
 _FILES: dict[Constants, str] = {"cifar-c": "cifar_c.toml", "imagenet-c": "imagenet_c.toml"}

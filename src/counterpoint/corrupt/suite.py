@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from counterpoint.corrupt import blur, digital, noise, weather
-from counterpoint.corrupt.constants import Constants, choose_constants, read_table
+from counterpoint.corrupt.constants import choose_constants, read_table
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.frost import FrostDir, frost_pictures
 from counterpoint.corrupt.pixels import Images, Scale
 from counterpoint.corrupt.spatter import spatter
 from counterpoint.errors import InputError, unknown
+from counterpoint.records.results import Constants
 
 VERSION = "1"  # of the generator; it rises when the same seed no longer gives the same bytes
 SEVERITIES = (1, 2, 3, 4, 5)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, working_in, write_about
-from counterpoint.corrupt.constants import Constants, choose_constants
+from counterpoint.corrupt.constants import choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
 from counterpoint.processes import count_workers, parallel_map
+from counterpoint.records.results import Constants
 
 Written = Callable[[str, int, int], None]
 

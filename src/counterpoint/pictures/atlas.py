@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from counterpoint.corrupt.constants import Constants
 from counterpoint.corrupt.frost import FrostDir, find_frost
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, check_images, corrupt
@@ -13,6 +12,7 @@ from counterpoint.data import load
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.errors import InputError
 from counterpoint.pictures.sheet import TILE, draw_sheet
+from counterpoint.records.results import Constants
 from counterpoint.watching import SILENT, Watcher
 
 _SIDE = 224  # pixels; ImageNet-C's images have as many

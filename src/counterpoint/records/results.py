@@ -19,6 +19,7 @@ Seconds = Annotated[float, Range(0, 1e12)]
 Correlation = Annotated[float, Range(-1, 1)]
 Part = Literal["test", "validation"]
 Constants = Literal["cifar-c", "imagenet-c"]
+"""Whose table says how strong a corruption's severities are."""
 
 
 @dataclass(frozen=True)
