@@ -22,7 +22,7 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
+from counterpoint.runs.checkpoints import Checkpoint, finished_checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.training.network import build_model
@@ -250,14 +250,54 @@ def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:
     assert run.read_log()[-1]["seconds"] > 5000
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+def test_after_damage_training_goes_on_from_the_checkpoint_before(tmp_path: Path) -> None:
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    stops = iter([False] * 7 + [True, True])  # after an epoch and three steps, and a step later
+    run, heard = tmp_path / "damaged", Heard()
+    for _ in range(2):
+        assert not train(EXPERIMENT, run, small_data(), options=ON_CPU, should_stop=lambda: next(stops))
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    content = bytearray(newest.read_bytes())
+    content[-100] ^= 4
+    newest.write_bytes(content)
+    assert train(EXPERIMENT, run, small_data(), options=ON_CPU, watcher=heard)
+    (warning,) = heard.warnings
+    assert "step-000000009.safetensors is damaged (its SHA-256 is not the one" in warning
+    assert "is whole, and is of step 8" in warning
+    assert all(torch.equal(value, final_state(run)[name]) for name, value in final_state(tmp_path / "run").items())
+    assert epochs(run) == epochs(tmp_path / "run")
+
+
+def test_a_finished_run_whose_last_checkpoint_is_damaged_says_so(tmp_path: Path) -> None:
+    asked = iter([False] * 13 + [True])
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     newest = sorted((tmp_path / "run" / "checkpoints").iterdir())[-1]
     newest.write_bytes(newest.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"step-000000015.safetensors is damaged .* remove it to go on"):
+    with pytest.raises(InputError, match=r"15.safetensors is damaged \(.* is not finished: 14 of 15 steps are done"):
+        finished_checkpoint(load_run(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda tensors: tensors.pop("sums"), "sums is missing"),
+        (lambda tensors: tensors.update(sums=torch.zeros(1)), r"sums is \[1\], and must be \[3\]"),
+        (lambda tensors: tensors.update({"momentum.x": torch.zeros(1)}), r"momentum.x is \[1\]"),
+        (lambda tensors: tensors.update({"model.x": torch.zeros(1)}), "Unexpected key"),
+        (lambda tensors: tensors.clear(), "is missing|Missing key"),
+    ],
+    ids=["no sums", "other sums", "foreign momentum", "foreign weight", "nothing"],
+)
+def test_a_checkpoint_with_other_tensors_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], Any], words: str
+) -> None:
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    tensors = final_state(tmp_path / "run")
+    change(tensors)
+    save_checkpoint(tmp_path / "run", Checkpoint(tensors, 1, seconds=0.0))
+    with pytest.raises(InputError, match=rf"the weights in .*run are not those of resnet .*{words}"):
         train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
-    newest.unlink()
-    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
 
 
 def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:

@@ -55,6 +55,11 @@ class Run:
         return int(self.record["seed"])
 
     @property
+    def command(self) -> str:
+        """What began the run, as run.json says. It is shown, and never run."""
+        return str(self.record.get("command", "counterpoint train"))
+
+    @property
     def evaluate_command(self) -> str:
         """What makes the logits and the results."""
         return f"counterpoint evaluate {self.folder}"

@@ -89,7 +89,7 @@ def train(
     with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
         parts = parts_of(data, experiment)
         validation = to_validate_on(parts, options.validate)
-        prepared = prepare(experiment, folder, parts, seed, start)
+        prepared = prepare(experiment, folder, parts, seed, start, watcher)
         environment = describe_environment(device)
         run = open_run(
             folder,
@@ -100,8 +100,8 @@ def train(
             sources=sources_of(data, start),
         )
         run = keep_description(run, prepared.description)
-        sweep_checkpoints(folder)
         state = start_state(run, prepared, device)
+        sweep_checkpoints(folder, state.step)
         clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
         if not state.step:
             introduce(prepared.model, experiment, watcher)
