@@ -23,6 +23,7 @@ from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
@@ -63,7 +64,8 @@ app.add_typer(bench, name="bench")
 def main() -> None:
     """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
     try:
-        app(prog_name="counterpoint")
+        with exit_when_terminated():
+            app(prog_name="counterpoint")
     except InputError as error:
         _fail(str(error))
     except FileExistsError as error:
