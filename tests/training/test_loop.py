@@ -24,8 +24,10 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, finished_checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
-from counterpoint.training.loop import Options, train
+from counterpoint.training.engines import Engine
+from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
+from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
 
@@ -214,30 +216,49 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
     assert not train(EXPERIMENT, tmp_path / "run", data, options=ON_CPU, should_stop=train_beside)
 
 
+DIVERGING = replace(EXPERIMENT, learning_rate=1e30)
+
+
 def test_divergence_is_said_and_keeps_the_checkpoint(tmp_path: Path) -> None:
-    experiment = replace(EXPERIMENT, learning_rate=1e30)
-    with pytest.raises(InputError, match=r"epoch 1 is nan\. There is no checkpoint from before; lower learning_rate"):
-        train(experiment, tmp_path / "none", small_data(), options=ON_CPU)
+    lower = r"lower learning_rate \(now 1e\+30\) in a new run"
+    with pytest.raises(
+        InputError, match=rf"after step 2 the loss is nan\. There is no checkpoint from before; {lower}"
+    ):
+        train(DIVERGING, tmp_path / "none", small_data(), options=ON_CPU)
     assert latest_checkpoint(load_run(tmp_path / "none").folder) is None
-    assert not train(experiment, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
-    with pytest.raises(InputError, match=r"epoch 1 is nan\. The checkpoint of step 1 is kept; lower learning_rate"):
-        train(experiment, tmp_path / "one", small_data(), options=ON_CPU)
+    assert not train(DIVERGING, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match=rf"after step 2 the loss is nan\. The checkpoint of step 1 is kept; {lower}"):
+        train(DIVERGING, tmp_path / "one", small_data(), options=ON_CPU)
     kept = latest_checkpoint(load_run(tmp_path / "one").folder)
     assert kept is not None
     assert kept.step == 1
 
 
-def test_divergence_within_an_epoch_is_not_saved_at_a_stop(tmp_path: Path) -> None:
-    asked = iter([False, False])
-    with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
-        train(
-            replace(EXPERIMENT, learning_rate=1e30),
-            tmp_path / "run",
-            small_data(),
-            options=ON_CPU,
-            should_stop=lambda: next(asked, True),
-        )
-    assert latest_checkpoint(load_run(tmp_path / "run").folder) is None
+def test_nobody_is_advised_to_go_on_with_a_run_that_diverged(tmp_path: Path) -> None:
+    for _ in range(2):
+        heard = Heard()
+        with pytest.raises(InputError, match="training diverged: after step 2"):
+            train(DIVERGING, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+        with pytest.raises(InputError, match=r"diverged after step 2 of 15, and would again; .* lower learning_rate"):
+            finished_checkpoint(load_run(tmp_path / "run"))
+    assert heard.warnings == [
+        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to again"
+    ]
+
+
+def test_weights_that_overflow_in_the_last_update_are_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflow(engine: Engine, batch: Batch, total: int) -> None:
+        update(engine, batch, total)
+        if engine.state.step == 2:
+            next(engine.state.model.parameters()).data[0] = math.inf
+
+    monkeypatch.setattr(counterpoint.training.loop, "update", overflow)
+    asked = iter([False, True])
+    with pytest.raises(InputError, match=r"after step 2 network.stem.0.weight is not finite\. There is no checkpoint"):
+        train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    assert latest_checkpoint(tmp_path / "run") is None
 
 
 def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:

@@ -90,6 +90,11 @@ def finished_checkpoint(run: Run) -> Checkpoint:
     total = run.description.total_steps
     if checkpoint is None or checkpoint.step < total:
         done = 0 if checkpoint is None else checkpoint.step
+        if (step := run.diverged_after) is not None:
+            raise InputError(
+                f"{run.folder} is not finished: training diverged after step {step} of {total}, and would again; train "
+                f"a new run with a lower learning_rate than {run.experiment.learning_rate:g}, with another --out"
+            )
         why = "".join(f"{problem}. " for problem in damaged)
         raise InputError(
             f"{why}{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.command}`"

@@ -18,6 +18,8 @@ from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
+DIVERGED = "diverged"
+"""The event in the log of a training that diverged."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,12 @@ class Run:
             except json.JSONDecodeError:
                 break
         return records
+
+    @property
+    def diverged_after(self) -> int | None:
+        """The step after which training diverged; None where it did not, or has gone on from before."""
+        steps = [record.get("step") for record in self.read_log() if record.get("event") == DIVERGED]
+        return steps[-1] if steps else None
 
     @property
     def _log(self) -> Path:

@@ -37,6 +37,10 @@ def prepare(
     """Everything that can be refused, before the run is begun: a model that cannot be made leaves no run behind."""
     _check_start(experiment, start)
     run = find_run(folder, experiment, seed=seed)
+    if run and (diverged := run.diverged_after) is not None:
+        watcher.warned(
+            f"training in {folder} diverged after step {diverged}; with the same settings it is likely to again"
+        )
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
     checkpoint = latest_checkpoint(folder, watcher.warned)
