@@ -330,6 +330,27 @@ def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:
     assert epochs(tmp_path / "run") == whole
 
 
+def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path) -> None:
+    experiment, heard, stops = replace(EXPERIMENT, batch_size=100, warmup_steps=3), Heard(), iter([True, False, False])
+    for finished in (False, True):
+        ended = train(
+            experiment, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard, should_stop=lambda: next(stops)
+        )
+        assert ended == finished
+    assert heard.warnings == [
+        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1",
+        "batch_size is 100, and there are 36 images to train on: every step has all of them",
+    ]
+
+
+def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
+    endless = replace(EXPERIMENT, epochs=1_000_000, batch_size=1)
+    with pytest.raises(
+        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; there may be 999,999,999: set fewer"
+    ):
+        train(endless, tmp_path / "run", noise_data(2000, 3, size=4), options=ON_CPU)
+
+
 def dying(model: torch.nn.Module, dead: int) -> None:
     """Put so many of the network's 42 BatchNorm scales to 0."""
     with torch.no_grad():

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from counterpoint.config import Experiment
+from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
@@ -44,11 +44,32 @@ def prepare(
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
     checkpoint = latest_checkpoint(folder, watcher.warned)
+    if checkpoint is None:
+        _check_schedule(experiment, description, watcher)
     if start is not None and checkpoint is None:
         model, taken = build_from(experiment, description, seed, start, said=experiment.model)
         return Prepared(model, description, None, taken)
     model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
     return Prepared(model, description, checkpoint)
+
+
+def _check_schedule(experiment: Experiment, description: Description, watcher: Watcher) -> None:
+    """Raise or warn where steps and images do not go with the settings."""
+    total, images = description.total_steps, description.training_images
+    if total > MOST_STEPS:
+        raise InputError(
+            f"{experiment.epochs:,} epochs are {total:,} steps; there may be {MOST_STEPS:,}: set fewer epochs"
+        )
+    if experiment.warmup_steps >= total:
+        watcher.warned(
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
+            f"never reaches {experiment.learning_rate:g}"
+        )
+    if experiment.batch_size > images:
+        watcher.warned(
+            f"batch_size is {experiment.batch_size:,}, and there are {images:,} images to train on: every step has all "
+            "of them"
+        )
 
 
 def _check_start(experiment: Experiment, start: Run | None) -> None:
