@@ -27,7 +27,7 @@ from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, is_out_of_memory
 
 app = typer.Typer(
     name="counterpoint",
@@ -70,6 +70,13 @@ def main() -> None:
         _fail(str(error))
     except FileExistsError as error:
         _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        _fail(
+            f"there is not enough memory ({str(error).splitlines()[0] if str(error) else 'of this machine'}); end "
+            "what else uses it, or try a machine or a --device with more"
+        )
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 

@@ -22,6 +22,7 @@ from counterpoint.training.engines import Engine, EngineName, choose_engine, mak
 from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
+from counterpoint.training.memory import check_training, enough_memory
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
@@ -86,10 +87,16 @@ def train(
     name = choose_engine(options.engine, experiment, device)
     check_folder(folder)  # before the lock, which puts a file into the folder
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
+    with (
+        locked(folder, busy),
+        training_arithmetic(device, options.deterministic),
+        draws_put_back(device, experiment),
+        enough_memory(experiment, device),
+    ):
         parts = parts_of(data, experiment)
         validation = to_validate_on(parts, options.validate)
         prepared = prepare(experiment, folder, parts, seed, start, watcher)
+        check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device)
         environment = describe_environment(device)
         run = open_run(
             folder,
