@@ -67,20 +67,40 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("model_options.depth=3", r"resnext29 takes no model_options \(depth\); it is set by --set cardinality=… and"),
         ("pretrained=yes", "pretrained=yes: it must be true or false"),
         ("pretrained=true", "pretrained is true, and resnext29 has no published weights: it is for models of timm/"),
-        ("init_std=-1", "init_std is -1.0; it must be 0 or more"),
+        ("init_std=-1", "init_std is -1.0; it must be a finite number of 0 or more"),
         ("init_std=big", "init_std=big: it must be a number or none"),
         ("epochs=many", "epochs=many: it must be a whole number"),
         ("epochs=1.5", "epochs=1.5: it must be a whole number"),
-        ("epochs=0", "epochs is 0; it must be 1 or more"),
+        ("epochs=0", "epochs is 0; it must be from 1 to 1,000,000"),
         ("learning_rate=fast", "learning_rate=fast: it must be a number"),
-        ("learning_rate=nan", "learning_rate is nan; it must be 0 or more"),
+        ("learning_rate=nan", "learning_rate is nan; it must be a finite number of 0 or more"),
+        ("learning_rate=inf", "learning_rate is inf; it must be a finite number of 0 or more"),
+        ("final_learning_rate=inf", "final_learning_rate is inf; it must be a finite"),
+        ("weight_decay=1e400", "weight_decay is inf; it must be a finite"),
+        ("member_rate=inf", "member_rate is inf; it must be a finite"),
+        ("init_std=inf", "init_std is inf; it must be a finite"),
+        ("momentum=inf", "momentum is inf; it must be in"),
+        ("policy.augmix.severity=1,2,3,inf", "augmix severity inf is not a finite number"),
+        ("policy.augmix.beta=inf", "augmix beta is inf; it must be a finite number of more than 0"),
+        ("policy.augmix.jsd=inf", "augmix jsd is inf; it must be 0 .no consistency loss. or more, and finite"),
+        ("policy.augmix.p=inf", "augmix p is inf; a probability must be between 0 and 1"),
+        ("policy.adversarial.severity=0,0,0,inf", "adversarial severity inf is not a finite number"),
+        ("policy.stochastic_depth.drop_rate=0,0,0,inf", "drop rate inf is not a finite number"),
+        ("policy.crop_scale=0.5,inf", "crop_scale is"),
+        ("policy.crop_padding=1000000", "crop_padding is 1000000; it must be from 0 to 4,096 pixels"),
+        ("batch_size=100000000", "batch_size is 100000000; it must be from 1 to 1,000,000"),
+        ("num_members=100000000", "num_members is 100000000; it must be from 1 to 1,000"),
+        ("base_width=10001", "base_width is 10001; it must be from 1 to 10,000"),
+        ("epochs=" + "9" * 400, "epochs is 99*…; it must be from 1 to 1,000,000"),
+        ("epochs=" + "9" * 5000, "epochs=99*…: it must be a whole number"),
+        ("model=wide-resnet-99999-1", "unknown model 'wide-resnet-99999-1'"),
         ("decay_rs=maybe", "decay_rs=maybe: it must be true or false"),
         ("batchnorm=none", "batchnorm=none: it must be one of shared, per-member"),
         ("ensemble=snapshot", "ensemble=snapshot: it must be one of batch, deep"),
         ("num_members=two", "num_members=two: it must be a whole number or none"),
         ("num_members=0", "num_members is 0"),
-        ("steps=0", "steps is 0; it must be 1 or more"),
-        ("warmup_steps=-1", "warmup_steps is -1; it must be 0 or more"),
+        ("steps=0", "steps is 0; it must be from 1 to 999,999,999"),
+        ("warmup_steps=-1", "warmup_steps is -1; it must be from 0 to 999,999,999"),
         ("steps=all", "steps=all: it must be a whole number or none"),
         ("momentum=1", r"momentum is 1.0; it must be in \[0, 1\)"),
         ("policy.augmix=strong", r"strong: it must be set by its parts \(policy.augmix.severity, .*\) or none"),
@@ -90,12 +110,12 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
             "policy.augmix.severity to 4 numbers, or to one number and policy.augmix.assignment to constant",
         ),
         ("policy=1", r"policy=1: it must be set by its parts \(policy.flip, .*, policy.stochastic_depth.rescale\)"),
-        ("policy.augmix.severity=1,2,3,-4", "augmix severity -4.0 is negative"),
+        ("policy.augmix.severity=1,2,3,-4", "augmix severity -4.0 is not a finite number of 0 or more"),
         ("policy.augmix.severity=1,2,3,0.05", "augmix severity 0.05 is out of range"),
         ("policy.augmix.severity=a,b", "policy.augmix.severity=a,b: it must be numbers separated by commas"),
         ("policy.augmix.assignment=constant", "augmix severity has 4 entries .*'constant' needs one entry"),
         ("policy.augmix.p=1.5", "augmix p is 1.5; a probability must be between 0 and 1"),
-        ("policy.augmix.beta=0", "augmix beta is 0.0; it must be more than 0"),
+        ("policy.augmix.beta=0", "augmix beta is 0.0; it must be a finite number of more than 0"),
         ("policy.augmix.jsd=-1", "augmix jsd is -1.0; it must be 0 .no consistency loss. or more"),
         ("policy.adversarial.p=0", "adversarial p is 0"),
         ("policy.adversarial.severity=0,1", r"adversarial severity has 2 entries"),
@@ -167,7 +187,26 @@ def test_differences_name_the_keys() -> None:
 def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
     with pytest.raises(InputError, match=f"{key} is for resne.*; vit is set by --set model_options.KEY=VALUE"):
         override(BASE, ["model=vit", f"{key}=16"])
-    assert override(BASE, ["model=resnet", f"{key}=16"]).model == "resnet", "as it was before there were others"
+    own, other = ("resnet", "resnext29") if key in ("depth", "width") else ("resnext29", "resnet")
+    assert getattr(override(BASE, [f"model={own}", f"{key}=16"]), key) == 16
+    with pytest.raises(InputError, match=f"{key} is for {own}; {other} is set by --set .* and "):
+        override(BASE, [f"model={other}", f"{key}=16"])
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"epochs": "many"}, "epochs=many: it must be a whole number"),
+        ({"learning_rate": None}, "learning_rate=None: it must be a number"),
+        ({"batch_size": 10**5000}, "batch_size is a value of the type int, too long to be shown; it must be from 1 to"),
+        ({"policy": 3}, "policy=3: it must be set by its parts"),
+        ({"name": 3}, "name=3: it must be a text"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_caller_of_the_library_is_told_too(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Experiment(**{"name": "test", "dataset": "digits"} | values)
 
 
 def test_a_model_keeps_its_options_in_json_and_is_no_key_of_a_dict() -> None:

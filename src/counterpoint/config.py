@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import MemberPolicy
@@ -82,18 +82,20 @@ class Experiment:
     """A hash of the weights of another run that training starts from, which --from RUN sets; none is a fresh start."""
 
     def __post_init__(self) -> None:
+        _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
         for key in ("dataset", "train_on", "ensemble", "batchnorm"):
             known = get_args(get_type_hints(Experiment)[key])
             if (value := getattr(self, key)) not in known:
                 raise unknown(key, value, known)
-        for key in ("cardinality", "base_width", "depth", "width", "epochs", "batch_size"):
-            _check_at_least(key, getattr(self, key), 1)
-        for key in ("learning_rate", "final_learning_rate", "warmup_steps", "weight_decay", "member_rate"):
-            _check_at_least(key, getattr(self, key), 0)
-        for key, least in {"init_std": 0, "num_members": 1, "steps": 1}.items():
-            if (value := getattr(self, key)) is not None:
-                _check_at_least(key, value, least)
+        for key, (least, most) in _WHOLE_NUMBERS.items():
+            value = getattr(self, key)
+            if value is not None and not least <= value <= most:
+                raise InputError(f"{key} is {shown(value)}; it must be from {least:,} to {most:,}")
+        for key in ("learning_rate", "final_learning_rate", "weight_decay", "member_rate", "init_std"):
+            value = getattr(self, key)
+            if value is not None and not 0 <= value < float("inf"):
+                raise InputError(f"{key} is {value}; it must be a finite number of 0 or more")
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
         if (self.dataset == "images") != (self.images is not None):
@@ -127,9 +129,25 @@ class Experiment:
                 )
 
 
-def _check_at_least(key: str, value: float, least: float) -> None:
-    if not value >= least:
-        raise InputError(f"{key} is {value}; it must be {least} or more")
+MOST_STEPS = 999_999_999
+"""A checkpoint's name has nine digits."""
+_WHOLE_NUMBERS = {
+    **dict.fromkeys(("cardinality", "base_width", "depth", "width"), (1, 10_000)),
+    "num_members": (1, 1_000),
+    "epochs": (1, 1_000_000),
+    "batch_size": (1, 1_000_000),
+    "steps": (1, MOST_STEPS),
+    "warmup_steps": (0, MOST_STEPS),
+}
+"""What they may be. What is far above everything that was ever trained is a slip of the hand."""
+
+
+def _check_types(experiment: Experiment) -> None:
+    """Raise where a caller of the library gave a text for a number, say. `_build` has checked what comes from JSON."""
+    for key, annotation in get_type_hints(Experiment).items():
+        value = getattr(experiment, key)
+        if not isinstance(value, _dataclass_in(annotation) or ()) and get_origin(annotation) is not Literal:
+            _check(key, value, annotation)
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -153,7 +171,7 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
-            raise InputError(f"{assignment!r} is not key=value")
+            raise InputError(f"{shown(assignment)!r} is not key=value")
         _assign(values, key.strip(), text.strip())
         named.add(key.strip())
     newly_pretrained = values["pretrained"] is True and not experiment.pretrained
@@ -236,7 +254,7 @@ def _parse(key: str, text: str, annotation: Any) -> Any:
         if float in options:
             return float(text)
     except ValueError:
-        raise InputError(f"{key}={text}: it must be {describe_type(annotation, key)}") from None
+        raise InputError(f"{key}={shown(text)}: it must be {describe_type(annotation, key)}") from None
     return text
 
 
@@ -273,7 +291,7 @@ def _check(key: str, value: Any, annotation: Any) -> Any:
             return float(value)
         if isinstance(option, type) and type(value) is option:
             return value
-    raise InputError(f"{key}={value}: it must be {describe_type(annotation, key)}")
+    raise InputError(f"{key}={shown(value)}: it must be {describe_type(annotation, key)}")
 
 
 def _is_number(value: Any) -> bool:

@@ -1,14 +1,21 @@
 """The device that work runs on, and torch's settings for arithmetic, which are put back afterwards."""
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Literal, get_args
 
 import torch
 
 from counterpoint.errors import InputError, unknown
+
+if sys.platform != "win32":
+    import resource
+
+_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 Precision = Literal["headline", "bf16", "strict"]
 """Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
@@ -27,6 +34,21 @@ def choose_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} GPUs")
     return device
+
+
+def total_memory(device: torch.device) -> int:
+    """The bytes of memory that the device has. For a CPU these are what this process may use."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    if sys.platform == "win32":
+        return sys.maxsize
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), resource.getrlimit(resource.RLIMIT_AS)[0]]
+    for file in _CONTAINER_LIMITS:
+        try:
+            limits.append(int(file.read_text()))
+        except (OSError, ValueError):  # there is no such file, or it says "max"
+            continue
+    return min(limit for limit in limits if limit > 0)  # RLIM_INFINITY is −1
 
 
 def has_triton() -> bool:

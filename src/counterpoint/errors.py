@@ -1,4 +1,4 @@
-"""The one exception for a wrong input: a value, a file, a command line."""
+"""The one exception for a wrong input: a value, a file, a command line. And how to tell that memory is used up."""
 
 import difflib
 from collections.abc import Iterable
@@ -14,8 +14,23 @@ class InputError(ValueError):
 def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     """The error for a name that is not one of `known`, with the nearest ones suggested."""
     known = list(known)
-    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(shown(name), known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     # A long list would bury the suggestion.
     listed = "" if near and len(known) > 12 else f" (known: {', '.join(known)})"
-    return InputError(f"unknown {kind} {name!r}{hint}{listed}")
+    return InputError(f"unknown {kind} {shown(name)!r}{hint}{listed}")
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python, NumPy or torch say that there is no memory left. Nothing is imported to find out."""
+    words = ("can't allocate memory", "out of memory", "ALLOC_FAILED", "not enough memory")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def shown(value: object, most: int = 60) -> str:
+    """A value as a message can hold it: a number may have thousands of digits, and a text may be a whole file."""
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):  # Python writes out no integer of more than 4,300 digits
+        return f"a value of the type {type(value).__name__}, too long to be shown"
+    return text if len(text) <= most else f"{text[:most]}…"

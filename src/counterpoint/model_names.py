@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ WITH_FIELDS = {"resnext29": ("cardinality", "base_width"), "resnet": ("depth", "
 """Models whose options are fields of an experiment."""
 
 _KINDS = (*OWN, "wide-resnet-28-10", *(f"{prefix}/NAME" for prefix in LIBRARIES), "MODULE:FUNCTION")
-_WIDE_RESNET = re.compile(r"wide-resnet-(\d+)-(\d+)")
+_WIDE_RESNET = re.compile(r"wide-resnet-(\d{1,4})-(\d{1,4})")
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -62,8 +63,9 @@ def check_fields(named: Iterable[str], model: str) -> None:
     """Raise if a field that was named is one of another model, which would be without effect."""
     for other, fields in WITH_FIELDS.items():
         for field in fields:
-            if field in named and model not in WITH_FIELDS:
-                raise InputError(f"{field} is for {other}; {model} is set by --set model_options.KEY=VALUE")
+            if field in named and model != other:
+                own = " and ".join(WITH_FIELDS[model]) if model in WITH_FIELDS else "model_options.KEY=VALUE"
+                raise InputError(f"{field} is for {other}; {model} is set by --set {own}")
 
 
 def parse_option(text: str) -> Any:
@@ -84,7 +86,8 @@ def _parse_number(text: str) -> int | float | None:
             number = kind(text)
         except ValueError:
             continue
-        return number if math.isfinite(number) else None
+        # An integer that no float can hold is no size of anything.
+        return number if abs(number) <= sys.float_info.max else None
     return None
 
 

@@ -13,22 +13,30 @@ A member whose severity is 0 does not get the augmentation.
 from dataclasses import dataclass
 from typing import Literal
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
 ASSIGNMENTS = ("diverse", "shuffled", "constant")
 MIXING_KINDS = ("bernoulli", "beta")
+_MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
     if assignment not in ASSIGNMENTS:
         raise unknown(f"{name} assignment", assignment, ASSIGNMENTS)
+    if not isinstance(values, tuple | list):
+        raise InputError(f"{name} is {shown(values)}; it must be a tuple of numbers, such as (1.0, 2.0)")
     if not values or (assignment == "constant" and len(values) != 1):
         wanted = "one entry" if assignment == "constant" else "one entry per member"
         raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {wanted}")
     for value in values:
-        if not value >= 0:
-            raise InputError(f"{name} {value} is negative or not a number; it must be 0 or more")
+        if not _is_finite(value):
+            raise InputError(f"{name} {shown(value)} is not a finite number of 0 or more")
+
+
+def _is_finite(value: object) -> bool:
+    """Whether it is a number of 0 or more, and not infinity."""
+    return isinstance(value, int | float) and 0 <= value < float("inf")
 
 
 def _check_length(name: str, values: tuple[float, ...], assignment: str, num_members: int, key: str) -> None:
@@ -45,16 +53,17 @@ def _check_length(name: str, values: tuple[float, ...], assignment: str, num_mem
 
 
 def _check_scale(scale: tuple[float, ...]) -> None:
-    if len(scale) != 2 or not 0 < scale[0] <= scale[1] <= 1:
+    values = list(scale) if isinstance(scale, tuple | list) else scale
+    if not isinstance(values, list) or len(values) != 2 or not 0 < values[0] <= values[1] <= 1:
         raise InputError(
-            f"crop_scale is {list(scale)}; it must be two shares of the area, the least and the greatest, above 0 and "
-            "not above 1, such as 0.25,1"
+            f"crop_scale is {shown(values)}; it must be two shares of the area, the least and the greatest, above 0 "
+            "and not above 1, such as 0.25,1"
         )
 
 
 def _check_probability(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise InputError(f"{name} is {value}; a probability must be between 0 and 1")
+    if not (_is_finite(value) and value <= 1):
+        raise InputError(f"{name} is {shown(value)}; a probability must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -86,10 +95,10 @@ class AugMix:
         if self.mixing not in MIXING_KINDS:
             raise unknown("augmix mixing", self.mixing, MIXING_KINDS)
         _check_probability("augmix p", self.p)
-        if not self.beta > 0:
-            raise InputError(f"augmix beta is {self.beta}; it must be more than 0")
-        if not self.jsd >= 0:
-            raise InputError(f"augmix jsd is {self.jsd}; it must be 0 (no consistency loss) or more")
+        if not (_is_finite(self.beta) and self.beta > 0):
+            raise InputError(f"augmix beta is {shown(self.beta)}; it must be a finite number of more than 0")
+        if not _is_finite(self.jsd):
+            raise InputError(f"augmix jsd is {shown(self.jsd)}; it must be 0 (no consistency loss) or more, and finite")
 
 
 @dataclass(frozen=True)
@@ -167,8 +176,10 @@ class MemberPolicy:
     """Stochastic depth; naming one of its parts turns it on."""
 
     def __post_init__(self) -> None:
-        if self.crop_padding < 0:
-            raise InputError(f"crop_padding is {self.crop_padding}; it must be 0 or more pixels")
+        if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
+            raise InputError(
+                f"crop_padding is {shown(self.crop_padding)}; it must be from 0 to {_MOST_PADDING:,} pixels"
+            )
         if self.crop_scale is not None:
             _check_scale(self.crop_scale)
         if self.augmix and self.augmix.jsd and self.adversarial:

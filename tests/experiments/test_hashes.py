@@ -100,6 +100,8 @@ NESTED = {"policy": MemberPolicy, "augmix": AugMix, "adversarial": Adversarial, 
 
 def row_with(setting: str) -> Experiment:
     """One that has the augmentation of a setting already, so that the setting alone changes."""
+    if setting in ("depth", "width"):
+        return override(find_experiment("cifar10/am-bern-0.875"), ["model=resnet"])
     for part, name in (("num_members", "batch-ensemble"), ("adversarial", "be+adv"), ("stochastic_depth", "be+sd")):
         if part in setting:
             return find_experiment(f"cifar10/{name}")

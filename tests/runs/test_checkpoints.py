@@ -1,9 +1,11 @@
-"""Checkpoints come back as they were saved; damage is named, and what a kill left is swept away."""
+"""Checkpoints come back as they were saved; damage is named and passed over, and what a kill left is swept away."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 import torch
 
 from counterpoint.errors import InputError
@@ -17,6 +19,7 @@ from counterpoint.runs.checkpoints import (
 from counterpoint.runs.folder import checkpoint_paths
 
 TENSORS = {"model.weight": torch.arange(6.0).view(2, 3).T, "sums": torch.tensor([0.1, 2.0], dtype=torch.float64)}
+TENSORS_APART = {name: tensor.contiguous() for name, tensor in TENSORS.items()}
 
 
 def save(folder: Path, *steps: int) -> None:
@@ -68,16 +71,108 @@ def test_the_last_two_are_kept_in_the_order_of_their_steps(tmp_path: Path) -> No
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == names
 
 
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_still_there(tmp_path: Path) -> None:
+def cut_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def flip_a_bit(path: Path) -> None:
+    """In the last value, of whose change safetensors knows nothing."""
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+
+
+def flip_a_bit_of_the_header(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[9] ^= 1
+    path.write_bytes(content)
+
+
+def make_unreadable(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def drop_metadata(path: Path) -> None:
+    safetensors.torch.save_file(TENSORS_APART, path)
+
+
+def give_another_step(path: Path) -> None:
+    safetensors.torch.save_file(TENSORS_APART, path, {"step": "11", "seconds": "1.0"})
+
+
+def claim_endless_seconds(path: Path) -> None:
+    safetensors.torch.save_file(TENSORS_APART, path, {"step": path.stem[-9:], "seconds": "inf"})
+
+
+def claim_no_number(path: Path) -> None:
+    safetensors.torch.save_file(TENSORS_APART, path, {"step": "9" * 5000, "seconds": "1.0"})
+
+
+DAMAGES = [
+    cut_short,
+    flip_a_bit,
+    flip_a_bit_of_the_header,
+    make_unreadable,
+    drop_metadata,
+    give_another_step,
+    claim_endless_seconds,
+    claim_no_number,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path: Path, damage: Callable[[Path], None]) -> None:
     save(tmp_path, 5, 10)
-    newest = checkpoint_paths(tmp_path)[-1]
-    newest.write_bytes(newest.read_bytes()[:-10])
-    with pytest.raises(InputError, match=r"step-000000010.safetensors is damaged .* remove it to go on"):
-        latest_checkpoint(tmp_path)
-    newest.unlink()
-    before = latest_checkpoint(tmp_path)
+    damage(checkpoint_paths(tmp_path)[-1])
+    heard: list[str] = []
+    before = latest_checkpoint(tmp_path, heard.append)
     assert before is not None
     assert before.step == 5
+    (warning,) = heard
+    assert "step-000000010.safetensors is damaged (" in warning
+    assert warning.endswith("; the checkpoint before it is whole, and is of step 5")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_if_the_only_checkpoint_is_damaged_nothing_begins_anew(tmp_path: Path, damage: Callable[[Path], None]) -> None:
+    save(tmp_path, 5)
+    damage(checkpoint_paths(tmp_path)[-1])
+    with pytest.raises(
+        InputError, match=r"step-000000005.safetensors is damaged \(.*\), and there is no other"
+    ) as said:
+        latest_checkpoint(tmp_path)
+    assert f"put a copy of it there, or remove {tmp_path / 'checkpoints'} to train from the start" in str(said.value)
+
+
+def test_checkpoints_of_earlier_versions_have_no_digest_and_are_read(tmp_path: Path) -> None:
+    save(tmp_path, 5)
+    safetensors.torch.save_file(TENSORS_APART, checkpoint_paths(tmp_path)[0], {"step": "5", "seconds": "0.5"})
+    found = latest_checkpoint(tmp_path)
+    assert found is not None
+    assert (found.step, found.seconds) == (5, 0.5)
+
+
+def test_the_digest_is_of_every_type_and_of_step_and_time(tmp_path: Path) -> None:
+    kinds = [torch.bfloat16, torch.float16, torch.int64, torch.bool, torch.uint8]
+    tensors = {str(kind): torch.tensor([[0, 1]], dtype=kind) for kind in kinds} | {"none": torch.empty(0, 3)}
+    save_checkpoint(tmp_path, Checkpoint(tensors | {"number": torch.tensor(3)}, 1, seconds=1.0))
+    found = latest_checkpoint(tmp_path)
+    assert found is not None
+    path = checkpoint_paths(tmp_path)[0]
+    path.write_bytes(path.read_bytes().replace(b'"seconds":"1.0"', b'"seconds":"2.0"'))
+    with pytest.raises(InputError, match="its SHA-256 is not the one that it was written with"):
+        latest_checkpoint(tmp_path)
+
+
+def test_a_damaged_checkpoint_is_put_aside_before_training_goes_on(tmp_path: Path) -> None:
+    save(tmp_path, 5, 10)
+    flip_a_bit(checkpoint_paths(tmp_path)[-1])
+    sweep_checkpoints(tmp_path, 5)
+    save(tmp_path, 7)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    whole = ["step-000000005.safetensors", "step-000000007.safetensors"]
+    assert names == [*whole, "step-000000010.safetensors.damaged"]
 
 
 def test_what_a_kill_left_is_swept_away_and_nothing_else(tmp_path: Path) -> None:
@@ -85,11 +180,11 @@ def test_what_a_kill_left_is_swept_away_and_nothing_else(tmp_path: Path) -> None
     leftover = tmp_path / "checkpoints" / ".step-000000010.safetensors.123.tmp"
     leftover.write_bytes(b"half")
     (tmp_path / "checkpoints" / ".notes.tmp").write_text("not ours")
-    sweep_checkpoints(tmp_path)
+    sweep_checkpoints(tmp_path, 5)
     names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert names == [".notes.tmp", "step-000000005.safetensors"]
 
 
 def test_a_folder_without_checkpoints_has_nothing_to_sweep(tmp_path: Path) -> None:
-    sweep_checkpoints(tmp_path)
+    sweep_checkpoints(tmp_path, 5)
     assert not list(tmp_path.iterdir())

@@ -22,10 +22,12 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
+from counterpoint.runs.checkpoints import Checkpoint, finished_checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
-from counterpoint.training.loop import Options, train
+from counterpoint.training.engines import Engine
+from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
+from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
 
@@ -214,30 +216,49 @@ def test_two_trainings_in_one_folder_are_refused(tmp_path: Path) -> None:
     assert not train(EXPERIMENT, tmp_path / "run", data, options=ON_CPU, should_stop=train_beside)
 
 
+DIVERGING = replace(EXPERIMENT, learning_rate=1e30)
+
+
 def test_divergence_is_said_and_keeps_the_checkpoint(tmp_path: Path) -> None:
-    experiment = replace(EXPERIMENT, learning_rate=1e30)
-    with pytest.raises(InputError, match=r"epoch 1 is nan\. There is no checkpoint from before; lower learning_rate"):
-        train(experiment, tmp_path / "none", small_data(), options=ON_CPU)
+    lower = r"lower learning_rate \(now 1e\+30\) in a new run"
+    with pytest.raises(
+        InputError, match=rf"after step 2 the loss is nan\. There is no checkpoint from before; {lower}"
+    ):
+        train(DIVERGING, tmp_path / "none", small_data(), options=ON_CPU)
     assert latest_checkpoint(load_run(tmp_path / "none").folder) is None
-    assert not train(experiment, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
-    with pytest.raises(InputError, match=r"epoch 1 is nan\. The checkpoint of step 1 is kept; lower learning_rate"):
-        train(experiment, tmp_path / "one", small_data(), options=ON_CPU)
+    assert not train(DIVERGING, tmp_path / "one", small_data(), options=ON_CPU, should_stop=lambda: True)
+    with pytest.raises(InputError, match=rf"after step 2 the loss is nan\. The checkpoint of step 1 is kept; {lower}"):
+        train(DIVERGING, tmp_path / "one", small_data(), options=ON_CPU)
     kept = latest_checkpoint(load_run(tmp_path / "one").folder)
     assert kept is not None
     assert kept.step == 1
 
 
-def test_divergence_within_an_epoch_is_not_saved_at_a_stop(tmp_path: Path) -> None:
-    asked = iter([False, False])
-    with pytest.raises(InputError, match="training diverged: the loss of epoch 1 is nan"):
-        train(
-            replace(EXPERIMENT, learning_rate=1e30),
-            tmp_path / "run",
-            small_data(),
-            options=ON_CPU,
-            should_stop=lambda: next(asked, True),
-        )
-    assert latest_checkpoint(load_run(tmp_path / "run").folder) is None
+def test_nobody_is_advised_to_go_on_with_a_run_that_diverged(tmp_path: Path) -> None:
+    for _ in range(2):
+        heard = Heard()
+        with pytest.raises(InputError, match="training diverged: after step 2"):
+            train(DIVERGING, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+        with pytest.raises(InputError, match=r"diverged after step 2 of 15, and would again; .* lower learning_rate"):
+            finished_checkpoint(load_run(tmp_path / "run"))
+    assert heard.warnings == [
+        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to again"
+    ]
+
+
+def test_weights_that_overflow_in_the_last_update_are_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflow(engine: Engine, batch: Batch, total: int) -> None:
+        update(engine, batch, total)
+        if engine.state.step == 2:
+            next(engine.state.model.parameters()).data[0] = math.inf
+
+    monkeypatch.setattr(counterpoint.training.loop, "update", overflow)
+    asked = iter([False, True])
+    with pytest.raises(InputError, match=r"after step 2 network.stem.0.weight is not finite\. There is no checkpoint"):
+        train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    assert latest_checkpoint(tmp_path / "run") is None
 
 
 def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:
@@ -250,14 +271,54 @@ def test_the_time_of_all_processes_counts(tmp_path: Path) -> None:
     assert run.read_log()[-1]["seconds"] > 5000
 
 
-def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+def test_after_damage_training_goes_on_from_the_checkpoint_before(tmp_path: Path) -> None:
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    stops = iter([False] * 7 + [True, True])  # after an epoch and three steps, and a step later
+    run, heard = tmp_path / "damaged", Heard()
+    for _ in range(2):
+        assert not train(EXPERIMENT, run, small_data(), options=ON_CPU, should_stop=lambda: next(stops))
+    newest = sorted((run / "checkpoints").iterdir())[-1]
+    content = bytearray(newest.read_bytes())
+    content[-100] ^= 4
+    newest.write_bytes(content)
+    assert train(EXPERIMENT, run, small_data(), options=ON_CPU, watcher=heard)
+    (warning,) = heard.warnings
+    assert "step-000000009.safetensors is damaged (its SHA-256 is not the one" in warning
+    assert "is whole, and is of step 8" in warning
+    assert all(torch.equal(value, final_state(run)[name]) for name, value in final_state(tmp_path / "run").items())
+    assert epochs(run) == epochs(tmp_path / "run")
+
+
+def test_a_finished_run_whose_last_checkpoint_is_damaged_says_so(tmp_path: Path) -> None:
+    asked = iter([False] * 13 + [True])
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     newest = sorted((tmp_path / "run" / "checkpoints").iterdir())[-1]
     newest.write_bytes(newest.read_bytes()[:-100])
-    with pytest.raises(InputError, match=r"step-000000015.safetensors is damaged .* remove it to go on"):
+    with pytest.raises(InputError, match=r"15.safetensors is damaged \(.* is not finished: 14 of 15 steps are done"):
+        finished_checkpoint(load_run(tmp_path / "run"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda tensors: tensors.pop("sums"), "sums is missing"),
+        (lambda tensors: tensors.update(sums=torch.zeros(1)), r"sums is \[1\], and must be \[3\]"),
+        (lambda tensors: tensors.update({"momentum.x": torch.zeros(1)}), r"momentum.x is \[1\]"),
+        (lambda tensors: tensors.update({"model.x": torch.zeros(1)}), "Unexpected key"),
+        (lambda tensors: tensors.clear(), "is missing|Missing key"),
+    ],
+    ids=["no sums", "other sums", "foreign momentum", "foreign weight", "nothing"],
+)
+def test_a_checkpoint_with_other_tensors_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], Any], words: str
+) -> None:
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    tensors = final_state(tmp_path / "run")
+    change(tensors)
+    save_checkpoint(tmp_path / "run", Checkpoint(tensors, 1, seconds=0.0))
+    with pytest.raises(InputError, match=rf"the weights in .*run are not those of resnet .*{words}"):
         train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
-    newest.unlink()
-    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
 
 
 def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:
@@ -267,6 +328,27 @@ def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:
     log.write_text(log.read_text() + '{"event": "epo')
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     assert epochs(tmp_path / "run") == whole
+
+
+def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path) -> None:
+    experiment, heard, stops = replace(EXPERIMENT, batch_size=100, warmup_steps=3), Heard(), iter([True, False, False])
+    for finished in (False, True):
+        ended = train(
+            experiment, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard, should_stop=lambda: next(stops)
+        )
+        assert ended == finished
+    assert heard.warnings == [
+        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1",
+        "batch_size is 100, and there are 36 images to train on: every step has all of them",
+    ]
+
+
+def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
+    endless = replace(EXPERIMENT, epochs=1_000_000, batch_size=1)
+    with pytest.raises(
+        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; there may be 999,999,999: set fewer"
+    ):
+        train(endless, tmp_path / "run", noise_data(2000, 3, size=4), options=ON_CPU)
 
 
 def dying(model: torch.nn.Module, dead: int) -> None:

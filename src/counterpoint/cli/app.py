@@ -24,10 +24,11 @@ from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, is_out_of_memory
 
 app = typer.Typer(
     name="counterpoint",
@@ -67,11 +68,19 @@ def main() -> None:
     # the very threads that are waited for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app(prog_name="counterpoint")
+        with exit_when_terminated():
+            app(prog_name="counterpoint")
     except InputError as error:
         _fail(str(error))
     except FileExistsError as error:
         _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        _fail(
+            f"there is not enough memory ({str(error).splitlines()[0] if str(error) else 'of this machine'}); end "
+            "what else uses it, or try a machine or a --device with more"
+        )
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console, stop_on_signal
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError
 
 
@@ -92,4 +93,4 @@ def reproduce(
     if page:
         console.print(f"written: {page}", soft_wrap=True)
     if run and stop.is_set():
-        raise typer.Exit(130)
+        raise typer.Exit(stop.status)

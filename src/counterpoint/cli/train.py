@@ -21,7 +21,8 @@ from counterpoint.cli.arguments.own_images import (
     SkipBadOption,
     choose_data,
 )
-from counterpoint.cli.terminal.progress import TerminalWatcher, console, stop_on_signal
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.signals import stop_on_signal
 
 
 def train(
@@ -114,4 +115,4 @@ def train(
         console.print(f"finished: {out}; now `counterpoint evaluate {out}{again}`", soft_wrap=True)
     else:
         console.print(f"stopped with a checkpoint in {out}; the same command goes on from there", soft_wrap=True)
-        raise typer.Exit(130 if stop.is_set() else 0)
+        raise typer.Exit(stop.status)

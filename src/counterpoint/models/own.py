@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.model_names import wide_resnet_size
 from counterpoint.models.wanted import Wanted
 from counterpoint.nn import resnet, resnext29, vit, wide_resnet
@@ -19,6 +19,7 @@ _MAKERS: dict[str, tuple[Callable[..., nn.Module], tuple[str, ...]]] = {
     "vit": (vit, ("patch_size", "depth", "width", "heads")),
 }
 """Each network's function and its options, which are whole numbers."""
+_MOST = 10_000
 
 
 def make_own(wanted: Wanted, generator: torch.Generator) -> nn.Module:
@@ -46,3 +47,5 @@ def _check_option(name: str, key: str, value: Any, known: tuple[str, ...]) -> No
         raise unknown(f"option of {name}", key, known)
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError(f"model_options.{key} is {value!r}; it must be a whole number")
+    if value > _MOST:
+        raise InputError(f"model_options.{key} is {shown(value)}; it must be {_MOST:,} at most")

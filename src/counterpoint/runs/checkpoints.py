@@ -1,12 +1,17 @@
-"""A run's checkpoints: safetensors files, written atomically, the last two kept."""
+"""A run's checkpoints: safetensors files, written atomically, the last two kept.
+
+Each holds a SHA-256 of its content. One that is damaged is passed over for the one before it.
+"""
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import safetensors
 import safetensors.torch
+import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
@@ -34,9 +39,10 @@ class Checkpoint:
 
 def save_checkpoint(run_folder: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint, then remove all but the last two."""
-    metadata = {"step": str(checkpoint.step), "seconds": repr(checkpoint.seconds)}
     tensors = _apart({name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()})
-    path = run_folder / "checkpoints" / f"step-{checkpoint.step:09d}.safetensors"
+    metadata = {"step": str(checkpoint.step), "seconds": repr(checkpoint.seconds)}
+    metadata["sha256"] = _digest(tensors, metadata)
+    path = run_folder / "checkpoints" / _file_name(checkpoint.step)
     write_atomically(path, safetensors.torch.save(tensors, metadata))
     for old in checkpoint_paths(run_folder)[:-_KEPT]:
         old.unlink()
@@ -53,32 +59,87 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return apart
 
 
-def latest_checkpoint(run_folder: Path) -> Checkpoint | None:
-    """The newest checkpoint, if there is one."""
-    paths = checkpoint_paths(run_folder)
-    if not paths:
-        return None
-    try:
-        with safetensors.safe_open(paths[-1], framework="pt") as file:
-            metadata = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
-    except safetensors.SafetensorError as error:
+def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _: None) -> Checkpoint | None:
+    """The newest whole checkpoint, if there is one. `warned` hears of newer ones that are damaged.
+
+    Where every one is damaged, that is an error: nobody's training is to begin again without his knowing it.
+    """
+    damaged: list[str] = []
+    for path in reversed(checkpoint_paths(run_folder)):
+        try:
+            checkpoint = _read(path)
+        except _DamagedError as problem:
+            damaged.append(f"{path} is damaged ({problem})")
+            continue
+        if damaged:
+            warned(f"{'; '.join(damaged)}; the checkpoint before it is whole, and is of step {checkpoint.step:,}")
+        return checkpoint
+    if damaged:
+        folder = run_folder / "checkpoints"
         raise InputError(
-            f"{paths[-1]} is damaged ({error}); remove it to go on from the checkpoint before it"
-        ) from None
-    return Checkpoint(tensors, int(metadata["step"]), float(metadata["seconds"]))
+            f"{'; '.join(damaged)}, and there is no other checkpoint; put a copy of it there, or remove {folder} to "
+            "train from the start"
+        )
+    return None
 
 
 def finished_checkpoint(run: Run) -> Checkpoint:
     """The last checkpoint of a run, which must be finished."""
+    damaged: list[str] = []
+    checkpoint = latest_checkpoint(run.folder, damaged.append)
     total = run.description.total_steps
-    checkpoint = latest_checkpoint(run.folder)
     if checkpoint is None or checkpoint.step < total:
         done = 0 if checkpoint is None else checkpoint.step
+        if (step := run.diverged_after) is not None:
+            raise InputError(
+                f"{run.folder} is not finished: training diverged after step {step} of {total}, and would again; train "
+                f"a new run with a lower learning_rate than {run.experiment.learning_rate:g}, with another --out"
+            )
+        why = "".join(f"{problem}. " for problem in damaged)
         raise InputError(
-            f"{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.record['command']}`"
+            f"{why}{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.command}`"
         )
     return checkpoint
+
+
+class _DamagedError(Exception):
+    """Why a file is not the checkpoint that its name says."""
+
+
+def _read(path: Path) -> Checkpoint:
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
+        checkpoint = Checkpoint(tensors, int(metadata["step"]), float(metadata["seconds"]))
+    except KeyError as missing:
+        raise _DamagedError(f"it does not say its {missing}") from None
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise _DamagedError(str(error)) from None
+    if checkpoint.step < 0 or path.name != _file_name(checkpoint.step) or not math.isfinite(checkpoint.seconds):
+        raise _DamagedError(f"it says that it is of step {checkpoint.step}, after {checkpoint.seconds} seconds")
+    # Checkpoints of earlier versions have no digest. The format itself does not notice a changed bit.
+    if "sha256" in metadata and metadata["sha256"] != _digest(tensors, metadata):
+        raise _DamagedError("its SHA-256 is not the one that it was written with")
+    return checkpoint
+
+
+def _digest(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    """A hash of all that a checkpoint holds."""
+    digest = hashlib.sha256(f"{metadata['step']} {metadata['seconds']}".encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(_bytes_of(tensor))
+    return digest.hexdigest()
+
+
+def _bytes_of(tensor: Tensor) -> memoryview:
+    """A tensor's values as they lie in memory. NumPy has no bfloat16, but every type has bytes."""
+    return tensor.contiguous().flatten().view(torch.uint8).numpy().data
+
+
+def _file_name(step: int) -> str:
+    return f"step-{step:09d}.safetensors"
 
 
 def fingerprint(tensors: Mapping[str, Tensor]) -> str:
@@ -90,7 +151,14 @@ def fingerprint(tensors: Mapping[str, Tensor]) -> str:
     return digest.hexdigest()[:16]
 
 
-def sweep_checkpoints(run_folder: Path) -> None:
-    """Remove the part of a checkpoint that was left behind by a process killed while writing it."""
+def sweep_checkpoints(run_folder: Path, step: int) -> None:
+    """Make room before a training goes on from `step`.
+
+    What a process left behind that was killed while writing is removed. Checkpoints of later steps are damaged, and
+    are put aside under another name, so that they do not count among the two that are kept.
+    """
     for leftover in (run_folder / "checkpoints").glob(".step-*.tmp"):
         leftover.unlink()
+    for path in checkpoint_paths(run_folder):
+        if path.name > _file_name(step):
+            path.replace(path.with_name(f"{path.name}.damaged"))

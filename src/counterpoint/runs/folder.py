@@ -18,6 +18,8 @@ from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
+DIVERGED = "diverged"
+"""The event in the log of a training that diverged."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ class Run:
     @property
     def seed(self) -> int:
         return int(self.record["seed"])
+
+    @property
+    def command(self) -> str:
+        """What began the run, as run.json says. It is shown, and never run."""
+        return str(self.record.get("command", "counterpoint train"))
 
     @property
     def evaluate_command(self) -> str:
@@ -97,6 +104,12 @@ class Run:
             except json.JSONDecodeError:
                 break
         return records
+
+    @property
+    def diverged_after(self) -> int | None:
+        """The step after which training diverged; None where it did not, or has gone on from before."""
+        steps = [record.get("step") for record in self.read_log() if record.get("event") == DIVERGED]
+        return steps[-1] if steps else None
 
     @property
     def _log(self) -> Path:

@@ -44,7 +44,7 @@ def describe_run(run: Run, parts: Parts) -> Run:
     if not is_described and library_of(run.experiment.model):
         raise InputError(
             f"{run.folder / 'run.json'} does not describe the {run.experiment.model} that was trained; go on with "
-            f"`{run.record['command']}`, which adds it"
+            f"`{run.command}`, which adds it"
         )
     return keep_description(run, describe(run.experiment, parts, _facts(run.description) if is_described else None))
 

@@ -12,16 +12,17 @@ from typing import Any
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
-from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint, sweep_checkpoints
+from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_checkpoints
 from counterpoint.runs.folder import Run, check_folder, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
+from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
+from counterpoint.training.memory import check_training, enough_memory
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
@@ -86,10 +87,16 @@ def train(
     name = choose_engine(options.engine, experiment, device)
     check_folder(folder)  # before the lock, which puts a file into the folder
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with locked(folder, busy), training_arithmetic(device, options.deterministic), draws_put_back(device, experiment):
+    with (
+        locked(folder, busy),
+        training_arithmetic(device, options.deterministic),
+        draws_put_back(device, experiment),
+        enough_memory(experiment, device),
+    ):
         parts = parts_of(data, experiment)
         validation = to_validate_on(parts, options.validate)
-        prepared = prepare(experiment, folder, parts, seed, start)
+        prepared = prepare(experiment, folder, parts, seed, start, watcher)
+        check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device)
         environment = describe_environment(device)
         run = open_run(
             folder,
@@ -100,8 +107,8 @@ def train(
             sources=sources_of(data, start),
         )
         run = keep_description(run, prepared.description)
-        sweep_checkpoints(folder)
         state = start_state(run, prepared, device)
+        sweep_checkpoints(folder, state.step)
         clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
         if not state.step:
             introduce(prepared.model, experiment, watcher)
@@ -175,9 +182,10 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
         for batch in training.batches(epoch, first):
             seed_layers(run.experiment, run.seed, state.step)
             update(training.engine, batch, total)
+            check_loss(run, state)
             report(clock.here)
             if state.step % per_epoch and state.step < total and should_stop():
-                _require_finite(run, state, epoch)
+                check_finite(run, state)
                 _save(run, state, clock)
                 return False
         record = _epoch_record(training, epoch, healths)
@@ -210,7 +218,7 @@ def _save(run: Run, state: TrainState, clock: _Clock) -> None:
 def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:
     """What the log says of an epoch. The network's health is added to those of earlier epochs."""
     run, state = training.run, training.engine.state
-    _require_finite(run, state, epoch)
+    check_finite(run, state)
     loss, error = state.means()
     rate = learning_rate(run.experiment, state.step - 1, training.total)
     record: dict[str, Any] = {"event": "epoch", "epoch": epoch + 1, "step": state.step, "loss": loss, "error": error}
@@ -225,15 +233,3 @@ def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dic
     for warning in warnings:
         training.watcher.warned(f"{run.experiment.name}, epoch {epoch + 1}: {warning}")
     return record | {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
-
-
-def _require_finite(run: Run, state: TrainState, epoch: int) -> None:
-    """Raise if training has diverged, so that no checkpoint of such a network is saved."""
-    loss, _ = state.means()
-    if not math.isfinite(loss):
-        before = latest_checkpoint(run.folder)
-        kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
-        raise InputError(
-            f"training diverged: the loss of epoch {epoch + 1} is {loss}. {kept}; "
-            f"lower learning_rate (now {run.experiment.learning_rate}) in a new run, with another --out"
-        )

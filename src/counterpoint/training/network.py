@@ -12,6 +12,7 @@ from counterpoint.model_names import is_own
 from counterpoint.models import ModelFacts, describe_model, make_network, wanted_of
 from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble
 from counterpoint.seeding import Stream
+from counterpoint.training.memory import check_weights, is_large
 
 Prepare = Callable[[nn.Module], nn.Module]
 
@@ -44,6 +45,10 @@ def build_model(
     """
     wanted = wanted_of(experiment, num_classes, in_channels, size, pretrained=experiment.pretrained and not restored)
     facts = facts or describe_model(wanted)
+    if is_own(experiment.model) and is_large(experiment):
+        with torch.device("meta"):  # takes no memory
+            counted = make_network(wanted, facts, torch.Generator("cpu"), said)
+        check_weights(counted, experiment.members if experiment.ensemble == "deep" else 1)
     generators = [Stream(seed, "initial weights", member=i).generator() for i in range(experiment.members)]
     networks = (prepare(make_network(wanted, facts, generator, said)) for generator in generators)
     if experiment.ensemble == "deep":

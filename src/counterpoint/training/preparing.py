@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from counterpoint.config import Experiment
+from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
@@ -15,6 +15,7 @@ from counterpoint.runs.folder import Description, Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting import build_from, weights_hash
 from counterpoint.training.step import TrainState
+from counterpoint.watching import SILENT, Watcher
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +31,45 @@ class Prepared:
     """What was taken from another run, in words."""
 
 
-def prepare(experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None) -> Prepared:
+def prepare(
+    experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None, watcher: Watcher = SILENT
+) -> Prepared:
     """Everything that can be refused, before the run is begun: a model that cannot be made leaves no run behind."""
     _check_start(experiment, start)
     run = find_run(folder, experiment, seed=seed)
+    if run and (diverged := run.diverged_after) is not None:
+        watcher.warned(
+            f"training in {folder} diverged after step {diverged}; with the same settings it is likely to again"
+        )
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
-    checkpoint = latest_checkpoint(folder)
+    checkpoint = latest_checkpoint(folder, watcher.warned)
+    if checkpoint is None:
+        _check_schedule(experiment, description, watcher)
     if start is not None and checkpoint is None:
         model, taken = build_from(experiment, description, seed, start, said=experiment.model)
         return Prepared(model, description, None, taken)
     model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
     return Prepared(model, description, checkpoint)
+
+
+def _check_schedule(experiment: Experiment, description: Description, watcher: Watcher) -> None:
+    """Raise or warn where steps and images do not go with the settings."""
+    total, images = description.total_steps, description.training_images
+    if total > MOST_STEPS:
+        raise InputError(
+            f"{experiment.epochs:,} epochs are {total:,} steps; there may be {MOST_STEPS:,}: set fewer epochs"
+        )
+    if experiment.warmup_steps >= total:
+        watcher.warned(
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
+            f"never reaches {experiment.learning_rate:g}"
+        )
+    if experiment.batch_size > images:
+        watcher.warned(
+            f"batch_size is {experiment.batch_size:,}, and there are {images:,} images to train on: every step has all "
+            "of them"
+        )
 
 
 def _check_start(experiment: Experiment, start: Run | None) -> None:
@@ -63,9 +91,21 @@ def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainStat
     state = TrainState.before_first_step(model, run.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
+            _check_shapes(checkpoint, state)
             state.restore(checkpoint.tensors, checkpoint.step)
     run.trim_log(state.step)
     return state
+
+
+def _check_shapes(checkpoint: Checkpoint, state: TrainState) -> None:
+    """Raise RuntimeError, as torch does for weights, for what `restore` would stretch to fit, or would not find."""
+    wanted = {f"momentum.{name}": parameter.shape for name, parameter in state.model.named_parameters()}
+    wanted["sums"] = state.sums.shape
+    if "sums" not in checkpoint.tensors:
+        raise RuntimeError("sums is missing")
+    for name, tensor in checkpoint.tensors.items():
+        if not name.startswith("model.") and tensor.shape != wanted.get(name):
+            raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
 
 
 def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:

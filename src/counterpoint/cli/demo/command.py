@@ -21,5 +21,9 @@ def demo(
     """
     from counterpoint.cli.demo.run import run_demo
 
-    report = run_demo(out, device)
+    try:
+        report = run_demo(out, device)
+    except KeyboardInterrupt:  # between the trainings, which end with a checkpoint
+        console.print("stopped; the same command goes on from there")
+        raise typer.Exit(130) from None
     console.print(f"report: {report}; open it in a browser", soft_wrap=True)

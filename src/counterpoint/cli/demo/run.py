@@ -3,7 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from counterpoint.cli.terminal.progress import TerminalWatcher, print_parts, stop_on_signal
+import typer
+
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.cli.terminal.tables import results_parts
 from counterpoint.config import Experiment
 from counterpoint.data import data_root, load
@@ -60,6 +63,8 @@ def _train(experiment: Experiment, out: Path, device: str, watcher: Watcher) -> 
     folder = out / experiment.name.replace("/", "-")
     with stop_on_signal() as stop:
         options = Options(device=device)
-        if not train(experiment, folder, load("digits"), options=options, watcher=watcher, should_stop=stop.is_set):
-            raise InputError(f"the demo was stopped; `counterpoint demo --out {out}` goes on from there")
+        train(experiment, folder, load("digits"), options=options, watcher=watcher, should_stop=stop.is_set)
+        if stop.is_set():  # also in the last step
+            console.print(f"stopped with a checkpoint in {folder}; the same command goes on from there", soft_wrap=True)
+            raise typer.Exit(stop.status)
     return load_run(folder)

@@ -1,11 +1,7 @@
-"""What the command line shows while it works: progress bars, notes, and a clean stop on Ctrl-C."""
+"""What the command line shows while it works: progress bars, notes and warnings."""
 
-import signal
-import sys
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType, TracebackType
+from collections.abc import Iterable
+from types import TracebackType
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -103,25 +99,3 @@ class TerminalWatcher(Watcher):
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-
-
-@contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
-    """An event that is set by Ctrl-C or a termination request, so that work can end with a checkpoint.
-
-    A second Ctrl-C or request ends the process at once.
-    """
-    stop = threading.Event()
-
-    def handle(number: int, _: FrameType | None) -> None:
-        if stop.is_set():
-            sys.exit(128 + number)
-        stop.set()
-        console.print("stopping after this step; once more ends it at once")
-
-    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in old.items():
-            signal.signal(number, handler)

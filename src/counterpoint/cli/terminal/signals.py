@@ -1,0 +1,65 @@
+"""Ctrl-C (SIGINT) and the request to end (SIGTERM): work ends with what it has, and a status that tells which it was.
+
+The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from counterpoint.cli.terminal.progress import console
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+@dataclass
+class Stop:
+    """Whether a signal has come, and with which status the command then ends."""
+
+    status: int = 0
+
+    def is_set(self) -> bool:
+        return self.status != 0
+
+
+@contextmanager
+def stop_on_signal() -> Iterator[Stop]:
+    """Inside, the first signal asks for a stop, so that work can end with a checkpoint. A second one ends it at once.
+
+    Python hears a signal between two of its instructions. A step that takes long is therefore finished first.
+    """
+    stop = Stop()
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            sys.exit(128 + number)
+        stop.status = 128 + number
+        console.print("stopping after this step; once more ends it at once")
+
+    with _handled_by(handle, signal.SIGINT, signal.SIGTERM):
+        yield stop
+
+
+@contextmanager
+def exit_when_terminated() -> Iterator[None]:
+    """Inside, a request to end unwinds as Ctrl-C does, so that nothing half-written is left. It is status 143."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may choose what a signal does
+        return
+    with _handled_by(lambda number, _: sys.exit(128 + number), signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _handled_by(handler: _Handler, *numbers: signal.Signals) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

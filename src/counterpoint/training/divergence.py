@@ -1,0 +1,42 @@
+"""A training that diverges ends with the step and the last good checkpoint, and the log says so."""
+
+import math
+
+from counterpoint.errors import InputError
+from counterpoint.runs.checkpoints import latest_checkpoint
+from counterpoint.runs.folder import DIVERGED, Run
+from counterpoint.training.step import TrainState
+
+_STEPS_BETWEEN = {"cpu": 1, "cuda": 100}
+"""How often the loss is looked at: reading it empties a GPU's queue."""
+
+
+def check_loss(run: Run, state: TrainState) -> None:
+    """To be called after each step: raise if the loss is no longer finite."""
+    if state.step % _STEPS_BETWEEN[state.sums.device.type] == 0:
+        loss, _ = state.means()
+        if not math.isfinite(loss):
+            raise _diverged(run, state.step, f"the loss is {loss}")
+
+
+def check_finite(run: Run, state: TrainState) -> None:
+    """To be called before a checkpoint: raise if it would hold a network that has diverged.
+
+    The last update can overflow weights although its loss was finite.
+    """
+    loss, _ = state.means()
+    if not math.isfinite(loss):
+        raise _diverged(run, state.step, f"the loss is {loss}")
+    for name, tensor in state.model.state_dict().items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise _diverged(run, state.step, f"{name} is not finite")
+
+
+def _diverged(run: Run, step: int, what: str) -> InputError:
+    run.append_log(event=DIVERGED, step=step, problem=what)
+    before = latest_checkpoint(run.folder)
+    kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
+    return InputError(
+        f"training diverged: after step {step} {what}. {kept}; lower learning_rate (now "
+        f"{run.experiment.learning_rate}) in a new run, with another --out"
+    )

@@ -1,0 +1,79 @@
+"""Whether a training can fit into memory at all, and what to change where it does not."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from counterpoint.config import Experiment
+from counterpoint.devices import total_memory
+from counterpoint.errors import InputError, is_out_of_memory
+from counterpoint.model_names import wide_resnet_size
+
+_LARGE = 256
+"""A network with a size above this is counted before it is made. That takes seconds, and smaller ones fit anywhere."""
+
+
+def is_large(experiment: Experiment) -> bool:
+    """Whether the experiment asks for a network that may not fit into memory."""
+    named = wide_resnet_size(experiment.model) or ()
+    sizes = (experiment.cardinality, experiment.base_width, experiment.depth, experiment.width, experiment.members)
+    options = (value for value in experiment.model_options.values() if isinstance(value, int))
+    return max(*sizes, *named, *options) > _LARGE
+
+
+def check_weights(network: nn.Module, copies: int) -> None:
+    """Raise if so many copies of a network would not fit into this machine's memory. It may be on the meta device."""
+    needed = copies * _bytes(network)
+    if needed > (there := total_memory(torch.device("cpu"))):
+        raise InputError(
+            f"the network's weights take {_gib(needed)}, and there are {_gib(there)} of memory; make the network "
+            "smaller, or have fewer members"
+        )
+
+
+def check_training(
+    network: nn.Module, experiment: Experiment, image_shape: tuple[int, int, int], images: int, device: torch.device
+) -> None:
+    """Raise if the weights with gradients and momentum, and one step's views, alone exceed the device's memory."""
+    trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
+    weights = _bytes(network) + trained * (2 if experiment.momentum else 1)
+    batch = min(experiment.batch_size, images)
+    views = experiment.members * batch * experiment.policy.views_per_step
+    needed = weights + views * math.prod(image_shape) * torch.float32.itemsize
+    if needed > (there := total_memory(device)):
+        raise InputError(
+            f"a step needs more memory than the {_gib(there)} of {device}: {_gib(weights)} for the weights, their "
+            f"gradients and momentum, and {_gib(needed - weights)} for the views; {_smaller(experiment)}"
+        )
+
+
+@contextmanager
+def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None]:
+    """Inside, what torch or Python say when memory is used up becomes an error that says what to change."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise InputError(
+            f"training needs more memory than {device} has left; end what else uses it and give the same command "
+            f"again, which goes on from the last checkpoint, or {_smaller(experiment)}"
+        ) from error
+
+
+def _smaller(experiment: Experiment) -> str:
+    return (
+        f"in a new run lower batch_size (now {experiment.batch_size:,}), num_members (now {experiment.members:,}), or "
+        "the size of the network or of the images"
+    )
+
+
+def _bytes(network: nn.Module) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())
+
+
+def _gib(count: float) -> str:
+    return f"{count / 2**30:,.1f} GiB"

@@ -1,0 +1,143 @@
+"""Ctrl-C and the request to end: a checkpoint, and a status that tells them apart. Real signals, to this process."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import counterpoint.training.loop
+from counterpoint.cli.terminal.signals import exit_when_terminated, stop_on_signal
+from counterpoint.experiments.quickstart import QUICKSTART
+from counterpoint.runs.checkpoints import latest_checkpoint
+from tests.cli.conftest import Call
+from tests.small import few_digits
+
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+TINY = ("--set", "steps=4", "--set", "width=2", "--set", "batch_size=8", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def handlers_put_back() -> Iterator[None]:
+    before = [signal.getsignal(number) for number, _ in SIGNALS]
+    yield
+    assert [signal.getsignal(number) for number, _ in SIGNALS] == before
+
+
+@pytest.fixture
+def in_step(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], None]], None]:
+    """Has something done inside the step of this number, before the update."""
+
+    def plan(step: int, happens: Callable[[], None]) -> None:
+        update = counterpoint.training.loop.update
+
+        def slow(engine: Any, *arguments: Any) -> None:
+            if engine.state.step + 1 == step:
+                happens()
+            update(engine, *arguments)
+
+        monkeypatch.setattr(counterpoint.training.loop, "update", slow)
+
+    return plan
+
+
+def send_while_computing(number: int) -> None:
+    """The signal comes while torch computes, and Python hears of it when that has ended."""
+    sender = threading.Thread(target=lambda: os.kill(os.getpid(), number))
+    matrix = torch.ones(700, 700)
+    sender.start()
+    for _ in range(20):
+        matrix = (matrix @ matrix).clamp_(max=1)
+    sender.join()
+
+
+@pytest.mark.parametrize(("number", "status"), SIGNALS)
+def test_a_signal_in_a_slow_step_ends_training_with_a_checkpoint(
+    tmp_path: Path, call: Call, in_step: Callable[..., None], number: int, status: int
+) -> None:
+    in_step(3, lambda: send_while_computing(number))
+    ended = call("train", "digits/single", "--out", tmp_path / "run", *TINY)
+    assert ended.status == status
+    assert "stopping after this step; once more ends it at once" in ended.out
+    assert "stopped with a checkpoint in" in ended.out
+    checkpoint = latest_checkpoint(tmp_path / "run")
+    assert checkpoint is not None
+    assert checkpoint.step == 3
+    assert call("train", "digits/single", "--out", tmp_path / "run", *TINY).status == 0
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path, call: Call, in_step: Callable[..., None]) -> None:
+    def twice() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    in_step(3, twice)
+    assert call("train", "digits/single", "--out", tmp_path / "run", *TINY).status == 130
+    assert latest_checkpoint(tmp_path / "run") is None
+
+
+@pytest.fixture
+def tiny_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr("counterpoint.cli.demo.run.load", lambda *_: few_digits(20))
+    monkeypatch.setattr("counterpoint.cli.demo.run.corrupted_set", lambda *_, **__: None)
+    tiny = [replace(experiment, steps=2, width=2, batch_size=8) for experiment in QUICKSTART]
+    monkeypatch.setattr("counterpoint.cli.demo.run.QUICKSTART", tiny)
+
+
+@pytest.mark.usefixtures("tiny_demo")
+@pytest.mark.parametrize("step", [1, 2], ids=["first", "last"])
+@pytest.mark.parametrize(("number", "status"), SIGNALS)
+def test_a_signal_ends_the_demo_with_a_checkpoint(
+    tmp_path: Path, call: Call, in_step: Callable[..., None], step: int, number: int, status: int
+) -> None:
+    in_step(step, lambda: os.kill(os.getpid(), number))
+    ended = call("demo", "--out", tmp_path / "demo", "--device", "cpu")
+    assert ended.status == status
+    assert "the same command goes on from there" in ended.out
+    assert [run.name for run in (tmp_path / "demo").iterdir()] == ["digits-quickstart"], "no other training begins"
+    checkpoint = latest_checkpoint(tmp_path / "demo" / "digits-quickstart")
+    assert checkpoint is not None
+    assert checkpoint.step == step
+
+
+@pytest.mark.usefixtures("tiny_demo")
+@pytest.mark.parametrize(("number", "status"), SIGNALS)
+def test_a_signal_between_the_trainings_ends_the_demo_too(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch, number: int, status: int
+) -> None:
+    monkeypatch.setattr("counterpoint.cli.demo.run.corrupted_set", lambda *_, **__: os.kill(os.getpid(), number))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
+    try:
+        ended = call("demo", "--out", tmp_path / "demo", "--device", "cpu")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended.status == status
+    assert ended.err == ""
+
+
+def test_other_threads_leave_signals_alone() -> None:
+    def enter() -> None:
+        with exit_when_terminated():
+            entered.append(signal.getsignal(signal.SIGTERM))
+
+    entered: list[Any] = []
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=enter)
+    thread.start()
+    thread.join()
+    assert entered == [before]
+
+
+def test_a_stop_knows_its_signal(capsys: pytest.CaptureFixture[str]) -> None:
+    with stop_on_signal() as stop:
+        assert not stop.is_set()
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.is_set()
+        assert stop.status == 143
+    assert "once more ends it at once" in capsys.readouterr().out
