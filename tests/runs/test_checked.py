@@ -9,7 +9,7 @@ import pytest
 from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.runs.checked import read_lines
-from counterpoint.runs.folder import load_run
+from counterpoint.runs.folder import check_folder, load_run
 from counterpoint.storage.files import read_json
 from tests.small import TINY
 
@@ -142,3 +142,28 @@ def test_only_the_last_line_may_be_cut_short(tmp_path: Path, line: str) -> None:
 
 def test_a_missing_log_is_empty(tmp_path: Path) -> None:
     assert read_lines(tmp_path / "log.jsonl") == []
+
+
+@pytest.mark.parametrize("name", [".lock", "log.jsonl", "checkpoints", "run.json", "logits/clean.npy"])
+def test_a_link_out_of_a_strangers_run_is_not_followed(tmp_path: Path, name: str) -> None:
+    """A training would append to the user's own file, or empty it."""
+    target, run = tmp_path / "diary", tmp_path / "run"
+    target.mkdir() if name == "checkpoints" else target.write_text(json.dumps(RECORD))
+    (run / "logits").mkdir(parents=True)
+    written(run, RECORD)
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(target)
+    words = rf"{name} is a link out of its folder, to .*diary; put the file or folder itself there"
+    for refused in (load_run, check_folder):
+        with pytest.raises(InputError, match=words):
+            refused(run)
+    assert target.is_dir() or target.read_text() == json.dumps(RECORD)
+
+
+def test_links_within_a_run_and_to_a_run_are_fine(tmp_path: Path) -> None:
+    run = tmp_path / "real"
+    run.mkdir()
+    written(run, RECORD)
+    (run / "newest.json").symlink_to("run.json")
+    (tmp_path / "link").symlink_to(run)
+    assert load_run(tmp_path / "link").seed == 0

@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
 from counterpoint.records.codec import FieldError
 from counterpoint.runs.checked import check_description, check_run, read_lines
-from counterpoint.storage.files import read_json, write_atomically, write_json
+from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
@@ -119,7 +119,8 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the folder holds files but no run."""
+    """Raise if the folder holds files but no run, or a link that leads out of it."""
+    check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return
     if any(entry.name != LOCK_FILE for entry in folder.iterdir()):
@@ -199,6 +200,7 @@ def load_run(folder: Path) -> Run:
         raise InputError(
             f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
         )
+    check_links(folder)
     record = read_json(folder / "run.json")
     if isinstance(record, dict) and "imported" in record:
         raise InputError(

@@ -34,6 +34,20 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def check_links(folder: Path) -> None:
+    """Raise if something in the folder is a link that leads out of it.
+
+    A folder may come from a stranger. What is written to it must not land in another file of the user's.
+    """
+    inside = folder.resolve()
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+                raise InputError(
+                    f"{path} is a link out of its folder, to {os.readlink(path)}; put the file or folder itself there"
+                )
+
+
 def write_json(path: Path, value: Any) -> None:
     """`value` as readable JSON, atomically; NaN and infinity are refused, because JSON has no such numbers."""
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
