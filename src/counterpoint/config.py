@@ -158,6 +158,8 @@ def to_dict(experiment: Experiment) -> dict[str, Any]:
 
 def from_dict(values: Mapping[str, Any]) -> Experiment:
     """The experiment that `to_dict` gave, with every key and type checked."""
+    if not isinstance(values, Mapping):
+        raise InputError(f"the experiment is {shown(values)}; it must be an object with its settings")
     experiment: Experiment = _build(Experiment, values, "")
     return experiment
 

@@ -2,12 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.runs.transfer import export_run, export_runs, import_run, import_runs
 from counterpoint.storage.files import write_atomically
+from counterpoint.storage.locks import LOCK_FILE, locked
 
 MIB = 1 << 20
 CONTENT = bytes(range(256)) * (5 * MIB // 512)  # two and a half MiB
@@ -28,7 +30,8 @@ def make_run(folder: Path, step: int) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != LOCK_FILE)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 def test_a_run_comes_back_with_its_newest_checkpoint(run: Path, tmp_path: Path) -> None:
@@ -94,16 +97,70 @@ def test_parts_that_are_not_whole_leave_nothing(run: Path, tmp_path: Path, damag
     assert not (tmp_path / "there").exists()
 
 
-@pytest.mark.parametrize("name", ["../run.json", "/tmp/run.json"])
-@pytest.mark.parametrize("key", ["path", "parts"])
-def test_a_manifest_cannot_name_files_elsewhere(run: Path, tmp_path: Path, key: str, name: str) -> None:
+def change_manifest(folder: Path, changes: dict[str, Any]) -> None:
+    """Of the last file, which is run.json."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][-1] |= changes
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("path", "../run.json", "path is '../run.json', which is no file of a run"),
+        ("path", "/tmp/run.json", "which is no file of a run"),
+        ("path", "checkpoints/../../x", "which is no file of a run"),
+        ("path", ".lock", "which is no file of a run"),
+        ("path", 3, "path is 3, and must be a text"),
+        ("parts", ["../run.json.000.part"], "which is no part beside the manifest"),
+        ("parts", ["/tmp/run.json.000.part"], "which is no part beside the manifest"),
+        ("parts", ["run.json"], "which is no part beside the manifest"),
+        ("parts", "run.json.000.part", "parts is .*, and must be a list"),
+        ("parts", [None], r"parts\[0\] is None, and must be a text"),
+        ("sha256", None, "sha256 is None, and must be a text"),
+    ],
+)
+def test_a_manifest_from_a_stranger_cannot_name_files_elsewhere(
+    run: Path, tmp_path: Path, key: str, value: object, message: str
+) -> None:
     export_run(run, tmp_path / "parts", 1)
-    manifest = json.loads((tmp_path / "parts" / "manifest.json").read_text())
-    manifest["files"][-1][key] = name if key == "path" else [name]
-    (tmp_path / "parts" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="outside the run's folder"):
+    change_manifest(tmp_path / "parts", {key: value})
+    with pytest.raises(
+        InputError, match=rf"manifest.json is not the manifest of an exported run: files\[2\].*{message}"
+    ):
         import_run(tmp_path / "parts", tmp_path / "there")
     assert not (tmp_path / "there").exists()
+
+
+def test_a_part_that_is_a_link_is_not_followed(run: Path, tmp_path: Path) -> None:
+    export_run(run, tmp_path / "parts", 1)
+    secret, part = tmp_path / "secret", tmp_path / "parts" / "run.json.000.part"
+    secret.write_bytes(part.read_bytes())
+    part.unlink()
+    part.symlink_to(secret)
+    with pytest.raises(InputError, match=r"lacks run.json.000.part of run.json; copy every part, and no links"):
+        import_run(tmp_path / "parts", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
+def test_a_folder_with_a_link_out_of_it_gets_nothing(run: Path, tmp_path: Path) -> None:
+    export_run(run, tmp_path / "parts", 1)
+    there, elsewhere = tmp_path / "there", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    there.mkdir()
+    (there / "checkpoints").symlink_to(elsewhere)
+    with pytest.raises(InputError, match=r"there/checkpoints is a link out of its folder, to .*elsewhere"):
+        import_run(tmp_path / "parts", there)
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_run_in_training_is_not_replaced(run: Path, tmp_path: Path) -> None:
+    export_run(run, tmp_path / "parts", 1)
+    with (
+        locked(tmp_path / "there", "not said: it is the first"),
+        pytest.raises(InputError, match=r"another process is training in .*there; wait for it"),
+    ):
+        import_run(tmp_path / "parts", tmp_path / "there")
 
 
 def test_nothing_to_carry(tmp_path: Path) -> None:
@@ -123,7 +180,15 @@ def test_runs_without_a_checkpoint_are_left_out_and_none_at_all_is_an_error(tmp_
 
 @pytest.mark.parametrize(
     ("manifest", "message"),
-    [("[]", "is not the manifest of an exported run"), ('{"files": []}', "names no checkpoint")],
+    [
+        ("[]", r"is not the manifest of an exported run: the whole is \[\], and must be an object"),
+        ('{"files": {}}', "files is {}, and must be a list"),
+        ('{"files": [3]}', r"files\[0\] is 3, and must be an object"),
+        ('{"files": [{"path": "run.json"}]}', r"files\[0\].sha256 is missing"),
+        ("[" * 200_000, "is not a whole JSON file"),
+        ('{"files": []}', "names no checkpoint"),
+    ],
+    ids=["a list", "no list", "a number", "no hash", "deep", "empty"],
 )
 def test_a_manifest_that_is_none_is_refused(tmp_path: Path, manifest: str, message: str) -> None:
     (tmp_path / "manifest.json").write_text(manifest)

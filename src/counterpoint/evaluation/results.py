@@ -156,16 +156,22 @@ def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float,
 
 def _trained(run: Run) -> Trained:
     log = run.read_log()
-    last = [record for record in log if record["event"] == "epoch"][-1]
-    return Trained(
-        seed=run.seed,
-        segments=tuple(_segment(record) for record in log if record["event"] == "started"),
-        command=run.record["command"],
-        started=run.record["started"],
-        finished=last["time"],
-        train_seconds=last["seconds"],
-        **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
-    )
+    try:
+        last = [record for record in log if record["event"] == "epoch"][-1]
+        return Trained(
+            seed=run.seed,
+            segments=tuple(_segment(record) for record in log if record["event"] == "started"),
+            command=run.record["command"],
+            started=run.record["started"],
+            finished=last["time"],
+            train_seconds=last["seconds"],
+            **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
+        )
+    except (KeyError, IndexError, TypeError) as missing:
+        raise InputError(
+            f"run.json or log.jsonl in {run.folder} does not say how the run was trained ({missing}); restore both "
+            "from a copy"
+        ) from None
 
 
 def _segment(started: dict[str, Any]) -> Segment:

@@ -13,7 +13,9 @@ from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
-from counterpoint.storage.files import read_json, write_atomically, write_json
+from counterpoint.records.codec import FieldError
+from counterpoint.runs.checked import check_description, check_run, read_lines
+from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
@@ -59,7 +61,7 @@ class Run:
     @property
     def command(self) -> str:
         """What began the run, as run.json says. It is shown, and never run."""
-        return str(self.record.get("command", "counterpoint train"))
+        return str(self.record.get("command") or "counterpoint train")
 
     @property
     def evaluate_command(self) -> str:
@@ -76,9 +78,10 @@ class Run:
                 f"version began the run; `counterpoint evaluate {self.folder}` adds it from the data set"
             )
         try:
+            check_description(values)
             normalisation = Normalisation(**values["normalisation"])
             return Description(**values | {"classes": tuple(values["classes"]), "normalisation": normalisation})
-        except (KeyError, TypeError, InputError) as error:
+        except (FieldError, TypeError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
                 f"`counterpoint evaluate {self.folder}` adds it from the data set"
@@ -97,13 +100,7 @@ class Run:
 
     def read_log(self) -> list[dict[str, Any]]:
         """The log's records. A last line that a crash cut short is left out."""
-        records = []
-        for line in self._log.read_text(encoding="utf-8").splitlines():
-            try:
-                records.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        return records
+        return read_lines(self._log)
 
     @property
     def diverged_after(self) -> int | None:
@@ -122,7 +119,8 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the folder holds files but no run."""
+    """Raise if the folder holds files but no run, or a link that leads out of it."""
+    check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return
     if any(entry.name != LOCK_FILE for entry in folder.iterdir()):
@@ -202,6 +200,7 @@ def load_run(folder: Path) -> Run:
         raise InputError(
             f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
         )
+    check_links(folder)
     record = read_json(folder / "run.json")
     if isinstance(record, dict) and "imported" in record:
         raise InputError(
@@ -211,4 +210,8 @@ def load_run(folder: Path) -> Run:
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
-    return Run(folder, config.from_dict(record["experiment"]), record)
+    try:
+        check_run(record)
+        return Run(folder, config.from_dict(record["experiment"]), record)
+    except (FieldError, InputError) as wrong:
+        raise InputError(f"{folder / 'run.json'} is not whole: {wrong}; restore it from a copy") from None

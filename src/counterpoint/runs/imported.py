@@ -10,7 +10,7 @@ from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.results import Imported
 from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run
-from counterpoint.storage.files import read_json, write_json
+from counterpoint.storage.files import check_links, read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ def load_any_run(folder: Path) -> AnyRun:
     """The run in `folder`, whether it was trained here or not."""
     if not _is_import(folder):
         return load_run(folder)
+    check_links(folder)
     path = folder / "run.json"
     record = read_json(path)
     try:

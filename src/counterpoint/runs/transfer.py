@@ -5,15 +5,20 @@ written before every part is there and its hash is right.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
+from counterpoint.records.codec import FieldError, decode
 from counterpoint.runs.folder import checkpoint_paths
-from counterpoint.storage.files import read_json, write_atomically, write_json
+from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
+from counterpoint.storage.locks import locked
 
 _MANIFEST = "manifest.json"
+_OF_A_RUN = re.compile(r"run\.json|log\.jsonl|checkpoints/step-\d{9}\.safetensors")
 
 
 def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> None:
@@ -49,15 +54,17 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
 
 def import_run(parts: Path, run: Path) -> None:
     """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already."""
-    joined = {file["path"]: _join(parts, file) for file in _read_manifest(parts)}
+    joined = {file.path: _join(parts, file) for file in _read_manifest(parts).files}
     carried = next((name for name in joined if name.startswith("checkpoints/")), None)
     if carried is None:
         raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
-    newest = max((path.name for path in checkpoint_paths(run)), default="")
-    if newest > Path(carried).name:
-        raise InputError(f"{run} is already at {newest}, further than the parts in {parts} ({Path(carried).name})")
-    for name, content in joined.items():
-        write_atomically(run / name, content)
+    check_links(run)
+    with locked(run, f"another process is training in {run}; wait for it, or end it first"):
+        newest = max((path.name for path in checkpoint_paths(run)), default="")
+        if newest > Path(carried).name:
+            raise InputError(f"{run} is already at {newest}, further than the parts in {parts} ({Path(carried).name})")
+        for name, content in joined.items():
+            write_atomically(run / name, content)
 
 
 def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
@@ -70,24 +77,39 @@ def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
     return {"path": name, "sha256": hashlib.sha256(content).hexdigest(), "parts": parts}
 
 
-def _read_manifest(parts: Path) -> list[dict[str, Any]]:
-    manifest = read_json(parts / _MANIFEST)
-    if not isinstance(manifest, dict) or "files" not in manifest:
-        raise InputError(f"{parts / _MANIFEST} is not the manifest of an exported run; export the run again")
-    files: list[dict[str, Any]] = manifest["files"]
-    for file in files:
+@dataclass(frozen=True)
+class _File:
+    path: str
+    sha256: str
+    parts: tuple[str, ...]
+
+    def problem(self) -> str:
         # The names come from another machine. They must not lead outside the folders that the user gave.
-        for name in (file["path"], *file["parts"]):
-            if Path(name).is_absolute() or ".." in Path(name).parts:
-                raise InputError(f"{parts / _MANIFEST} names {name}, outside the run's folder")
-    return files
+        if not _OF_A_RUN.fullmatch(self.path):
+            return f"path is {shown(self.path)!r}, which is no file of a run"
+        foreign = [name for name in self.parts if not name.endswith(".part") or Path(name).name != name or "\\" in name]
+        return f"parts has {shown(foreign[0])!r}, which is no part beside the manifest" if foreign else ""
 
 
-def _join(parts: Path, file: dict[str, Any]) -> bytes:
-    missing = [name for name in file["parts"] if not (parts / name).exists()]
+@dataclass(frozen=True)
+class _Manifest:
+    files: tuple[_File, ...]
+
+
+def _read_manifest(parts: Path) -> _Manifest:
+    try:
+        return decode(_Manifest, read_json(parts / _MANIFEST))
+    except FieldError as wrong:
+        raise InputError(
+            f"{parts / _MANIFEST} is not the manifest of an exported run: {wrong}; export the run again"
+        ) from None
+
+
+def _join(parts: Path, file: _File) -> bytes:
+    missing = [name for name in file.parts if not (parts / name).is_file() or (parts / name).is_symlink()]
     if missing:
-        raise InputError(f"{parts} lacks {', '.join(missing)} of {file['path']}; copy every part")
-    content = b"".join((parts / name).read_bytes() for name in file["parts"])
-    if hashlib.sha256(content).hexdigest() != file["sha256"]:
-        raise InputError(f"the parts of {file['path']} in {parts} are damaged (their SHA-256 differs); copy them again")
+        raise InputError(f"{parts} lacks {', '.join(missing)} of {file.path}; copy every part, and no links")
+    content = b"".join((parts / name).read_bytes() for name in file.parts)
+    if hashlib.sha256(content).hexdigest() != file.sha256:
+        raise InputError(f"the parts of {file.path} in {parts} are damaged (their SHA-256 differs); copy them again")
     return content

@@ -1,11 +1,12 @@
 """Files that are whole or absent: written under another name, synced, then renamed."""
 
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -33,6 +34,20 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+def check_links(folder: Path) -> None:
+    """Raise if something in the folder is a link that leads out of it.
+
+    A folder may come from a stranger. What is written to it must not land in another file of the user's.
+    """
+    inside = folder.resolve()
+    for parent, folders, files in os.walk(folder):
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+                raise InputError(
+                    f"{path} is a link out of its folder, to {os.readlink(path)}; put the file or folder itself there"
+                )
+
+
 def write_json(path: Path, value: Any) -> None:
     """`value` as readable JSON, atomically; NaN and infinity are refused, because JSON has no such numbers."""
     write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
@@ -41,8 +56,19 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The content of a JSON file, or an error that names the file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a whole JSON file ({error}); restore it or make it anew") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # also for an integer of thousands of digits
+        raise InputError(f"{path} is not a whole JSON file ({shown(error)}); restore it or make it anew") from None
+
+
+def _finite(text: str) -> float:
+    """A number of a JSON file. Python would take NaN, and read 1e400 as infinity."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{shown(text)} is no finite number")
+    return number

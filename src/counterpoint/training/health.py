@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterpoint.config import Experiment
+from counterpoint.errors import InputError
 from counterpoint.nn.health import DEAD_BELOW, Health
+from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.runs.folder import Run
 
@@ -43,7 +45,10 @@ def health_warnings(
 
 def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
     """The health of each epoch in a run's log. Early logs have none."""
-    return [Health(**record["health"]) for record in log if "health" in record]
+    try:
+        return [decode(Health, record["health"]) for record in log if "health" in record]
+    except FieldError as wrong:
+        raise InputError(f"the log's health is not whole: {wrong}; restore log.jsonl from a copy") from None
 
 
 def health_record(run: Run) -> HealthRecord | None:

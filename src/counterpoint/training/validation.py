@@ -7,9 +7,11 @@ import torch
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data import LabelledImages
+from counterpoint.errors import InputError
 from counterpoint.metrics import ece, image_scores
 from counterpoint.nn import Ensemble
 from counterpoint.normalisation import Normalisation
+from counterpoint.records.codec import FieldError, decode
 from counterpoint.watching import ValidationFigures
 
 _VIEWS_AT_ONCE = {"cuda": 2048, "cpu": 256}
@@ -41,4 +43,9 @@ def validate(
 def logged_validation(log: Sequence[Mapping[str, Any]]) -> ValidationFigures | None:
     """The figures of the last epoch in the log; None where that was not validated."""
     epochs = [record for record in log if record["event"] == "epoch"]
-    return ValidationFigures(**epochs[-1]["validation"]) if epochs and "validation" in epochs[-1] else None
+    if not epochs or "validation" not in epochs[-1]:
+        return None
+    try:
+        return decode(ValidationFigures, epochs[-1]["validation"])
+    except FieldError as wrong:
+        raise InputError(f"the log's validation is not whole: {wrong}; restore log.jsonl from a copy") from None
