@@ -1,6 +1,7 @@
 """The program: its commands, and how it ends when an input is wrong."""
 
 import sys
+import time
 from typing import Annotated
 
 import typer
@@ -27,6 +28,11 @@ from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
 from counterpoint.errors import InputError
+from counterpoint.parallel.telling import LET_THE_FIRST_SPEAK, is_told_by_another
+from counterpoint.parallel.world import ALONE, World, this_world
+
+_FOR_SEVERAL = ("train", "evaluate")
+"""The commands that torchrun may start in several processes."""
 
 app = typer.Typer(
     name="counterpoint",
@@ -62,18 +68,30 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
+    world = ALONE
     try:
-        app(prog_name="counterpoint")
+        world = this_world()
+        console.quiet = not world.is_first
+        status = app(prog_name="counterpoint", standalone_mode=world.is_first)  # which prints, and ends the process
+        sys.exit(status or 0)
     except InputError as error:
-        _fail(str(error))
+        _fail(str(error), error, world)
     except FileExistsError as error:
-        _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
+        _fail(f"{error.filename} is a file, and a folder is needed there; give another path", error, world)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        _fail(said, error, world)
+    except Exception as error:
+        if not is_told_by_another(error, world):
+            raise
+        _fail(str(error), error, world)  # the command line is wrong, as the first process says
 
 
-def _fail(message: str) -> None:
-    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+def _fail(message: str, error: Exception, world: World) -> None:
+    if is_told_by_another(error, world):
+        time.sleep(LET_THE_FIRST_SPEAK)
+    else:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
     sys.exit(2)
 
 
@@ -85,8 +103,12 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     del version  # its callback did the work
+    command = context.invoked_subcommand
+    if command not in _FOR_SEVERAL and not this_world().is_alone:
+        raise InputError(f"`counterpoint {command}` is for one process; start it without torchrun")

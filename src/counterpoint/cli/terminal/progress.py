@@ -106,18 +106,21 @@ class TerminalWatcher(Watcher):
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[threading.Event]:
+def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[threading.Event]:
     """An event that is set by Ctrl-C or a termination request, so that work can end with a checkpoint.
 
-    A second Ctrl-C or request ends the process at once.
+    A second Ctrl-C or request ends the process at once, if that is wanted: torchrun passes on what a terminal or a
+    scheduler has sent to the processes already.
     """
     stop = threading.Event()
 
     def handle(number: int, _: FrameType | None) -> None:
         if stop.is_set():
-            sys.exit(128 + number)
+            if at_once_if_again:
+                sys.exit(128 + number)
+            return
         stop.set()
-        console.print("stopping after this step; once more ends it at once")
+        console.print("stopping after this step" + ("; once more ends it at once" if at_once_if_again else ""))
 
     old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
