@@ -14,7 +14,7 @@ PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
     {"errors", "seeding", "policy", "own_images", "config", "model_names", "devices", "normalisation", "processes"}
-    | {"watching", "storage", "records"},
+    | {"watching", "storage", "records", "parallel"},
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
     {"experiments", "reproduction", "report", "pictures", "serving", "export"},

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import torch
 
 from counterpoint.errors import InputError, unknown
+from counterpoint.parallel.world import ALONE, World
 
 if sys.platform != "win32":
     import resource
@@ -21,10 +22,14 @@ Precision = Literal["headline", "bf16", "strict"]
 """Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
 
 
-def choose_device(name: str) -> torch.device:
-    """The device called `name`; "auto" is the GPU if there is one."""
+def choose_device(name: str, world: World = ALONE) -> torch.device:
+    """The device called `name`; "auto" is the GPU if there is one. Of several processes each has a GPU of its own."""
+    if not world.is_alone and name.startswith("cuda:"):
+        raise InputError(f"device {name!r} cannot be that of {world.size} processes; use auto, cpu or cuda")
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if not world.is_alone and name == "cuda":
+        name = f"cuda:{world.local_rank}"
     try:
         device = torch.device(name)
     except RuntimeError:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
+from counterpoint.parallel.world import ALONE
 from counterpoint.records.files import read_results
 from counterpoint.runs.folder import Run
 from tests.cli.conftest import Call
@@ -44,6 +45,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
 
     def evaluate_run(run: Run, root: Path | None, **options: Any) -> Any:
         del options["watcher"]
+        assert options.pop("world") == ALONE
         asked.append((run.folder, root, options))
         return make_results()
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from typing import Annotated
 
 import typer
@@ -29,6 +30,11 @@ from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
 from counterpoint.errors import InputError, is_out_of_memory
+from counterpoint.parallel.telling import LET_THE_FIRST_SPEAK, is_told_by_another
+from counterpoint.parallel.world import ALONE, World, this_world
+
+_FOR_SEVERAL = ("train", "evaluate")
+"""The commands that torchrun may start in several processes."""
 
 app = typer.Typer(
     name="counterpoint",
@@ -67,26 +73,37 @@ def main() -> None:
     # Threads of torch wait for each other in busy loops. Where other programs run too, these take the processor from
     # the very threads that are waited for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    world = ALONE
     try:
+        world = this_world()
+        console.quiet = not world.is_first
         with exit_when_terminated():
-            app(prog_name="counterpoint")
+            status = app(prog_name="counterpoint", standalone_mode=world.is_first)  # which prints, and ends the process
+        sys.exit(status or 0)
     except InputError as error:
-        _fail(str(error))
+        _fail(str(error), error, world)
     except FileExistsError as error:
-        _fail(f"{error.filename} is a file, and a folder is needed there; give another path")
+        _fail(f"{error.filename} is a file, and a folder is needed there; give another path", error, world)
     except (RuntimeError, MemoryError) as error:
         if not is_out_of_memory(error):
             raise
-        _fail(
-            f"there is not enough memory ({str(error).splitlines()[0] if str(error) else 'of this machine'}); end "
-            "what else uses it, or try a machine or a --device with more"
-        )
+        said = str(error).splitlines()[0] if str(error) else "of this machine"
+        advice = "end what else uses it, or try a machine or a --device with more"
+        _fail(f"there is not enough memory ({said}); {advice}", error, world)
     except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
+        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        _fail(said, error, world)
+    except Exception as error:
+        if not is_told_by_another(error, world):
+            raise
+        _fail(str(error), error, world)  # the command line is wrong, as the first process says
 
 
-def _fail(message: str) -> None:
-    Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+def _fail(message: str, error: Exception, world: World) -> None:
+    if is_told_by_another(error, world):
+        time.sleep(LET_THE_FIRST_SPEAK)
+    else:
+        Console(stderr=True).print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
     sys.exit(2)
 
 
@@ -98,8 +115,12 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     del version  # its callback did the work
+    command = context.invoked_subcommand
+    if command not in _FOR_SEVERAL and not this_world().is_alone:
+        raise InputError(f"`counterpoint {command}` is for one process; start it without torchrun")

@@ -15,6 +15,7 @@ from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsMod
 from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
+from counterpoint.parallel.world import this_world
 
 
 def evaluate(
@@ -72,6 +73,8 @@ def evaluate(
 
     With --logits FILE --out DIR there is no network: the file has any model's predictions, and DIR is used like a run.
 
+    On several GPUs: `torchrun --nproc-per-node 4 -m counterpoint evaluate …`, where each computes some of the sets.
+
     Then: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
     from counterpoint.cli.terminal.tables import results_parts
@@ -79,6 +82,7 @@ def evaluate(
     from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
     from counterpoint.evaluation.suites import find_suites
+    from counterpoint.parallel.group import LONG_PATIENCE, agreed, joined
     from counterpoint.runs.folder import load_run
     from counterpoint.runs.imported import load_any_run
 
@@ -103,15 +107,20 @@ def evaluate(
     shifts = named_shifts(shift or [], skip_bad=skip_bad)
     find_modules_here(model)
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
+    world = this_world()
+    if not world.is_alone and (logits or recompute):
+        raise InputError("--logits and --recompute need no network, and one process; leave torchrun out")
     try:
-        with TerminalWatcher() as watcher:
+        with joined(world, LONG_PATIENCE), TerminalWatcher() as watcher:
             if logits is not None:
                 results = evaluate_logits(logits, folder, watcher=watcher)
             elif recompute:
                 results = recompute_results(load_any_run(folder), watcher)
             else:
+                with agreed(world):
+                    loaded = load_run(folder)
                 results = evaluate_run(
-                    load_run(folder),
+                    loaded,
                     root,
                     source=images,
                     suites=suites,
@@ -122,6 +131,7 @@ def evaluate(
                     cell_images=cell_images,
                     said=model,
                     watcher=watcher,
+                    world=world,
                 )
     except KeyboardInterrupt:
         console.print(f"stopped; the same command {'begins anew' if logits else 'goes on from there'}")

@@ -23,6 +23,7 @@ from counterpoint.cli.arguments.own_images import (
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.parallel.world import this_world
 
 
 def train(
@@ -74,32 +75,39 @@ def train(
     For a folder of photographs: `counterpoint train --images photos --model timm/resnet50 --pretrained --out runs/a`.
 
     Without validation images of their own, some are split off the training images; a single folder is split in three.
+
+    On several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …` gives the result that one gives.
     """
     from counterpoint.data import UserImages
     from counterpoint.model_names import is_function
+    from counterpoint.parallel.group import agreed, joined
     from counterpoint.runs.folder import load_run
     from counterpoint.training.engines import check_engine
     from counterpoint.training.loop import Options, train
     from counterpoint.training.starting import weights_hash
 
+    world = this_world()
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
-    start = None if from_ is None else load_run(from_)
-    with TerminalWatcher() as watcher:
-        chosen, data = choose_data(
-            experiment,
-            images,
-            assignments,
-            root,
-            skip_bad=skip_bad,
-            fine_tuned=start is not None,
-            watcher=watcher,
-        )
-        if start is not None:
-            chosen = replace(chosen, starts_from=weights_hash(start))
-        if validate is None:
-            validate = isinstance(data, UserImages) and data.val is not None
-        options = Options(device, check_engine(old_engine or engine), deterministic, max_minutes, tensorboard, validate)
-        with stop_on_signal() as stop:  # reading images needs no checkpoint, and ends at once
+    with joined(world), TerminalWatcher() as watcher:
+        with agreed(world):
+            start = None if from_ is None else load_run(from_)
+            chosen, data = choose_data(
+                experiment,
+                images,
+                assignments,
+                root,
+                skip_bad=skip_bad,
+                fine_tuned=start is not None,
+                watcher=watcher,
+            )
+            if start is not None:
+                chosen = replace(chosen, starts_from=weights_hash(start))
+            if validate is None:
+                validate = isinstance(data, UserImages) and data.val is not None
+            name = check_engine(old_engine or engine)
+            options = Options(device, name, deterministic, max_minutes, tensorboard, validate)
+        # Reading images needs no checkpoint, and ends at once.
+        with stop_on_signal(at_once_if_again=world.is_alone) as stop:
             finished = train(
                 chosen,
                 out,
@@ -109,6 +117,7 @@ def train(
                 options=options,
                 watcher=watcher,
                 should_stop=stop.is_set,
+                world=world,
             )
     if finished:
         again = f" --model {chosen.model}" if is_function(chosen.model) else ""

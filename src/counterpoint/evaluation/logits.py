@@ -22,6 +22,8 @@ from counterpoint.evaluation.image_groups import VALIDATION, ImageGroup, cell_fi
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.nn import Ensemble
+from counterpoint.parallel.group import agreed
+from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.checkpoints import fingerprint
@@ -83,38 +85,62 @@ def collect_logits(
     precision: Precision = "headline",
     said: str | None = None,
     watcher: Watcher = SILENT,
+    world: World = ALONE,
 ) -> None:
     """Run the network on the groups' images, and save the logits of those that have none yet.
 
-    `said` is the user's word for the model, which a function of his own needs.
+    `said` is the user's word for the model, which a function of his own needs. Of several processes each makes its
+    share of the files.
     """
-    model, step = load_model(run, device, said)
-    members = fold_members(
-        model,
-        device,
-        precision,
-        normalisation=run.description.normalisation,
-        most_images=max(group.largest for group in groups),
-    )
-    made_with = {
-        "step": step,
-        "weights": fingerprint(model.state_dict()),
-        "precision": describe_precision(precision, device),
-    }
-    folder = _claim(run.folder / "logits", made_with, groups)
+    with agreed(world):
+        model, step = load_model(run, device, said)
+        members = fold_members(
+            model,
+            device,
+            precision,
+            normalisation=run.description.normalisation,
+            most_images=max(group.largest for group in groups),
+        )
+        made_with = {
+            "step": step,
+            "weights": fingerprint(model.state_dict()),
+            "precision": describe_precision(precision, device),
+        }
+        folder = run.folder / "logits"
+        if world.is_first:
+            _begin(folder, made_with, groups, model)
+    with agreed(world):  # no process may write before all have seen what is missing
+        _check_seen(folder, made_with, world)
+        wanted = [(folder / f"{file}.npy", read, group) for group in groups for file, read in group.files.items()]
+        missing = [item for item in wanted if not item[0].exists()]
+    with agreed(world):
+        mine, there = missing[world.rank :: world.size], len(wanted) - len(missing)
+        work = f"evaluating {run.experiment.name}"
+        images = read_ahead(lambda item: item[1](), mine)
+        for done, ((path, _, group), pixels) in enumerate(images, start=there):
+            watcher.counted(work, done, there + len(mine))
+            write_array(path, member_logits(members, pixels).astype(group.dtype))
+        watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup], model: Ensemble) -> None:
+    """The folder with all but the logits."""
+    _claim(folder, made_with, groups)
     write_arrays(folder / "factors.npz", _factors(model))
     for group in groups:
         if group.labels is not None:
             file, labels_N = group.labels
             write_array(folder / f"{file}.npy", labels_N.numpy())
-    wanted = [(folder / f"{file}.npy", read, group) for group in groups for file, read in group.files.items()]
-    missing = [item for item in wanted if not item[0].exists()]
-    work = f"evaluating {run.experiment.name}"
-    images = read_ahead(lambda item: item[1](), missing)
-    for done, ((path, _, group), pixels) in enumerate(images, start=len(wanted) - len(missing)):
-        watcher.counted(work, done, len(wanted))
-        write_array(path, member_logits(members, pixels).astype(group.dtype))
-    watcher.counted(work, len(wanted), len(wanted))
+
+
+def _check_seen(folder: Path, made_with: Mapping[str, Any], world: World) -> None:
+    """Raise if this process sees another folder than the first, on another machine."""
+    about = {} if world.is_first else _read_old(folder / "about.json")
+    if not world.is_first and any(about.get(key) != value for key, value in made_with.items()):
+        raise InputError(
+            f"process {world.rank} does not see what process 0 wrote into {folder}; processes on several machines need "
+            "a folder that all of them share"
+        )
 
 
 def read_about(run: AnyRun) -> LogitsAbout:
@@ -189,8 +215,8 @@ def _of_suite(name: str) -> dict[str, Any]:
     return {"part": suite.part, "corruptions": list(suite.corruptions), "severities": list(suite.severities)}
 
 
-def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]) -> Path:
-    """The folder without logits that were made with something else, and with an about.json that says what is in it."""
+def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]) -> None:
+    """Remove logits that were made with something else, and let about.json say what is in the folder."""
     path = folder / "about.json"
     about = _read_old(path)
     if any(about.get(key) != value for key, value in made_with.items()):
@@ -208,7 +234,6 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
                 (folder / f"{file}.npy").unlink(missing_ok=True)
     shifts = _claim_shifts(folder, about.get("suites"), [group for group in groups if group.own])
     write_json(path, about | made_with | {group.name: group.about for group in ours} | shifts)
-    return folder
 
 
 def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import torch
+
 from counterpoint.data import Parts, data_root
 from counterpoint.devices import Precision, choose_device
 from counterpoint.evaluation.corrupted_set import corrupted_set
@@ -21,7 +23,9 @@ from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
-from counterpoint.records.files import stale_notes
+from counterpoint.parallel.group import first_then_others
+from counterpoint.parallel.world import ALONE, World
+from counterpoint.records.files import read_results, stale_notes
 from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
@@ -46,6 +50,7 @@ def evaluate_run(
     precision: Precision = "headline",
     said: str | None = None,
     watcher: Watcher = SILENT,
+    world: World = ALONE,
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
@@ -53,26 +58,39 @@ def evaluate_run(
     `skip_bad` their files that give no image are left out. Suites and shifts of earlier evaluations stay in the
     results, as long as the network and its precision are the same. `source` is where a user's own images are, if no
     longer where they were. `said` is the user's word for the model: a function of his own is not imported without it.
+
+    Several processes do it together if all of them call this, each with its own `world` (docs/parallel.md).
     """
-    started, shifts = time.monotonic(), shifts or {}
-    check_said(run, said)
-    check_shift_names(shifts)
-    root, where = root or data_root(), choose_device(device)
-    parts = parts_of_run(run, root, source, watcher)
-    run = describe_run(run, parts)
-    finished_checkpoint(run)
-    # Whatever can be refused is refused before corrupted images are made.
-    groups = _clean_groups(run, parts, root, clean_images)
-    sources = [(suite, images_to_corrupt(run, parts, suite)) for suite in suites]
-    for name, path in shifts.items():
-        own = read_shift(name, Path(path), parts, root / "images", skip_bad=skip_bad, watcher=watcher)
-        groups.append(shift_group(own))
-    for suite, images in sources:
-        groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
-    collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher)
-    results = write_results(run, environment=describe_environment(where), started=started)
-    _note_what_does_not_count(run, results, watcher)
-    return results
+    started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
+
+    def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
+        check_said(run, said)
+        check_shift_names(shifts or {})
+        where = choose_device(device, world)
+        parts = parts_of_run(run, root, source, watcher)
+        described = describe_run(run, parts)
+        finished_checkpoint(described)
+        # Whatever can be refused is refused before corrupted images are made.
+        groups = _clean_groups(described, parts, root, clean_images)
+        sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
+        for name, path in (shifts or {}).items():
+            own = read_shift(name, Path(path), parts, root / "images", skip_bad=skip_bad, watcher=watcher)
+            groups.append(shift_group(own))
+        for suite, images in sources:
+            groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
+        return where, described, groups
+
+    where, run, groups = first_then_others(world, prepare)
+    collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher, world=world)
+
+    def finish() -> Results:
+        if not world.is_first:
+            return read_results(run.folder / "results.json")
+        results = write_results(run, environment=describe_environment(where), started=started)
+        _note_what_does_not_count(run, results, watcher)
+        return results
+
+    return first_then_others(world, finish)
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:

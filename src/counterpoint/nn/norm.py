@@ -22,7 +22,7 @@ class PerMemberNorm(nn.Module):
     def forward(self, input: Tensor) -> Tensor:
         rows_per_member(input.shape[0], self.num_members)
         members_as_channels = input.unflatten(0, (self.num_members, -1)).transpose(0, 1).flatten(1, 2)
-        normalised: Tensor = self.plain.forward(self, members_as_channels)
+        normalised: Tensor = super().forward(members_as_channels)
         return normalised.unflatten(1, (self.num_members, -1)).transpose(0, 1).flatten(0, 1)
 
 

@@ -113,6 +113,24 @@ class Run:
         return self.folder / "log.jsonl"
 
 
+class FollowedRun(Run):
+    """A run as a process sees it that leaves the writing to another."""
+
+    def append_log(self, **values: Any) -> None:
+        pass
+
+    def trim_log(self, step: int) -> None:
+        pass
+
+    def read_log(self) -> list[dict[str, Any]]:
+        return []
+
+
+def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: Description) -> Run:
+    """The run that another process opens, and keeps this description in."""
+    return FollowedRun(folder, experiment, {"seed": seed, "description": _as_json(description)})
+
+
 def checkpoint_paths(folder: Path) -> list[Path]:
     """The checkpoints of the run in `folder`, the oldest first."""
     return sorted((folder / "checkpoints").glob("step-*.safetensors"))

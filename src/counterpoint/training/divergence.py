@@ -2,7 +2,7 @@
 
 import math
 
-from counterpoint.errors import InputError
+from counterpoint.parallel.telling import AgreedError
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import DIVERGED, Run
 from counterpoint.training.step import TrainState
@@ -32,11 +32,12 @@ def check_finite(run: Run, state: TrainState) -> None:
             raise _diverged(run, state.step, f"{name} is not finite")
 
 
-def _diverged(run: Run, step: int, what: str) -> InputError:
+def _diverged(run: Run, step: int, what: str) -> AgreedError:
+    """Loss and weights are the same in all processes, so that all of them raise it."""
     run.append_log(event=DIVERGED, step=step, problem=what)
     before = latest_checkpoint(run.folder)
     kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
-    return InputError(
+    return AgreedError(
         f"training diverged: after step {step} {what}. {kept}; lower learning_rate (now "
         f"{run.experiment.learning_rate}) in a new run, with another --out"
     )

@@ -5,7 +5,7 @@ compiled   torch.compile, on a GPU for any network
 fast       counterpoint's own kernels, on a GPU for the networks that `nn.fast` knows, alone or as a BatchEnsemble
 
 On a GPU all three use bf16 activations. Compiled and fast steps are recorded once as a CUDA graph and then replayed, so
-that the GPU never waits for Python.
+that the GPU never waits for Python. Steps of several processes, eager or compiled, are not recorded.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn import Ensemble
+from counterpoint.parallel.world import ALONE, World
 from counterpoint.training.step import Batch, Forward, TrainState, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
@@ -32,10 +33,11 @@ class Engine:
     state: TrainState
     experiment: Experiment
     forward: Forward
+    world: World = ALONE
 
     def step(self, batch: Batch) -> None:
         """One update of the state from what the members see."""
-        take_step(self.state, batch, self.experiment, self.forward)
+        take_step(self.state, batch, self.experiment, self.forward, self.world)
 
 
 def check_engine(name: str) -> EngineName:
@@ -45,9 +47,11 @@ def check_engine(name: str) -> EngineName:
     return name  # type: ignore[return-value]
 
 
-def choose_engine(name: EngineName, experiment: Experiment, device: torch.device) -> EngineName:
+def choose_engine(name: EngineName, experiment: Experiment, device: torch.device, world: World = ALONE) -> EngineName:
     """The engine called `name` if it can run here; "auto" is the fastest that can."""
     on_gpu = device.type == "cuda"
+    if not world.is_alone:
+        return _choose_for_several(name, experiment, on_gpu, world)
     has_kernels = experiment.model == "resnext29" and experiment.ensemble == "batch"
     if name == "auto":
         return "eager" if not on_gpu else "fast" if has_kernels and has_triton() else "compiled"
@@ -63,10 +67,38 @@ def choose_engine(name: EngineName, experiment: Experiment, device: torch.device
     return name
 
 
-def make_engine(state: TrainState, experiment: Experiment, name: EngineName) -> Engine:
-    """The engine called `name`, which takes training steps on `state`."""
+def _choose_for_several(name: EngineName, experiment: Experiment, on_gpu: bool, world: World) -> EngineName:
+    """The same for several processes: the compiled engine needs batches that they divide evenly.
+
+    Shapes that differ may be compiled to code in another order, and the processes would wait for each other for ever.
+    """
+    is_even = experiment.batch_size % world.size == 0
+    if name == "fast":
+        raise InputError(
+            "the fast engine takes BatchNorm's statistics over one process's images, and not over those of "
+            f"{world.size} processes; use --engine auto, compiled or eager"
+        )
+    if name == "compiled" and not is_even:
+        raise InputError(
+            f"the compiled engine needs a batch_size that {world.size} processes divide evenly, and it is "
+            f"{experiment.batch_size}; use --engine eager, or another number of processes"
+        )
+    return ("compiled" if on_gpu and is_even else "eager") if name == "auto" else name
+
+
+def make_engine(state: TrainState, experiment: Experiment, name: EngineName, world: World = ALONE) -> Engine:
+    """The engine called `name`, which takes training steps on `state`.
+
+    For several processes the network's BatchNorm layers are changed, so that they normalise over all of them.
+    """
     device = next(state.model.parameters()).device
-    forward = make_forward(state.model, experiment.batch_size * experiment.policy.views_per_step, name, device)
+    rows = world.count(experiment.batch_size) * experiment.policy.views_per_step
+    if not world.is_alone:
+        from counterpoint.nn.norm_over_processes import normalise_over_processes
+
+        normalise_over_processes(state.model, world)
+        return Engine(state, experiment, make_forward(state.model, rows, name, device), world)
+    forward = make_forward(state.model, rows, name, device)
     engine = RecordedEngine if device.type == "cuda" and name != "eager" else Engine
     return engine(state, experiment, forward)
 

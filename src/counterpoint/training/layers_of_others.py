@@ -4,10 +4,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
+from torch import nn
 
 from counterpoint.config import Experiment
 from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
+from counterpoint.parallel.world import World
 from counterpoint.seeding import Stream
 from counterpoint.watching import Watcher
 
@@ -25,13 +27,30 @@ def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None
         )
 
 
-def seed_layers(experiment: Experiment, seed: int, step: int) -> None:
-    """Let what another's layers draw in a step, such as dropout's masks, depend on the seed and the step alone.
+def warn_of_draws(model: Ensemble, experiment: Experiment, world: World, watcher: Watcher) -> None:
+    """Say so if the number of processes changes the result, because layers such as dropout draw for each of them."""
+    draws = any(_draws(module) for module in model.modules())
+    if draws and not world.is_alone and not is_own(experiment.model):
+        watcher.warned(
+            f"{experiment.model} has layers that draw while it trains (dropout), and each process draws for its own "
+            f"images; with another number of processes than {world.size} the draws are others"
+        )
+
+
+def _draws(module: nn.Module) -> bool:
+    """Whether it is dropout or something alike, by the names that libraries use."""
+    rates = (getattr(module, name, None) for name in ("p", "drop_prob"))
+    is_named_so = any(part in type(module).__name__.lower() for part in ("drop", "stochastic"))
+    return is_named_so and any(isinstance(rate, float) and rate > 0 for rate in rates)
+
+
+def seed_layers(experiment: Experiment, seed: int, step: int, rank: int = 0) -> None:
+    """Let what another's layers draw in a step, such as dropout's masks, depend on seed, step and process alone.
 
     They draw from torch's global generators. So a run that goes on from a checkpoint draws what it would have drawn.
     """
     if not is_own(experiment.model):
-        torch.manual_seed(Stream(seed, "layers of others", step).generator().initial_seed())
+        torch.manual_seed(Stream(seed, "layers of others", step, rank).generator().initial_seed())
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,21 +14,24 @@ from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
 from counterpoint.nn import Health, measure_health
+from counterpoint.parallel.group import agreed, any_of
+from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_checkpoints
-from counterpoint.runs.folder import Run, check_folder, keep_description, open_run
+from counterpoint.runs.folder import Run, check_folder, follow_run, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers
+from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
 from counterpoint.training.memory import check_training, enough_memory
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
-from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
+from counterpoint.training.together import check_batches, start_alike
 from counterpoint.training.validation import logged_validation, validate
 from counterpoint.watching import SILENT, Watcher
 
@@ -76,56 +80,69 @@ def train(
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
+    world: World = ALONE,
 ) -> bool:
     """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
 
     False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. `start` is a
-    finished run whose weights a new run begins with.
+    finished run whose weights a new run begins with. Several processes do it together if all of them call this, each
+    with its own `world` (docs/parallel.md). The first of them writes, and tells the watcher.
     """
     options, clock = options or Options(), _Clock()
-    device = choose_device(options.device)
-    name = choose_engine(options.engine, experiment, device)
-    check_folder(folder)  # before the lock, which puts a file into the folder
+    watcher = watcher if world.is_first else SILENT
     busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with (
-        locked(folder, busy),
-        training_arithmetic(device, options.deterministic),
-        draws_put_back(device, experiment),
-        enough_memory(experiment, device),
-    ):
-        parts = parts_of(data, experiment)
-        validation = to_validate_on(parts, options.validate)
-        prepared = prepare(experiment, folder, parts, seed, start, watcher)
-        check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device)
-        environment = describe_environment(device)
-        run = open_run(
-            folder,
-            experiment,
-            seed=seed,
-            options=dataclasses.asdict(options),
-            environment=environment,
-            sources=sources_of(data, start),
-        )
-        run = keep_description(run, prepared.description)
-        state = start_state(run, prepared, device)
-        sweep_checkpoints(folder, state.step)
-        clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
-        if not state.step:
-            introduce(prepared.model, experiment, watcher)
-            if prepared.taken:
-                watcher.noted(f"starts from {prepared.taken}")
-        run.append_log(event="started", step=state.step, engine=name, environment=environment)
-        limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
-        training = _Training(
-            run,
-            place(parts.train, device),
-            None if validation is None else place(validation, device),
-            make_engine(state, experiment, name),
-            clock,
-            watcher,
-            open_tensorboard(run.folder, state.step, options.tensorboard),
-        )
-        return _train_epochs(training, lambda: should_stop() or clock.here > limit)
+    with ExitStack() as held:
+        with agreed(world):
+            device = choose_device(options.device, world)
+            name = choose_engine(options.engine, experiment, device, world)
+            if world.is_first:
+                check_folder(folder)  # before the lock, which puts a file into the folder
+                held.enter_context(locked(folder, busy))
+            held.enter_context(training_arithmetic(device, options.deterministic))
+            held.enter_context(draws_put_back(device, experiment))
+            held.enter_context(enough_memory(experiment, device))
+            parts = parts_of(data, experiment)
+            validation = to_validate_on(parts, options.validate)
+            check_batches(experiment, len(parts.train), world)
+            prepared = prepare(experiment, folder, parts, seed, start, watcher)
+            check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device)
+        with agreed(world):
+            environment = describe_environment(device)
+            if world.is_first:
+                run = open_run(
+                    folder,
+                    experiment,
+                    seed=seed,
+                    options=dataclasses.asdict(options),
+                    environment=environment,
+                    sources=sources_of(data, start),
+                )
+                run = keep_description(run, prepared.description)
+            else:
+                run = follow_run(folder, experiment, seed=seed, description=prepared.description)
+            state = start_state(run, prepared, device)
+            if world.is_first:
+                sweep_checkpoints(folder, state.step)
+            clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
+            if not state.step:
+                introduce(prepared.model, experiment, watcher)
+                if prepared.taken:
+                    watcher.noted(f"starts from {prepared.taken}")
+            warn_of_draws(state.model, experiment, world, watcher)
+            processes = {} if world.is_alone else {"processes": world.size}
+            run.append_log(event="started", step=state.step, engine=name, **processes, environment=environment)
+            limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
+            training = _Training(
+                run,
+                place(parts.train, device),
+                place(validation, device) if validation is not None and world.is_first else None,
+                make_engine(state, experiment, name, world),
+                clock,
+                watcher,
+                open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
+            )
+        start_alike(state, world)
+        return _train_epochs(training, lambda: any_of(world, should_stop() or clock.here > limit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +178,13 @@ class _Training:
             at_once=steps_at_once(experiment, self.images.image_shape, device),
             num_blocks=state.model.num_blocks,
             normalisation=self.run.description.normalisation,
+            world=self.engine.world,
         )
         return itertools.islice(batches, self.total - state.step)
 
 
 def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
-    run, state, clock = training.run, training.engine.state, training.clock
+    run, state, clock, world = training.run, training.engine.state, training.clock, training.engine.world
     total, per_epoch = training.total, training.per_epoch
     log = run.read_log()
     report = Throttled(training.watcher, run.experiment, state, total, per_epoch, logged_validation(log))
@@ -180,24 +198,27 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
         if first == 0:
             state.sums.zero_()
         for batch in training.batches(epoch, first):
-            seed_layers(run.experiment, run.seed, state.step)
+            seed_layers(run.experiment, run.seed, state.step, world.rank)
             update(training.engine, batch, total)
             check_loss(run, state)
             report(clock.here)
             if state.step % per_epoch and state.step < total and should_stop():
-                check_finite(run, state)
-                _save(run, state, clock)
+                with agreed(world):
+                    check_finite(run, state)
+                    _save(training)
                 return False
-        record = _epoch_record(training, epoch, healths)
-        run.append_log(**record)
-        training.board(record)
-        if training.validation is not None:
-            report.validated = logged_validation([record])
-            report(clock.here)
+        with agreed(world):
+            record = _epoch_record(training, epoch, healths)
+            run.append_log(**record)
+            training.board(record)
+            if training.validation is not None:
+                report.validated = logged_validation([record])
+                report(clock.here)
         stopping = state.step < total and should_stop()
-        if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
-            _save(run, state, clock)
-            saved = clock.here
+        with agreed(world):
+            if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
+                _save(training)
+                saved = clock.here
         if stopping:
             return False
     return True
@@ -211,8 +232,10 @@ def update(engine: Engine, batch: Batch, total: int) -> None:
     state.step += 1
 
 
-def _save(run: Run, state: TrainState, clock: _Clock) -> None:
-    save_checkpoint(run.folder, Checkpoint(state.tensors(), state.step, clock.whole))
+def _save(training: _Training) -> None:
+    state = training.engine.state
+    if training.engine.world.is_first:
+        save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.clock.whole))
 
 
 def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ A step's images, views and learning rate are functions of (experiment, seed, ste
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -19,6 +19,8 @@ from counterpoint.data import LabelledImages
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
 from counterpoint.normalisation import NORMALISATION, Normalisation
+from counterpoint.parallel.group import add_up
+from counterpoint.parallel.world import ALONE, World
 from counterpoint.seeding import Stream
 from counterpoint.training.optimizer import make_optimiser
 
@@ -28,15 +30,21 @@ Forward = Callable[[Tensor, Tensor | None], Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """The input of one step: the images' numbers in the data set, their labels, and each member's views of them."""
+    """The input of one step: the images' numbers in the data set, their labels, and each member's views of them.
+
+    Of several processes each has some of the step's images.
+    """
 
     numbers_B: Tensor
     labels_B: Tensor
     views: Views
+    share: float = 1.0
+    """How large a part of the step's images these are."""
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         """The batch with every tensor changed."""
-        return Batch(change(self.numbers_B), change(self.labels_B), self.views.map(change))
+        numbers_B, labels_B, views = change(self.numbers_B), change(self.labels_B), self.views.map(change)
+        return replace(self, numbers_B=numbers_B, labels_B=labels_B, views=views)
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -66,15 +74,19 @@ def epoch_batches(
     num_blocks: int,
     normalisation: Normalisation = NORMALISATION,
     dtype: torch.dtype = torch.float32,
+    world: World = ALONE,
 ) -> Iterator[Batch]:
     """The batches of an epoch on the device, from its step `first` on. The device is by default where the images are.
 
-    The views of `at_once` steps are made together, which changes nothing but the speed.
+    The views of `at_once` steps are made together, which changes nothing but the speed. Of several processes each gets
+    its share of every batch, with the views that these images have in one process.
     """
     device, size = device or images.labels_N.device, experiment.batch_size
     order = Stream(seed, "order", epoch).permutation(len(images), images.labels_N.device)
     first_step = epoch * steps_per_epoch(experiment, len(images)) + first
-    chunks = order[first * size :].split(at_once * size)
+    left, here = len(images) - first * size, world.count(size)
+    mine = torch.cat([places[world.share(len(places))] for places in order[first * size :].split(size)])
+    chunks = mine.split(at_once * here)
     for places, images_BCHW in images.batches(chunks, pinned=device.type == "cuda"):
         numbers, labels = (values[places].to(device) for values in (images.numbers_N, images.labels_N))
         views = sample_views(
@@ -82,7 +94,7 @@ def epoch_batches(
             experiment.policy,
             num_members=experiment.members,
             indices_B=numbers,
-            steps_B=first_step + torch.arange(len(places), device=device) // size,
+            steps_B=first_step + torch.arange(len(places), device=device) // here,
             seed=seed,
             epoch=epoch,
             num_blocks=num_blocks,
@@ -90,8 +102,10 @@ def epoch_batches(
             dtype=dtype,
         )
         first_step += at_once
-        for in_step in (slice(i, i + size) for i in range(0, len(places), size)):
-            yield Batch(numbers[in_step], labels[in_step], views.select(in_step))
+        for in_step in (slice(i, i + here) for i in range(0, len(places), here)):
+            share = len(labels[in_step]) / min(size, left)
+            left -= size
+            yield Batch(numbers[in_step], labels[in_step], views.select(in_step), share)
 
 
 @dataclass
@@ -138,11 +152,12 @@ class TrainState:
         self.step = step
 
 
-def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward) -> None:
+def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward, world: World = ALONE) -> None:
     """Perturb the views if the policy says so, compute the loss, and update by SGD.
 
     The loss is the mean over all members' views. A deep ensemble is updated by the sum of its members' mean losses, so
-    that each member learns exactly as it would alone.
+    that each member learns exactly as it would alone. Several processes add up their gradients, and their shares of
+    the loss.
 
     All of it happens on the device, and nothing depends on the step's number. So a GPU can record and replay it.
     """
@@ -155,11 +170,14 @@ def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: 
         logits_MBK, loss = _consistency(views_MBCHW, batch, experiment, forward)
     # The mean over members would let each member of a deep ensemble learn at 1/M of its rate, and decay at the whole.
     objective = experiment.members * loss if experiment.ensemble == "deep" else loss
-    objective.backward()
-    state.optimiser.step()
+    _shared(objective, batch).backward()
     wrong_MB = logits_MBK.detach().argmax(dim=-1) != batch.labels_B
     rows = wrong_MB.numel()
-    state.sums += torch.stack([loss.detach() * rows, wrong_MB.sum(), torch.full_like(loss, rows)])
+    sums = torch.stack([loss.detach() * rows, wrong_MB.sum(), torch.full_like(loss, rows)])
+    gradients = [parameter.grad for parameter in state.model.parameters() if parameter.grad is not None]
+    add_up(world, [*gradients, sums])
+    state.optimiser.step()
+    state.sums += sums
 
 
 def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forward: Forward) -> Tensor:
@@ -169,12 +187,17 @@ def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forwa
         return views.views_MBCHW
     with left_untouched(model):
         return perturb(
-            lambda views_MBCHW: _loss(forward(views_MBCHW, views.keep), batch.labels_B),
+            lambda views_MBCHW: _shared(_loss(forward(views_MBCHW, views.keep), batch.labels_B), batch),
             views.views_MBCHW,
             views.amount_MB,
             experiment.policy.adversarial,
             views.normalisation,
         )
+
+
+def _shared(loss: Tensor, batch: Batch) -> Tensor:
+    """This process's part of the mean over the whole step. BatchNorm lets a loss depend on the others' images too."""
+    return loss if batch.share == 1 else batch.share * loss
 
 
 def _consistency(views_MBCHW: Tensor, batch: Batch, experiment: Experiment, forward: Forward) -> tuple[Tensor, Tensor]:

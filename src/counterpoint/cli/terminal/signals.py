@@ -28,18 +28,21 @@ class Stop:
 
 
 @contextmanager
-def stop_on_signal() -> Iterator[Stop]:
+def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
     """Inside, the first signal asks for a stop, so that work can end with a checkpoint. A second one ends it at once.
 
+    That is not wanted under torchrun: it passes on what a terminal or a scheduler has sent to its processes already.
     Python hears a signal between two of its instructions. A step that takes long is therefore finished first.
     """
     stop = Stop()
 
     def handle(number: int, _: FrameType | None) -> None:
         if stop.is_set():
-            sys.exit(128 + number)
+            if at_once_if_again:
+                sys.exit(128 + number)
+            return
         stop.status = 128 + number
-        console.print("stopping after this step; once more ends it at once")
+        console.print("stopping after this step" + ("; once more ends it at once" if at_once_if_again else ""))
 
     with _handled_by(handle, signal.SIGINT, signal.SIGTERM):
         yield stop

@@ -1,0 +1,1 @@
+"""One training or evaluation in several processes, as torchrun starts them."""

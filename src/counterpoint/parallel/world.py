@@ -1,0 +1,62 @@
+"""Which process this is, of how many. Nothing here needs torch."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from counterpoint.errors import InputError
+
+_TORCHRUN_SETS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True)
+class World:
+    """This process is number `rank` of `size` that work together, and number `local_rank` on its machine."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank < self.size or self.local_rank < 0:
+            raise InputError(
+                f"RANK {self.rank}, WORLD_SIZE {self.size} and LOCAL_RANK {self.local_rank} do not fit together; they "
+                "are set by torchrun"
+            )
+
+    @property
+    def is_alone(self) -> bool:
+        return self.size == 1
+
+    @property
+    def is_first(self) -> bool:
+        """The one process that writes and prints."""
+        return self.rank == 0
+
+    def share(self, count: int) -> slice:
+        """This process's part of `count` things in a row. Parts differ by one at most, and the first are the larger."""
+        each, more = divmod(count, self.size)
+        start = self.rank * each + min(self.rank, more)
+        return slice(start, start + each + (self.rank < more))
+
+    def count(self, count: int) -> int:
+        """How many of `count` things this process has."""
+        here = self.share(count)
+        return int(here.stop - here.start)
+
+
+ALONE = World()
+
+
+def this_world(environment: Mapping[str, str] = os.environ) -> World:
+    """The processes that torchrun has started, by the variables that it sets; otherwise this process alone."""
+    if any(name not in environment for name in _TORCHRUN_SETS):
+        return ALONE
+    numbers = {name: environment[name] for name in _TORCHRUN_SETS[:3]}
+    try:
+        return World(*map(int, numbers.values()))
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        said = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
+        raise InputError(f"{said} must be whole numbers; they are set by torchrun") from None
