@@ -1,5 +1,6 @@
 """The program: its commands, and how it ends when an input is wrong."""
 
+import errno
 import sys
 from typing import Annotated
 
@@ -78,6 +79,8 @@ def main() -> None:
             "what else uses it, or try a machine or a --device with more"
         )
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            _fail("the disk is full; make room, and give the same command again")
         _fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 
 
