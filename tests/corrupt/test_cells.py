@@ -73,7 +73,7 @@ def test_about_without_constants_is_of_a_time_when_all_were_cifar_c(tmp_path: Pa
     assert read_about(tmp_path) == ABOUT
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"seed": 1}', "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"seed": 1}', "null", "[" * 200_000, "9" * 5_000])
 def test_about_that_cannot_be_understood(tmp_path: Path, text: str) -> None:
     (tmp_path / "about.json").write_text(text)
     with pytest.raises(InputError, match=r"about\.json cannot be understood"):

@@ -23,7 +23,14 @@ from counterpoint.evaluation.image_groups import (
     outside_group,
     suite_group,
 )
-from counterpoint.evaluation.logits import collect_logits, read_about, read_cells, read_factors, read_logits
+from counterpoint.evaluation.logits import (
+    collect_logits,
+    read_about,
+    read_cells,
+    read_factors,
+    read_labels,
+    read_logits,
+)
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite
@@ -132,7 +139,7 @@ def test_other_cell_images_replace_the_cells_alone(run: Run, collect: Callable[.
     assert network.sets == 76 + 75
     assert made_at(run)["clean.npy"] == before["clean.npy"]
     assert {read_logits(run, f"{name}-{severity}").shape[1] for name, severity in CORRUPTED.cells} == {20}
-    assert len(read_logits(run, "cell-labels")) == 20
+    assert len(read_labels(run, "cell-labels", 20)) == 20
     assert read_about(run).suites["corrupted"].images == 20
 
 
@@ -144,7 +151,7 @@ def test_other_clean_images_replace_the_clean_ones_alone(
     collect(clean=20)
     assert network.sets == 76 + 1
     assert read_logits(run, "clean").shape == (4, 20, 10)
-    assert len(read_logits(run, "labels")) == 20
+    assert len(read_labels(run, "labels", 20)) == 20
     assert read_about(run).clean == Images("digits", "test", 20)
     assert {file for file, when in made_at(run).items() if when != before[file]} == {"clean.npy"}
 
@@ -191,7 +198,7 @@ def test_another_suite_leaves_the_first_one_alone(
         "validation-extra": ("validation", 5, 4),
     }
     held_out = held_out_images(split_data, split_run.experiment)
-    assert np.array_equal(read_logits(split_run, "validation-extra/labels"), held_out.labels_N[:5].numpy())
+    assert np.array_equal(read_labels(split_run, "validation-extra/labels", 5), held_out.labels_N[:5].numpy())
 
 
 def test_logits_of_the_earlier_version_are_not_computed_again(
@@ -293,7 +300,7 @@ def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path
     steps = total_steps(experiment, len(data.train) - 449)
     run = finished_run(tmp_path / "run", replace(experiment, steps=steps), data, model)
     collect_logits(run, [clean_group(run, parts_of(data, run.experiment), 30)], device=CPU)
-    assert np.array_equal(read_logits(run, "labels"), held_out.labels_N.numpy())
+    assert np.array_equal(read_labels(run, "labels", len(held_out)), held_out.labels_N.numpy())
     with torch.no_grad():
         expected_MNK = model(((held_out.images_NCHW / 255 - 0.5) / 0.5)[None]).numpy()
     assert read_logits(run, "clean") == pytest.approx(expected_MNK, rel=1e-4, abs=1e-5)

@@ -13,7 +13,6 @@ from scipy.special import softmax
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import corrupted_differences
-from counterpoint.evaluation.logits import read_logits
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.metrics import ImageScores, aggregate, calibration_differences, image_scores, mean_difference
@@ -30,7 +29,7 @@ from counterpoint.records.files import read_evaluated, read_record, read_results
 from counterpoint.records.recalibrated import FittedOn, Recalibrated, Recalibration, ScaledCorrupted
 from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run
-from counterpoint.storage.arrays import write_array
+from counterpoint.storage.arrays import read_array, write_array
 from tests.heard import Heard
 from tests.made_runs import (
     CELL_IMAGES,
@@ -441,12 +440,11 @@ def test_a_thousand_images_of_a_corrupted_set_are_fitted_on(on_all: Run, twin: R
 def test_each_file_is_read_once(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: Counter[str] = Counter()
 
-    def counted(of_run: Run, name: str) -> np.ndarray:
-        read[name] += 1
-        return read_logits(of_run, name)
+    def counted(path: Path, remedy: str) -> np.ndarray:
+        read[path.relative_to(tmp_path / "run" / "logits").with_suffix("").as_posix()] += 1
+        return read_array(path, remedy)
 
-    for module in ("logits", "held_out", "scaled_figures"):
-        monkeypatch.setattr(f"counterpoint.evaluation.{module}.read_logits", counted)
+    monkeypatch.setattr("counterpoint.evaluation.logits.read_array", counted)
     recalibrate_run(copied(run, tmp_path / "run"))
     cells = [f"{name}-{severity}" for name in NAMES for severity in SEVERITIES]
     cells += [f"{EXTRA}/{name}-{severity}" for name in EXTRA_NAMES for severity in EXTRA_SEVERITIES]

@@ -1,5 +1,6 @@
 """The program: its commands, and how it ends when an input is wrong."""
 
+import errno
 import os
 import sys
 import time
@@ -80,23 +81,27 @@ def main() -> None:
         with exit_when_terminated():
             status = app(prog_name="counterpoint", standalone_mode=world.is_first)  # which prints, and ends the process
         sys.exit(status or 0)
-    except InputError as error:
-        _fail(str(error), error, world)
-    except FileExistsError as error:
-        _fail(f"{error.filename} is a file, and a folder is needed there; give another path", error, world)
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
-            raise
-        said = str(error).splitlines()[0] if str(error) else "of this machine"
-        advice = "end what else uses it, or try a machine or a --device with more"
-        _fail(f"there is not enough memory ({said}); {advice}", error, world)
-    except OSError as error:
-        said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        _fail(said, error, world)
     except Exception as error:
-        if not is_told_by_another(error, world):
+        message = _in_words(error)
+        if message is None and not is_told_by_another(error, world):
             raise
-        _fail(str(error), error, world)  # the command line is wrong, as the first process says
+        _fail(message or str(error), error, world)
+
+
+def _in_words(error: Exception) -> str | None:
+    """What is wrong, and what to do; None for what is no user's fault."""
+    if isinstance(error, InputError):
+        return str(error)
+    if is_out_of_memory(error):
+        what = str(error).splitlines()[0] if str(error) else "of this machine"
+        return f"there is not enough memory ({what}); end what else uses it, or try a machine or a --device with more"
+    if isinstance(error, FileExistsError):
+        return f"{error.filename} is a file, and a folder is needed there; give another path"
+    if isinstance(error, OSError):
+        if error.errno == errno.ENOSPC:
+            return "the disk is full; make room, and give the same command again"
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    return None
 
 
 def _fail(message: str, error: Exception, world: World) -> None:

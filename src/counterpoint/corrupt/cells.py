@@ -44,7 +44,7 @@ def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
         raise InputError(f"{path} is missing; make it with `counterpoint corrupt`, or unpack the official set there")
     try:
         images = np.lib.format.open_memmap(path, mode="r")
-    except ValueError as error:
+    except (ValueError, OverflowError, EOFError) as error:
         raise InputError(f"{path} is damaged or cut short ({error}); remove it and make or unpack it again") from error
     rows = len(SEVERITIES) * n_images
     if images.dtype != np.uint8 or images.ndim != 4 or len(images) != rows:
@@ -61,8 +61,11 @@ def read_about(folder: Path) -> About | None:
     if not path.is_file():
         return None
     try:
-        return About(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
+        about = About(**json.loads(path.read_text(encoding="utf-8")))
+        if not isinstance(about.finished, dict):
+            raise ValueError("finished is no object")
+        return about
+    except (ValueError, TypeError, RecursionError) as error:
         raise InputError(f"{path} cannot be understood ({error}); remove the folder, or name another") from error
 
 

@@ -192,8 +192,8 @@ def _corrupted_status(name: str, root: Path) -> Status:
 
 def _array_problem(path: Path, shape: tuple[int, ...]) -> str | None:
     try:
-        found = np.load(path, mmap_mode="r").shape
-    except (OSError, ValueError, EOFError) as error:
+        found = np.load(path, mmap_mode="r", allow_pickle=False).shape
+    except (OSError, ValueError, EOFError, OverflowError) as error:
         return f"{path} cannot be read ({error}); remove its folder and download it again"
     return None if found == shape else f"{path} has shape {found} and must have {shape}"
 

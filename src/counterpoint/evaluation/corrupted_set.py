@@ -19,6 +19,7 @@ from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError
 from counterpoint.evaluation.suites import CORRUPTED, Suite
 from counterpoint.records.results import Shift, Source
+from counterpoint.storage.arrays import read_array
 from counterpoint.watching import SILENT, Watcher
 
 OFFICIAL_FOLDERS = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
@@ -117,10 +118,7 @@ def _test_images(data: DataSet | Parts) -> LabelledImages:
 def _check_labels(folder: Path, dataset: str, test_N: Tensor) -> None:
     """Raise unless the labels show that the set was made from this data set's test images."""
     path = folder / "labels.npy"
-    try:
-        labels_N = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} is missing or damaged ({error}); unpack the official set again") from None
+    labels_N = read_array(path, "unpack the official set again")
     if not np.array_equal(labels_N, np.tile(test_N.numpy(), len(SEVERITIES))):
         raise InputError(f"{path} does not hold the labels of {dataset}'s test images five times; it is another set's")
 

@@ -6,7 +6,7 @@ from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits
+from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_logits
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled
@@ -66,11 +66,16 @@ def _check_twin(run: Run, twin: Run) -> None:
 
 def read_clean(run: AnyRun) -> Labelled:
     """The clean images that the run was evaluated on."""
-    return Labelled(read_logits(run, "clean").astype(np.float64), read_logits(run, "labels"))
+    return _read_labelled(run, "clean", "labels")
 
 
 def _read_validation(run: AnyRun) -> Labelled:
-    return Labelled(read_logits(run, VALIDATION).astype(np.float64), read_logits(run, VALIDATION_LABELS))
+    return _read_labelled(run, VALIDATION, VALIDATION_LABELS)
+
+
+def _read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
+    logits_MNK = read_logits(run, name)
+    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
 
 
 def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
@@ -93,7 +98,7 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
             f"{VALIDATION_EXTRA.name} in {run.folder} has {shift.part} images under {', '.join(shift.corruptions)}; "
             "only validation images under corruptions that are in no test set are fitted on"
         )
-    labels_N = read_logits(run, labels_file(VALIDATION_EXTRA.name))[:FITTED_IMAGES]
+    labels_N = read_labels(run, labels_file(VALIDATION_EXTRA.name), shift.images)[:FITTED_IMAGES]
     shifted: dict[str, list[Labelled]] = {}
     for name, logits_MNK in read_cells(run, VALIDATION_EXTRA.name, shift):
         first_MNK = logits_MNK[:, :FITTED_IMAGES].astype(np.float64)

@@ -29,7 +29,7 @@ from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun
-from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
+from counterpoint.storage.arrays import read_array, read_arrays, read_shape, write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.watching import SILENT, Watcher
 
@@ -180,8 +180,37 @@ def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
 
 
 def read_logits(run: AnyRun, name: str) -> np.ndarray:
-    """Saved logits (M, N, K): "clean", "ood", or a cell's file; also the labels' files."""
-    return read_array(run.folder / "logits" / f"{name}.npy", _remedy(run))
+    """Saved logits (M, N, K), all finite: "clean", "ood", or a cell's file. M and K are those of the clean ones."""
+    path = _file(run, name)
+    array = read_array(path, _remedy(run))
+    if array.ndim != 3 or array.dtype.kind != "f" or not array.size or not np.isfinite(array).all():
+        raise InputError(
+            f"{path} holds {array.dtype} {array.shape}, and must hold finite numbers of the shape (members, images, "
+            f"classes); {_remedy(run)}"
+        )
+    clean = read_shape(_file(run, "clean"), _remedy(run))
+    if len(clean) != 3 or (array.shape[0], array.shape[2]) != (clean[0], clean[2]):
+        raise InputError(
+            f"{path} holds logits of the shape {array.shape}, and clean.npy of {clean}; members and classes must be "
+            f"the same. {_remedy(run)}"
+        )
+    return array
+
+
+def read_labels(run: AnyRun, name: str, images: int) -> np.ndarray:
+    """Saved labels, of so many images."""
+    path, clean = _file(run, name), read_shape(_file(run, "clean"), _remedy(run))
+    labels_N = read_array(path, _remedy(run))
+    if labels_N.shape != (images,) or labels_N.dtype.kind not in "iu" or not _within(labels_N, clean[-1]):
+        raise InputError(
+            f"{path} holds {labels_N.dtype} {labels_N.shape}, and must hold {images:,} whole numbers from 0 to "
+            f"{clean[-1] - 1}; {_remedy(run)}"
+        )
+    return labels_N
+
+
+def _within(labels_N: np.ndarray, classes: int) -> bool:
+    return bool(labels_N.size and labels_N.min() >= 0 and labels_N.max() < classes)
 
 
 def read_probs(run: AnyRun, name: str) -> np.ndarray:
@@ -193,7 +222,13 @@ def read_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, np.
     """Each cell of a suite in order: the corruption's name and the logits (M, N, K). Severities rise within a name."""
     for name in shift.corruptions:
         for severity in shift.severities:
-            yield name, read_logits(run, cell_file(suite, name, severity))
+            logits_MNK = read_logits(run, cell_file(suite, name, severity))
+            if logits_MNK.shape[1] != shift.images:
+                raise InputError(
+                    f"{_file(run, cell_file(suite, name, severity))} is of {logits_MNK.shape[1]:,} images, and its set "
+                    f"of {shift.images:,}; {_remedy(run)}"
+                )
+            yield name, logits_MNK
 
 
 def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
@@ -204,6 +239,10 @@ def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
 
 def has_logits(run: AnyRun, name: str) -> bool:
     return (run.folder / "logits" / f"{name}.npy").exists()
+
+
+def _file(run: AnyRun, name: str) -> Path:
+    return run.folder / "logits" / f"{name}.npy"
 
 
 def _remedy(run: AnyRun) -> str:

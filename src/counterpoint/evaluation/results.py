@@ -12,7 +12,7 @@ import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_logits, read_probs
+from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import Grid, RunScores, add_cell, write_scores
@@ -53,7 +53,8 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     `started` is when the evaluation began, by the monotonic clock. `command` is what did it, if not the command line.
     """
     about = read_about(run)
-    clean_MNK, labels_N = read_probs(run, "clean"), read_logits(run, "labels")
+    clean_MNK = read_probs(run, "clean")
+    labels_N = read_labels(run, "labels", clean_MNK.shape[1])
     clean_scores = score_set(clean_MNK, labels_N)
     clean = replace(summarise(clean_scores), risk_coverage=risk_coverage_points(clean_scores.ensemble))
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
@@ -109,7 +110,7 @@ def _of_import(run: ImportedRun) -> dict[str, Any]:
 
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
-    labels_N = read_logits(run, labels_file(suite))
+    labels_N = read_labels(run, labels_file(suite), shift.images)
     cells = _Cells()
     for name, logits_MNK in read_cells(run, suite, shift):
         cells.add(name, score_set(softmax(logits_MNK.astype(np.float64), axis=2), labels_N))

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
+from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
 from counterpoint.evaluation.scores import Grid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
@@ -194,7 +194,7 @@ def _shift_cells(
 
 
 def _seen_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, _Seen]]:
-    labels_N = read_logits(run, labels_file(suite))
+    labels_N = read_labels(run, labels_file(suite), shift.images)
     for corruption, logits_MNK in read_cells(run, suite, shift):
         yield corruption, _Seen.of(Labelled(logits_MNK.astype(np.float64), labels_N))
 

@@ -70,7 +70,12 @@ def read_scores(folder: Path) -> RunScores:
         confidence, nll, brier = (
             arrays[f"{part}/{name}"].astype(np.float64) for name in ("confidence", "nll", "brier")
         )
-        return ImageScores(confidence, arrays[f"{part}/correct"].astype(bool), nll, brier)
+        correct = arrays[f"{part}/correct"].astype(bool)
+        if {values.shape for values in (confidence, correct, nll, brier)} != {(correct.size,)}:
+            raise ValueError(f"the scores of {part} are not of the same images")
+        if not all(np.isfinite(values).all() for values in (confidence, nll, brier)):
+            raise ValueError(f"the scores of {part} are not finite")
+        return ImageScores(confidence, correct, nll, brier)
 
     try:
         made_from = decode(MadeFrom, json.loads(str(arrays[_MADE_FROM])))
@@ -85,5 +90,5 @@ def read_scores(folder: Path) -> RunScores:
             for name, other in shifts.items()
         }
         return RunScores(made_from, scores("clean"), cells, of_shifts)
-    except (KeyError, ValueError, FieldError) as error:
+    except (KeyError, ValueError, FieldError, AttributeError, RecursionError) as error:
         raise InputError(f"{folder / _FILE} is not a whole scores file ({error}); {remedy}") from None

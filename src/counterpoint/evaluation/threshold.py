@@ -12,7 +12,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
 from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_logits
+from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
@@ -152,6 +152,6 @@ def _checked_shift(
 
 
 def _labelled_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, Labelled]]:
-    labels_N = read_logits(run, labels_file(suite))
+    labels_N = read_labels(run, labels_file(suite), shift.images)
     for name, logits_MNK in read_cells(run, suite, shift):
         yield name, Labelled(logits_MNK.astype(np.float64), labels_N)

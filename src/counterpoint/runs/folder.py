@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
 from counterpoint.records.codec import FieldError
 from counterpoint.runs.checked import check_description, check_run, read_lines
-from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
+from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
@@ -89,7 +89,7 @@ class Run:
 
     def append_log(self, **values: Any) -> None:
         """Add one record as a line of JSON. `read_log` leaves out a line that a crash cut short."""
-        with self._log.open("a", encoding="utf-8") as file:
+        with writing(self._log), self._log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(values, allow_nan=False) + "\n")
 
     def trim_log(self, step: int) -> None:

@@ -1,6 +1,8 @@
 """NumPy files that are whole or absent; one that cannot be read raises an error that names it and says what to do."""
 
 import io
+import math
+import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,10 +10,12 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.storage.files import write_atomically
+from counterpoint.storage.npz import array_names, read_header
+from counterpoint.storage.npz import read_array as read_one
 
-_DAMAGE = (OSError, ValueError, EOFError, BadZipFile, zlib.error)
+_DAMAGE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, OverflowError, MemoryError, RecursionError)
 
 
 def write_array(path: Path, array: np.ndarray) -> None:
@@ -30,21 +34,31 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def read_array(path: Path, remedy: str) -> np.ndarray:
     """The array that `write_array` wrote; the error ends with `remedy`."""
     try:
-        array: np.ndarray = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            header = read_header(file)
+            header.check(os.fstat(file.fileno()).st_size - file.tell())
+            array: np.ndarray = np.fromfile(file, header.dtype, math.prod(header.shape))
+        return array.reshape(header.shape, order="F" if header.fortran else "C")
     except _DAMAGE as error:
         raise _damaged(path, error, remedy) from None
-    return array
+
+
+def read_shape(path: Path, remedy: str) -> tuple[int, ...]:
+    """The shape of the array that `write_array` wrote, without its values; the error ends with `remedy`."""
+    try:
+        with path.open("rb") as file:
+            return read_header(file).shape
+    except _DAMAGE as error:
+        raise _damaged(path, error, remedy) from None
 
 
 def read_arrays(path: Path, remedy: str) -> dict[str, np.ndarray]:
-    """All the arrays that `write_arrays` wrote; the error ends with `remedy`."""
+    """All the arrays that `write_arrays` wrote; the error ends with `remedy`. They cannot be written to."""
     try:
-        # NumPy would not close a damaged file that it opened itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return dict(archive)
-    except (*_DAMAGE, AttributeError, TypeError) as error:  # the last two for a single array
+        return {name: read_one(path, name) for name in array_names(path)}
+    except InputError as error:
         raise _damaged(path, error, remedy) from None
 
 
 def _damaged(path: Path, error: Exception, remedy: str) -> InputError:
-    return InputError(f"{path} is missing or damaged ({error}); {remedy}")
+    return InputError(f"{path} is missing or damaged ({shown(error, 200)}); {remedy}")

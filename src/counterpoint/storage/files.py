@@ -1,27 +1,53 @@
 """Files that are whole or absent: written under another name, synced, then renamed."""
 
+import errno
 import json
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from counterpoint.errors import InputError, shown
 
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """After a crash at any moment `path` holds its old content or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Inside, a full disk or a folder that cannot be written to becomes an error that says what to do."""
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise InputError(
+                f"the disk is full: {path} cannot be written; make room, and give the same command again. What was "
+                "written before is whole"
+            ) from error
+        if error.errno in _FORBIDDEN:
+            raise InputError(
+                f"{path} cannot be written ({error.strerror}); choose a folder that you may write to, or change its "
+                "permissions"
+            ) from error
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -4,13 +4,21 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from counterpoint.errors import InputError
+from counterpoint.storage.files import writing
 
 if sys.platform != "win32":
     import fcntl
 
 LOCK_FILE = ".lock"
+
+
+def _open(folder: Path) -> IO[str]:
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / LOCK_FILE).open("a+")
 
 
 @contextmanager
@@ -19,8 +27,7 @@ def locked(folder: Path, refusal: str) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("a+") as file:
+    with _open(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -34,8 +41,7 @@ def in_turn(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / LOCK_FILE).open("a+") as file:
+    with _open(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,7 +56,7 @@ def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    with (folder / LOCK_FILE).open("a+") as file:
+    with _open(folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

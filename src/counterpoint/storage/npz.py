@@ -17,7 +17,18 @@ from counterpoint.errors import InputError
 MOST_BYTES = 8 << 30
 """Of one array."""
 
-_DAMAGE = (OSError, ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error, struct.error)
+_DAMAGE = (
+    OSError,
+    ValueError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+)
+_VERSIONS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those of NumPy
 
 
@@ -32,6 +43,16 @@ class Header:
     @property
     def nbytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
+
+    def check(self, held: int) -> None:
+        """Raise ValueError, before memory is taken, unless the values are plain and take the `held` bytes there are."""
+        if self.dtype.hasobject:
+            raise ValueError("no Python objects are read, since they can run code")
+        if min(self.shape, default=0) < 0 or self.nbytes != held:
+            raise ValueError(
+                f"it claims to be {self.dtype} {self.shape}, which are {self.nbytes:,} bytes, and the file has "
+                f"{held:,} for it"
+            )
 
 
 def array_names(source: Path) -> tuple[str, ...]:
@@ -56,9 +77,9 @@ def open_array(source: Path, name: str) -> Iterator[IO[bytes]]:
 def read_header(file: IO[bytes]) -> Header:
     """What stands before the values. The file is at the first of them then."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return Header(*np.lib.format.read_array_header_1_0(file))
-    return Header(*np.lib.format.read_array_header_2_0(file))
+    if version not in _VERSIONS:
+        raise ValueError(f"it is of version {version} of NumPy's format, which nobody writes")
+    return Header(*_VERSIONS[version](file))
 
 
 def read_array(source: Path, name: str) -> np.ndarray:
@@ -76,14 +97,10 @@ def read_array(source: Path, name: str) -> np.ndarray:
 
 
 def _check(called: str, header: Header, held: int) -> None:
-    """Before memory is taken: `held` are the bytes that the archive has for the values."""
-    if header.dtype.hasobject:
-        raise InputError(f"{called} cannot be read: no Python objects are read, since they can run code")
-    if min(header.shape, default=0) < 0 or header.nbytes != held:
-        raise InputError(
-            f"{called} claims to be {header.dtype} {header.shape}, which are {header.nbytes:,} bytes, and the file has "
-            f"{held:,} for it; make the file again"
-        )
+    try:
+        header.check(held)
+    except ValueError as problem:
+        raise InputError(f"{called} cannot be read: {problem}; make the file again") from None
     if header.nbytes > MOST_BYTES:
         raise InputError(f"{called} has {header.nbytes:,} bytes; an array may have {MOST_BYTES:,} at most")
 
