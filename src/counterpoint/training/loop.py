@@ -51,6 +51,8 @@ class Options:
     tensorboard: bool = False
     validate: bool = False
     """Validate after each epoch. It decides nothing: it is there to be looked at."""
+    less_memory: bool = False
+    """Compute each block's activations again in the backward pass instead of keeping them. The result is the same."""
 
 
 @dataclass
@@ -93,7 +95,7 @@ def train(
     with ExitStack() as held:
         with agreed(world):
             device = choose_device(options.device, world)
-            name = choose_engine(options.engine, experiment, device, world)
+            name = choose_engine(options.engine, experiment, device, world, less_memory=options.less_memory)
             if world.is_first:
                 check_folder(folder)  # before the lock, which puts a file into the folder
                 held.enter_context(locked(folder, busy))
@@ -132,7 +134,7 @@ def train(
                 run,
                 place(parts.train, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world),
+                make_engine(state, experiment, name, world, less_memory=options.less_memory),
                 clock,
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
