@@ -67,6 +67,13 @@ def train(
             "With the eager engine only.",
         ),
     ] = False,
+    member_by_member: Annotated[
+        bool,
+        typer.Option(
+            "--member-by-member",
+            help="Hold the activations of one member at a time: the same result, slower. Not with shared BatchNorm.",
+        ),
+    ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
     validate: Annotated[
         bool | None,
@@ -112,7 +119,8 @@ def train(
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
             name = check_engine(old_engine or engine)
-            options = Options(device, name, deterministic, max_minutes, tensorboard, validate, less_memory)
+            saved = {"less_memory": less_memory, "member_by_member": member_by_member}
+            options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.
         with stop_on_signal(at_once_if_again=world.is_alone) as stop:
             finished = train(

@@ -18,8 +18,10 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn import Ensemble
+from counterpoint.nn.one_member import check_one_by_one
 from counterpoint.nn.recomputed import recompute_blocks
 from counterpoint.parallel.world import ALONE, World
+from counterpoint.training.layers_of_others import has_draws
 from counterpoint.training.step import Batch, Forward, TrainState, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
@@ -35,10 +37,11 @@ class Engine:
     experiment: Experiment
     forward: Forward
     world: World = ALONE
+    one_by_one: bool = False
 
     def step(self, batch: Batch) -> None:
         """One update of the state from what the members see."""
-        take_step(self.state, batch, self.experiment, self.forward, self.world)
+        take_step(self.state, batch, self.experiment, self.forward, self.world, self.one_by_one)
 
 
 def check_engine(name: str) -> EngineName:
@@ -59,7 +62,10 @@ def choose_engine(
     """The engine called `name` if it can run here; "auto" is the fastest that can."""
     on_gpu = device.type == "cuda"
     if less_memory and name not in ("auto", "eager"):
-        raise InputError(f"the {name} engine keeps its activations; with --less-memory use --engine auto or eager")
+        raise InputError(
+            f"the {name} engine keeps all activations; with --less-memory and --member-by-member use --engine auto or "
+            "eager"
+        )
     if less_memory:
         return "eager"
     if not world.is_alone:
@@ -105,12 +111,21 @@ def make_engine(
     world: World = ALONE,
     *,
     less_memory: bool = False,
+    one_by_one: bool = False,
 ) -> Engine:
     """The engine called `name`, which takes training steps on `state`.
 
     For several processes the network's BatchNorm layers are changed, so that they normalise over all of them. With
-    `less_memory` its blocks are, so that they keep no activations.
+    `less_memory` its blocks are, so that they keep no activations. With `one_by_one` a step goes through the members
+    one after another.
     """
+    if one_by_one:
+        check_one_by_one(state.model)
+        if has_draws(state.model):
+            raise InputError(
+                f"{experiment.model} has layers that draw while it trains (dropout), which would draw otherwise for "
+                "one member after another; leave --member-by-member out"
+            )
     if not world.is_alone:
         from counterpoint.nn.norm_over_processes import normalise_over_processes
 
@@ -122,7 +137,7 @@ def make_engine(
     forward = make_forward(state.model, rows, name, device)
     if device.type == "cuda" and name != "eager" and world.is_alone:
         return RecordedEngine(state, experiment, forward)
-    return Engine(state, experiment, forward, world)
+    return Engine(state, experiment, forward, world, one_by_one)
 
 
 def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: torch.device) -> Forward:
