@@ -50,7 +50,14 @@ class Views:
 
     def select(self, images: slice) -> "Views":
         """The views of some of the images."""
-        selected: dict[str, Any] = {n: tensor[(*_before_batch(n), images)] for n, tensor in self._present().items()}
+        return self._select("B", images)
+
+    def of_member(self, index: int) -> "Views":
+        """One member's views."""
+        return self._select("M", slice(index, index + 1))
+
+    def _select(self, axis: str, part: slice) -> "Views":
+        selected: dict[str, Any] = {n: tensor[(*_before(axis, n), part)] for n, tensor in self._present().items()}
         return replace(self, **selected)
 
     def _present(self) -> dict[str, Tensor]:
@@ -58,9 +65,9 @@ class Views:
         return {name: value for name, value in values.items() if isinstance(value, Tensor)}
 
 
-def _before_batch(name: str) -> tuple[slice, ...]:
-    """All of each axis before B, by the shape at the end of a field's name."""
-    return (slice(None),) * name.rpartition("_")[2].index("B")
+def _before(axis: str, name: str) -> tuple[slice, ...]:
+    """All of each axis before `axis`, by the shape at the end of a field's name."""
+    return (slice(None),) * name.rpartition("_")[2].index(axis)
 
 
 def sample_views(

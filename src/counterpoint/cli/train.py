@@ -60,6 +60,21 @@ def train(
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="The same bits every time on a GPU too, at some cost in speed.")
     ] = False,
+    less_memory: Annotated[
+        bool,
+        typer.Option(
+            "--less-memory",
+            help="Compute activations again in the backward pass instead of keeping them: the same result, slower. "
+            "With the eager engine only.",
+        ),
+    ] = False,
+    member_by_member: Annotated[
+        bool,
+        typer.Option(
+            "--member-by-member",
+            help="Hold the activations of one member at a time: the same result, slower. Not with shared BatchNorm.",
+        ),
+    ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
     validate: Annotated[
         bool | None,
@@ -105,7 +120,8 @@ def train(
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
             name = check_engine(old_engine or engine)
-            options = Options(device, name, deterministic, max_minutes, tensorboard, validate)
+            saved = {"less_memory": less_memory, "member_by_member": member_by_member}
+            options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.
         with stop_on_signal(at_once_if_again=world.is_alone) as stop:
             finished = train(

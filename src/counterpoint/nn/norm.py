@@ -76,7 +76,8 @@ def left_untouched(model: nn.Module) -> Iterator[None]:
     BatchNorm still normalises with the statistics of the batch. The adversarial pass needs this (docs/paper.md, 9).
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
-    parameters = [p for p in model.parameters() if p.requires_grad]
+    # What is no leaf is one member's slice of a parameter, and gets no gradient of its own.
+    parameters = [p for p in model.parameters() if p.requires_grad and p.is_leaf]
     for norm in norms:
         norm.track_running_stats = False
     for parameter in parameters:

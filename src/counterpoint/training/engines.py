@@ -18,7 +18,10 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError, unknown
 from counterpoint.nn import Ensemble
+from counterpoint.nn.one_member import check_one_by_one
+from counterpoint.nn.recomputed import recompute_blocks
 from counterpoint.parallel.world import ALONE, World
+from counterpoint.training.layers_of_others import has_draws
 from counterpoint.training.step import Batch, Forward, TrainState, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
@@ -34,10 +37,11 @@ class Engine:
     experiment: Experiment
     forward: Forward
     world: World = ALONE
+    one_by_one: bool = False
 
     def step(self, batch: Batch) -> None:
         """One update of the state from what the members see."""
-        take_step(self.state, batch, self.experiment, self.forward, self.world)
+        take_step(self.state, batch, self.experiment, self.forward, self.world, self.one_by_one)
 
 
 def check_engine(name: str) -> EngineName:
@@ -47,9 +51,23 @@ def check_engine(name: str) -> EngineName:
     return name  # type: ignore[return-value]
 
 
-def choose_engine(name: EngineName, experiment: Experiment, device: torch.device, world: World = ALONE) -> EngineName:
+def choose_engine(
+    name: EngineName,
+    experiment: Experiment,
+    device: torch.device,
+    world: World = ALONE,
+    *,
+    less_memory: bool = False,
+) -> EngineName:
     """The engine called `name` if it can run here; "auto" is the fastest that can."""
     on_gpu = device.type == "cuda"
+    if less_memory and name not in ("auto", "eager"):
+        raise InputError(
+            f"the {name} engine keeps all activations; with --less-memory and --member-by-member use --engine auto or "
+            "eager"
+        )
+    if less_memory:
+        return "eager"
     if not world.is_alone:
         return _choose_for_several(name, experiment, on_gpu, world)
     has_kernels = experiment.model == "resnext29" and experiment.ensemble == "batch"
@@ -86,21 +104,40 @@ def _choose_for_several(name: EngineName, experiment: Experiment, on_gpu: bool, 
     return ("compiled" if on_gpu and is_even else "eager") if name == "auto" else name
 
 
-def make_engine(state: TrainState, experiment: Experiment, name: EngineName, world: World = ALONE) -> Engine:
+def make_engine(
+    state: TrainState,
+    experiment: Experiment,
+    name: EngineName,
+    world: World = ALONE,
+    *,
+    less_memory: bool = False,
+    one_by_one: bool = False,
+) -> Engine:
     """The engine called `name`, which takes training steps on `state`.
 
-    For several processes the network's BatchNorm layers are changed, so that they normalise over all of them.
+    For several processes the network's BatchNorm layers are changed, so that they normalise over all of them. With
+    `less_memory` its blocks are, so that they keep no activations. With `one_by_one` a step goes through the members
+    one after another.
     """
-    device = next(state.model.parameters()).device
-    rows = world.count(experiment.batch_size) * experiment.policy.views_per_step
+    if one_by_one:
+        check_one_by_one(state.model)
+        if has_draws(state.model):
+            raise InputError(
+                f"{experiment.model} has layers that draw while it trains (dropout), which would draw otherwise for "
+                "one member after another; leave --member-by-member out"
+            )
     if not world.is_alone:
         from counterpoint.nn.norm_over_processes import normalise_over_processes
 
         normalise_over_processes(state.model, world)
-        return Engine(state, experiment, make_forward(state.model, rows, name, device), world)
+    if less_memory and not recompute_blocks(state.model):
+        raise InputError(f"{experiment.model} has no list of blocks to compute again; leave --less-memory out")
+    device = next(state.model.parameters()).device
+    rows = world.count(experiment.batch_size) * experiment.policy.views_per_step
     forward = make_forward(state.model, rows, name, device)
-    engine = RecordedEngine if device.type == "cuda" and name != "eager" else Engine
-    return engine(state, experiment, forward)
+    if device.type == "cuda" and name != "eager" and world.is_alone:
+        return RecordedEngine(state, experiment, forward)
+    return Engine(state, experiment, forward, world, one_by_one)
 
 
 def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: torch.device) -> Forward:

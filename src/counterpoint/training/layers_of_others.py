@@ -29,12 +29,16 @@ def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None
 
 def warn_of_draws(model: Ensemble, experiment: Experiment, world: World, watcher: Watcher) -> None:
     """Say so if the number of processes changes the result, because layers such as dropout draw for each of them."""
-    draws = any(_draws(module) for module in model.modules())
-    if draws and not world.is_alone and not is_own(experiment.model):
+    if has_draws(model) and not world.is_alone and not is_own(experiment.model):
         watcher.warned(
             f"{experiment.model} has layers that draw while it trains (dropout), and each process draws for its own "
             f"images; with another number of processes than {world.size} the draws are others"
         )
+
+
+def has_draws(model: nn.Module) -> bool:
+    """Whether layers such as dropout draw while the model trains."""
+    return any(_draws(module) for module in model.modules())
 
 
 def _draws(module: nn.Module) -> bool:

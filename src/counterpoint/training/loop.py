@@ -52,6 +52,10 @@ class Options:
     tensorboard: bool = False
     validate: bool = False
     """Validate after each epoch. It decides nothing: it is there to be looked at."""
+    less_memory: bool = False
+    """Compute each block's activations again in the backward pass instead of keeping them. The result is the same."""
+    member_by_member: bool = False
+    """Go through the members one after another in each step, which BatchNorm for each of them allows."""
 
 
 @dataclass
@@ -94,7 +98,8 @@ def train(
     with ExitStack() as held:
         with agreed(world):
             device = choose_device(options.device, world)
-            name = choose_engine(options.engine, experiment, device, world)
+            less_memory = options.less_memory or options.member_by_member
+            name = choose_engine(options.engine, experiment, device, world, less_memory=less_memory)
             if world.is_first:
                 check_folder(folder)  # before the lock, which puts a file into the folder
                 held.enter_context(locked(folder, busy))
@@ -136,7 +141,14 @@ def train(
                 run,
                 place(parts.train, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world),
+                make_engine(
+                    state,
+                    experiment,
+                    name,
+                    world,
+                    less_memory=options.less_memory,
+                    one_by_one=options.member_by_member,
+                ),
                 clock,
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),

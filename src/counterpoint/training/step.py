@@ -18,6 +18,7 @@ from counterpoint.config import Experiment
 from counterpoint.data import LabelledImages
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
+from counterpoint.nn.one_member import only_member
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.parallel.group import add_up
 from counterpoint.parallel.world import ALONE, World
@@ -39,12 +40,16 @@ class Batch:
     labels_B: Tensor
     views: Views
     share: float = 1.0
-    """How large a part of the step's images these are."""
+    """How large a part of the step's views these are."""
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         """The batch with every tensor changed."""
         numbers_B, labels_B, views = change(self.numbers_B), change(self.labels_B), self.views.map(change)
         return replace(self, numbers_B=numbers_B, labels_B=labels_B, views=views)
+
+    def of_member(self, index: int) -> "Batch":
+        """The batch as one member sees it."""
+        return replace(self, views=self.views.of_member(index), share=self.share / len(self.views.views_MBCHW))
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -152,17 +157,40 @@ class TrainState:
         self.step = step
 
 
-def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: Forward, world: World = ALONE) -> None:
+def take_step(
+    state: TrainState,
+    batch: Batch,
+    experiment: Experiment,
+    forward: Forward,
+    world: World = ALONE,
+    one_by_one: bool = False,
+) -> None:
     """Perturb the views if the policy says so, compute the loss, and update by SGD.
 
     The loss is the mean over all members' views. A deep ensemble is updated by the sum of its members' mean losses, so
     that each member learns exactly as it would alone. Several processes add up their gradients, and their shares of
-    the loss.
+    the loss. With `one_by_one` members' gradients are added up too, so that one member's activations are held at a
+    time.
 
     All of it happens on the device, and nothing depends on the step's number. So a GPU can record and replay it.
     """
-    views_MBCHW = perturbed_views(state.model, batch, experiment, forward)
     state.optimiser.zero_grad(set_to_none=True)
+    if one_by_one:
+        sums = torch.zeros_like(state.sums)
+        for index in range(experiment.members):
+            with only_member(state.model, index):
+                sums += _add_gradients(state.model, batch.of_member(index), experiment, forward)
+    else:
+        sums = _add_gradients(state.model, batch, experiment, forward)
+    gradients = [parameter.grad for parameter in state.model.parameters() if parameter.grad is not None]
+    add_up(world, [*gradients, sums])
+    state.optimiser.step()
+    state.sums += sums
+
+
+def _add_gradients(model: Ensemble, batch: Batch, experiment: Experiment, forward: Forward) -> Tensor:
+    """Forward and backward. The loss and the wrong predictions, summed over views, and how many views there are."""
+    views_MBCHW = perturbed_views(model, batch, experiment, forward)
     if batch.views.companions_2MBCHW is None:
         logits_MBK = forward(views_MBCHW, batch.views.keep)
         loss = _loss(logits_MBK, batch.labels_B)
@@ -173,11 +201,7 @@ def take_step(state: TrainState, batch: Batch, experiment: Experiment, forward: 
     _shared(objective, batch).backward()
     wrong_MB = logits_MBK.detach().argmax(dim=-1) != batch.labels_B
     rows = wrong_MB.numel()
-    sums = torch.stack([loss.detach() * rows, wrong_MB.sum(), torch.full_like(loss, rows)])
-    gradients = [parameter.grad for parameter in state.model.parameters() if parameter.grad is not None]
-    add_up(world, [*gradients, sums])
-    state.optimiser.step()
-    state.sums += sums
+    return torch.stack([loss.detach() * rows, wrong_MB.sum(), torch.full_like(loss, rows)])
 
 
 def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forward: Forward) -> Tensor:
@@ -196,7 +220,7 @@ def perturbed_views(model: Ensemble, batch: Batch, experiment: Experiment, forwa
 
 
 def _shared(loss: Tensor, batch: Batch) -> Tensor:
-    """This process's part of the mean over the whole step. BatchNorm lets a loss depend on the others' images too."""
+    """This batch's part of the mean over the whole step. BatchNorm lets a loss depend on the others' images too."""
     return loss if batch.share == 1 else batch.share * loss
 
 
