@@ -4,12 +4,10 @@ A file counts for its row only if its configuration's hash is that of the row at
 imports torch.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
@@ -22,6 +20,7 @@ from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import SCHEMA, read_record
 from counterpoint.records.results import Results, Shifted
+from counterpoint.runs import progress
 from counterpoint.storage.files import read_json, write_json
 
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
@@ -145,13 +144,4 @@ def epochs_done(runs: Path, run: RowRun) -> int | None:
         return None
     if saved_hash(read_json(folder / "run.json")["experiment"]) != config_hash(run.experiment):
         return None
-    return max((record["epoch"] for record in _log(folder) if record["event"] == "epoch"), default=0)
-
-
-def _log(folder: Path) -> Iterator[dict[str, Any]]:
-    path = folder / "log.jsonl"
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            yield json.loads(line)
-        except json.JSONDecodeError:  # a last line that a crash cut short
-            return
+    return progress.epochs_done(folder)
