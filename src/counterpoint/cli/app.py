@@ -22,6 +22,7 @@ from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
+from counterpoint.cli.sweep import sweep
 from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
@@ -55,6 +56,7 @@ for command in (
     report,
     corrupt,
     reproduce,
+    sweep,
 ):
     app.command()(command)
 app.add_typer(bench, name="bench")
