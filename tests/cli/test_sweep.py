@@ -64,15 +64,19 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
     assert log.read_bytes() == before, "a finished run is not done again"
 
 
-def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(call: Call, tmp_path: Path) -> None:
-    mine = ("sweep", "digits/single", "--set", "model=there_is_no_such_module:make", "--out", tmp_path)
-    status, out, _ = call(*mine, "--data", tmp_path, "--device", "cpu", "--run", "--no-evaluate")
+def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROGRAM", ("-c", "import sys; sys.exit('error: it went wrong')"))
+    sweep = ("sweep", "digits/single", "--seeds", "0,1", "--out", tmp_path)
+    status, out, _ = call(*sweep, "--run")
     assert status == 1
-    assert f"{RUN} failed: " in out
-    assert "there_is_no_such_module" in out.partition(f"{RUN} failed: ")[2]
-    assert f"its log is {tmp_path / '.jobs' / RUN / 'log.txt'}" in out
-    assert "1 run: 1 failed" in out
-    assert call(*mine, "--no-evaluate").status == 1, "shown again"
+    for name in (RUN, "digits-single__seed=1"):
+        log = tmp_path / ".jobs" / name / "log.txt"
+        assert f"{name} failed: it went wrong; its log is {log}" in out
+        assert "counterpoint train digits/single" in log.read_text()
+    assert "2 runs: 2 failed --run runs those that are not finished" in out
+    assert call(*sweep).status == 1, "shown again"
 
 
 @pytest.mark.parametrize(
