@@ -84,3 +84,10 @@ def test_a_file_that_cannot_be_read_fails_its_run_alone(job: Job, folders: Folde
     assert damaged.kind == "failed"
     assert str(job.results) in damaged.detail
     assert fine.kind == "waiting"
+    job.results.unlink()
+    job.failure.parent.mkdir(parents=True)
+    for text in ("[]", "{", "{}", "null"):
+        job.failure.write_text(text)
+        (state,) = job_states([job], {})
+        assert state.kind == "failed"
+        assert str(job.failure) in state.detail

@@ -4,10 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from counterpoint.config import Experiment
+from counterpoint.errors import InputError
 from counterpoint.experiments.hashes import config_hash, saved_hash
 from counterpoint.records.files import read_record
 from counterpoint.records.results import Results
 from counterpoint.runs.progress import is_trained
+from counterpoint.storage.files import read_json
 
 DESKS = ".jobs"
 
@@ -65,3 +67,20 @@ def read_job_results(job: Job) -> Results | None:
 def is_done(job: Job) -> bool:
     """Whether nothing is left to do."""
     return is_trained(job.folder) if job.results is None else read_job_results(job) is not None
+
+
+def read_failure(job: Job) -> str:
+    """Why the job failed."""
+    return _read_field(job.failure, "reason")
+
+
+def read_number(job: Job) -> str:
+    """The job's number on the cluster."""
+    return _read_field(job.submission, "id")
+
+
+def _read_field(file: Path, key: str) -> str:
+    values = read_json(file)
+    if not isinstance(values, dict) or key not in values:
+        raise InputError(f"{file} has no {key!r}; remove it, and --run runs what is not finished")
+    return str(values[key])

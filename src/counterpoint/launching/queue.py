@@ -7,8 +7,7 @@ every job that waits or runs. sacct is asked for those that have left the queue.
 import subprocess
 from collections.abc import Sequence
 
-from counterpoint.launching.job import Job
-from counterpoint.storage.files import read_json
+from counterpoint.launching.job import Job, read_number
 
 _SQUEUE = ("squeue", "--noheader", "--me", "--format=%i|%T")
 _SACCT = ("sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State")
@@ -17,7 +16,7 @@ _SECONDS = 60
 
 def queue_states(jobs: Sequence[Job]) -> dict[str, str]:
     """The cluster's word for the state of each job that was submitted, by the job's name. It may not know a job."""
-    numbers = {job.name: str(read_json(job.submission)["id"]) for job in jobs if job.submission.exists()}
+    numbers = {job.name: read_number(job) for job in jobs if job.submission.exists()}
     if not numbers:
         return {}
     states = _ask(_SQUEUE)

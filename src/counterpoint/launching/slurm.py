@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job
+from counterpoint.launching.job import Job, read_failure
 from counterpoint.launching.queue import queue_states
 from counterpoint.launching.running import JobRunner
 from counterpoint.launching.states import is_under_way, job_states
-from counterpoint.storage.files import read_json, write_json
+from counterpoint.storage.files import write_json
 
 Cluster = Literal["slurm", "local"]
 """`local` is submitit's own stand-in for a cluster, for tests."""
@@ -44,7 +44,7 @@ class ClusterJob:
         signal.signal(signal.SIGTERM, self._warn)  # submitit only logs it
         if self._runner.run() == "failed":
             # The cluster then says FAILED as well.
-            raise RuntimeError(read_json(self.job.failure)["reason"])
+            raise RuntimeError(read_failure(self.job))
 
     def checkpoint(self) -> Any:
         """End the process with a checkpoint of its own; what is submitted anew goes on from there."""

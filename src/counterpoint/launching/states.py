@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_done, read_job_results
+from counterpoint.launching.job import Job, is_done, read_failure, read_job_results
 from counterpoint.records.results import Results
 from counterpoint.runs.progress import epochs_done, is_trained
-from counterpoint.storage.files import read_json
 from counterpoint.storage.locks import is_locked
 
 Kind = Literal["waiting", "queued", "running", "interrupted", "finished", "failed"]
@@ -40,17 +39,21 @@ def is_under_way(state: State) -> bool:
 
 def _state(job: Job, queued: str) -> State:
     try:
-        if is_done(job):
-            return State(job, "finished", results=read_job_results(job))
+        return _read_state(job, queued)
     except InputError as error:  # a file that cannot be read fails its run, not the others
         return State(job, "failed", str(error))
+
+
+def _read_state(job: Job, queued: str) -> State:
+    if is_done(job):
+        return State(job, "finished", results=read_job_results(job))
     far = _how_far(job)
     if queued in _RUNS_IN_QUEUE or is_locked(job.desk):
         return State(job, "running", far or "starting")
     if queued in _WAITS_IN_QUEUE:
         return State(job, "queued", ", ".join(filter(None, (queued.lower(), far))))
     if job.failure.exists():
-        return State(job, "failed", str(read_json(job.failure)["reason"]))
+        return State(job, "failed", read_failure(job))
     if queued in _ENDED_BADLY:
         return State(job, "failed", f"the cluster says {queued}")
     return State(job, "interrupted", far) if far else State(job, "waiting")
