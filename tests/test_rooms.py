@@ -17,7 +17,7 @@ TIERS = [
     | {"watching", "storage", "records", "parallel"},
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
-    {"experiments", "reproduction", "report", "pictures", "serving", "export"},
+    {"experiments", "launching", "reproduction", "report", "pictures", "serving", "export"},
     {"cli", "__main__"},
 ]
 TIER_OF = {room: number for number, rooms in enumerate(TIERS) for room in rooms}

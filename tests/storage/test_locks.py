@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.storage.locks import LOCK_FILE, in_turn, locked, shared
+from counterpoint.storage.locks import LOCK_FILE, in_turn, is_locked, locked, shared
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
@@ -117,3 +117,13 @@ def test_whoever_is_alone_does_not_wait(tmp_path: Path) -> None:
         locked(tmp_path / "new", REFUSAL),
     ):
         pytest.fail("it was let in")
+
+
+def test_it_can_be_asked_whether_a_folder_is_held(tmp_path: Path) -> None:
+    assert not is_locked(tmp_path)
+    assert not list(tmp_path.iterdir())
+    with in_turn(tmp_path, lambda: None):
+        assert is_locked(tmp_path)
+    assert not is_locked(tmp_path)
+    with locked(tmp_path, "not said: asking held it for a moment only"):
+        assert is_locked(tmp_path)

@@ -25,6 +25,7 @@ from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
+from counterpoint.cli.sweep import sweep
 from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
@@ -64,6 +65,7 @@ for command in (
     report,
     corrupt,
     reproduce,
+    sweep,
 ):
     app.command()(command)
 app.add_typer(bench, name="bench")
@@ -92,7 +94,7 @@ def _in_words(error: Exception) -> str | None:
     """What is wrong, and what to do; None for what is no user's fault."""
     if isinstance(error, InputError):
         return str(error)
-    if is_out_of_memory(error):
+    if isinstance(error, RuntimeError | MemoryError) and is_out_of_memory(error):
         what = str(error).splitlines()[0] if str(error) else "of this machine"
         return f"there is not enough memory ({what}); end what else uses it, or try a machine or a --device with more"
     if isinstance(error, FileExistsError):

@@ -1,14 +1,31 @@
 """`counterpoint reproduce`: the paper's rows."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from counterpoint.cli.arguments.launching import (
+    GpusOption,
+    LauncherOption,
+    MinutesOption,
+    PartitionOption,
+    SbatchOption,
+    check_data,
+    choose_launcher,
+    cluster_resources,
+    passed_on,
+)
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError
+
+if TYPE_CHECKING:
+    from counterpoint.launching.job import Job
+    from counterpoint.launching.slurm import Resources
+
+PAGE = Path("docs/reproduction.md")
 
 
 def reproduce(
@@ -43,12 +60,19 @@ def reproduce(
         Path | None, typer.Option(help="In the end write the runs with their newest checkpoints here, to be carried.")
     ] = None,
     part_mib: Annotated[int, typer.Option(min=1, help="The size of a part.")] = 14,
+    launcher: LauncherOption = "local",
+    partition: PartitionOption = None,
+    gpus: GpusOption = None,
+    minutes: MinutesOption = None,
+    sbatch: SbatchOption = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
     """Show the paper's tables with our results beside them; with --run, first run what is missing.
 
     Finished rows are skipped and interrupted ones go on. A row's result is kept in results/, small enough to commit.
+
+    With --launcher slurm each row and seed is a job of a cluster; the command returns at once, and shows the jobs.
     """
     from counterpoint.experiments.schedules import find_schedule
     from counterpoint.reproduction.rows import Folders, RowRun, parse_seeds, read_result, select_rows
@@ -57,16 +81,27 @@ def reproduce(
 
     if max_minutes is not None and not run:
         raise InputError("--max-minutes needs --run; without it nothing is trained")
+    resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
+    if resources.gpus > 1:
+        raise InputError(f"--gpus is {gpus}; a row is trained on one GPU, so leave it at 1, or at 0 for a CPU")
+    if max_minutes is not None and where == "slurm":
+        raise InputError("--max-minutes is for rows that are run here; --minutes is the time limit of a cluster's job")
     if run and page is None:
-        page = Path("docs/reproduction.md")
+        page = PAGE
     if page:
         check_page(page)
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
+    status = 0
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
     if import_parts:
         import_runs(import_parts, out)
-    if run:
+    if where == "slurm":
+        from counterpoint.reproduction.jobs import row_jobs
+
+        jobs = row_jobs(wanted, folders, page or PAGE, passed_on(root, device))
+        status = 0 if _on_cluster(jobs, resources if run else None, root) else 1
+    elif run:
         from counterpoint.reproduction.campaign import run_missing
 
         with stop_on_signal() as stop, TerminalWatcher() as watcher:
@@ -79,6 +114,7 @@ def reproduce(
                 should_stop=stop.is_set,
                 watcher=watcher,
             )
+        status = stop.status
     if export_parts:
         export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
     if page:
@@ -92,5 +128,19 @@ def reproduce(
         console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)
-    if run and stop.is_set():
-        raise typer.Exit(stop.status)
+    raise typer.Exit(status)
+
+
+def _on_cluster(jobs: "list[Job]", resources: "Resources | None", root: Path | None) -> bool:
+    """Submit what is missing, if there are resources for it, and show the states of all jobs. False if some failed."""
+    from counterpoint.cli.terminal.jobs import states_parts
+    from counterpoint.launching.queue import queue_states
+    from counterpoint.launching.slurm import submit_missing
+    from counterpoint.launching.states import job_states
+
+    if resources is not None:
+        check_data(jobs, root)
+        submit_missing(jobs, resources)
+    states = job_states(jobs, queue_states(jobs))
+    print_parts(states_parts(states))
+    return all(state.kind != "failed" for state in states)

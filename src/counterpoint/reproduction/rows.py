@@ -20,7 +20,7 @@ from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import SCHEMA, read_record
 from counterpoint.records.results import Results, Shifted
-from counterpoint.runs.checked import read_lines
+from counterpoint.runs import progress
 from counterpoint.storage.files import read_json, write_json
 
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
@@ -145,5 +145,4 @@ def epochs_done(runs: Path, run: RowRun) -> int | None:
     record = read_json(folder / "run.json")
     if not isinstance(record, dict) or saved_hash(record.get("experiment", {})) != config_hash(run.experiment):
         return None
-    lines = read_lines(folder / "log.jsonl")
-    return max((line.get("epoch", 0) for line in lines if line["event"] == "epoch"), default=0)
+    return progress.epochs_done(folder)

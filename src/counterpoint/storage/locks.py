@@ -65,3 +65,18 @@ def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
             when_alone()
         fcntl.flock(file, fcntl.LOCK_SH)
         yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether a process holds the folder now.
+
+    For a moment this holds the folder itself. To be asked of folders that others take `in_turn`, who then wait.
+    """
+    if sys.platform == "win32" or not (folder / LOCK_FILE).exists():
+        return False
+    with (folder / LOCK_FILE).open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

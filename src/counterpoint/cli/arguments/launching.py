@@ -1,0 +1,87 @@
+"""Where jobs are run: --launcher, and what a cluster is asked for."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from counterpoint.errors import InputError, unknown
+
+if TYPE_CHECKING:
+    from counterpoint.launching.job import Job
+    from counterpoint.launching.slurm import Resources
+
+Launcher = Literal["local", "slurm"]
+LauncherOption = Annotated[
+    str, typer.Option(help="local: here, one after another. slurm: on a cluster, a job for each run.")
+]
+PartitionOption = Annotated[
+    str | None,
+    typer.Option(help="Of --launcher slurm: where its jobs are queued.", show_default="the cluster's"),
+]
+GpusOption = Annotated[
+    int | None, typer.Option(min=0, help="Of --launcher slurm: the GPUs of each job; 0 for a CPU.", show_default="1")
+]
+MinutesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=5,
+        help="Of --launcher slurm: the time limit of a job. One that needs longer is requeued and goes on.",
+        show_default="240",
+    ),
+]
+SbatchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sbatch",
+        metavar="NAME=VALUE",
+        help="Of --launcher slurm: any other option of sbatch, e.g. --sbatch account=lab --sbatch mem=32G.",
+        show_default=False,
+    ),
+]
+
+
+def passed_on(root: Path | None, device: str) -> tuple[str, ...]:
+    """The options that the commands of a job get too."""
+    return (*(("--data", str(root)) if root else ()), *(("--device", device) if device != "auto" else ()))
+
+
+def choose_launcher(name: str) -> Launcher:
+    """The launcher of that name."""
+    if name == "local":
+        return "local"
+    if name == "slurm":
+        return "slurm"
+    raise unknown("launcher", name, ("local", "slurm"))
+
+
+def cluster_resources(
+    launcher: Launcher, partition: str | None, gpus: int | None, minutes: int | None, sbatch: list[str] | None
+) -> "Resources":
+    """What each job asks for. Whatever is asked for here, on this machine, is refused."""
+    from counterpoint.launching.slurm import Resources
+
+    given = {"partition": partition, "gpus": gpus, "minutes": minutes, "sbatch": sbatch or None}
+    asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if asked and launcher != "slurm":
+        options = ", ".join(f"--{name}" for name in asked)
+        raise InputError(f"{options} is for a cluster; add --launcher slurm, or leave it out")
+    if sbatch:
+        asked["sbatch"] = dict(map(_named_value, sbatch))
+    return Resources(**asked)
+
+
+def check_data(jobs: "Sequence[Job]", root: Path | None) -> None:
+    """Raise before the first training if a data set is missing."""
+    from counterpoint.data import load
+
+    for dataset in sorted({job.experiment.dataset for job in jobs}):
+        load(dataset, root)
+
+
+def _named_value(argument: str) -> tuple[str, str]:
+    name, equals, value = argument.partition("=")
+    if not (name.strip("-") and equals and value):
+        raise InputError(f"--sbatch {argument}: it must be NAME=VALUE, such as --sbatch account=lab")
+    return name.lstrip("-"), value

@@ -1,0 +1,101 @@
+"""`counterpoint sweep`: experiments × settings × seeds."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from counterpoint.cli.arguments.launching import (
+    GpusOption,
+    LauncherOption,
+    MinutesOption,
+    PartitionOption,
+    SbatchOption,
+    check_data,
+    choose_launcher,
+    cluster_resources,
+    passed_on,
+)
+from counterpoint.cli.arguments.options import DataOption, DeviceOption, SetOption
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts, stop_on_signal
+
+
+def sweep(
+    experiments: Annotated[list[str], typer.Argument(help="Their names.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the runs, one folder for each.", show_default=False)],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A setting that differs between the runs, once for each value: --vary learning_rate=0.1 "
+            "--vary learning_rate=0.05. With several settings, every combination is run.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: SetOption = None,
+    seeds: Annotated[str, typer.Option(help="The seeds of each combination, e.g. 0,1,2.")] = "0",
+    run: Annotated[
+        bool, typer.Option("--run", help="Run what is not finished; otherwise only show the states.")
+    ] = False,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate/--no-evaluate", help="Also evaluate each run when it is trained.")
+    ] = True,
+    launcher: LauncherOption = "local",
+    partition: PartitionOption = None,
+    gpus: GpusOption = None,
+    minutes: MinutesOption = None,
+    sbatch: SbatchOption = None,
+    root: DataOption = None,
+    device: DeviceOption = "auto",
+) -> None:
+    """Train and evaluate every combination of experiments, settings and seeds; show what has become of each run.
+
+    Nothing is run without --run. The same command without it shows the states again, at any time.
+
+    With --run, finished runs are skipped, interrupted ones go on, and failed ones are tried again.
+
+    A run that fails does not stop the others. The status is then 1 in the end.
+
+    On a cluster (pip install 'counterpoint\\[slurm]') it returns at once. A job whose node is taken away goes on later.
+
+    For example: `counterpoint sweep cifar10/single --vary epochs=50 --vary epochs=250 --seeds 0,1 --out sweeps/a`.
+    """
+    from counterpoint.cli.terminal.jobs import states_parts
+    from counterpoint.launching.plan import Sweep, make_jobs, parse_varied
+    from counterpoint.launching.queue import queue_states
+    from counterpoint.launching.states import job_states
+    from counterpoint.reproduction.rows import parse_seeds
+
+    resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
+    wanted = Sweep(
+        experiments,
+        set_ or [],
+        parse_varied(vary or []),
+        parse_seeds(seeds),
+        evaluate,
+        options=passed_on(root, device),
+        processes=max(1, resources.gpus),
+    )
+    jobs = make_jobs(wanted, out)
+    if run:
+        check_data(jobs, root)
+    stopped = False
+    if run and where == "slurm":
+        from counterpoint.launching.slurm import submit_missing
+
+        submit_missing(jobs, resources)
+    elif run:
+        from counterpoint.launching.local import run_here
+
+        with stop_on_signal() as stop, TerminalWatcher() as watcher:
+            run_here(jobs, should_stop=stop.is_set, watcher=watcher)
+        stopped = stop.is_set()
+    states = job_states(jobs, queue_states(jobs))
+    print_parts(states_parts(states))
+    kinds = {state.kind for state in states}
+    if kinds & {"waiting", "interrupted", "failed"}:
+        console.print("--run runs those that are not finished, or goes on with them")
+    if stopped:
+        raise typer.Exit(130)
+    if "failed" in kinds:
+        raise typer.Exit(1)

@@ -1,0 +1,86 @@
+"""A job as a value: one run, what is called for it, and where its files are. Nothing here imports torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterpoint.config import Experiment
+from counterpoint.errors import InputError
+from counterpoint.experiments.hashes import config_hash, saved_hash
+from counterpoint.records.files import read_record
+from counterpoint.records.results import Results
+from counterpoint.runs.progress import is_trained
+from counterpoint.storage.files import read_json
+
+DESKS = ".jobs"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of an experiment with one seed."""
+
+    name: str
+    """The path of the run's folder below `runs`."""
+    runs: Path
+    experiment: Experiment
+    seed: int
+    commands: tuple[tuple[str, ...], ...]
+    """The arguments of `counterpoint`, once for each command that the run takes. They may be called again."""
+    results: Path | None
+    """The file of results that the commands make; None if they only train."""
+    processes: int = 1
+    """How many processes share the work of a command, each with a GPU of its own."""
+
+    @property
+    def folder(self) -> Path:
+        return self.runs / self.name
+
+    @property
+    def desk(self) -> Path:
+        """Where the launcher's files are. A run's own folder must be empty when its training begins."""
+        return self.runs / DESKS / self.name
+
+    @property
+    def log(self) -> Path:
+        """What the commands print."""
+        return self.desk / "log.txt"
+
+    @property
+    def failure(self) -> Path:
+        """Why the job failed when it was last run. There is no such file if it did not."""
+        return self.desk / "failed.json"
+
+    @property
+    def submission(self) -> Path:
+        """Which job of a cluster it is."""
+        return self.desk / "submitted.json"
+
+
+def read_job_results(job: Job) -> Results | None:
+    """The results of this very experiment and seed; None while there are none."""
+    if job.results is None or not job.results.exists():
+        return None
+    found = read_record(job.results, Results, "move it away, and --run makes it again")
+    belongs = saved_hash(found.config) == config_hash(job.experiment) and found.seed == job.seed
+    return found if belongs else None
+
+
+def is_done(job: Job) -> bool:
+    """Whether nothing is left to do."""
+    return is_trained(job.folder) if job.results is None else read_job_results(job) is not None
+
+
+def read_failure(job: Job) -> str:
+    """Why the job failed."""
+    return _read_field(job.failure, "reason")
+
+
+def read_number(job: Job) -> str:
+    """The job's number on the cluster."""
+    return _read_field(job.submission, "id")
+
+
+def _read_field(file: Path, key: str) -> str:
+    values = read_json(file)
+    if not isinstance(values, dict) or key not in values:
+        raise InputError(f"{file} has no {key!r}; remove it, and --run runs what is not finished")
+    return str(values[key])

@@ -1,0 +1,39 @@
+"""Jobs on this machine, one after another."""
+
+from collections.abc import Callable, Sequence
+
+from counterpoint.launching.job import Job, is_done
+from counterpoint.launching.running import JobRunner
+from counterpoint.runs.progress import epochs_done
+from counterpoint.storage.locks import is_locked
+from counterpoint.watching import SILENT, Watcher
+
+
+def run_here(
+    jobs: Sequence[Job], *, should_stop: Callable[[], bool] = lambda: False, watcher: Watcher = SILENT
+) -> None:
+    """Run those of `jobs` that are not done, until `should_stop`. One that fails does not stop the others."""
+    missing = [job for job in jobs if not is_done(job)]
+    for number, job in enumerate(missing, 1):
+        if should_stop():
+            return
+        if is_locked(job.desk):
+            watcher.noted(f"{number} of {len(missing)}: {job.name} is run by another process")
+            continue
+        watcher.noted(f"{number} of {len(missing)}: {job.name}; what it prints: {job.log}")
+        outcome = JobRunner(job, own_session=True).run(should_stop, _epochs_told(job, watcher))
+        watcher.noted(f"{job.name}: {outcome}")
+
+
+def _epochs_told(job: Job, watcher: Watcher) -> Callable[[], None]:
+    """Tells the watcher of each new epoch. With a number of steps, epochs are none of the experiment's."""
+    told = -1
+
+    def tell() -> None:
+        nonlocal told
+        done = epochs_done(job.folder)
+        if job.experiment.steps is None and done != told:
+            told = done
+            watcher.counted(f"epochs of {job.name}", done, job.experiment.epochs)
+
+    return tell

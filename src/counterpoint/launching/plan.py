@@ -1,0 +1,129 @@
+"""Experiments × settings × seeds as jobs."""
+
+import hashlib
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from counterpoint.config import Experiment, override
+from counterpoint.errors import InputError
+from counterpoint.experiments import find_experiment
+from counterpoint.launching.job import Job
+from counterpoint.model_names import is_function
+from counterpoint.runs.folder import check_folder, find_run
+
+_LONGEST_VALUE, _LONGEST_NAME = 60, 200  # file systems end at 255 bytes
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is to be run."""
+
+    experiments: Sequence[str]
+    fixed: Sequence[str]
+    """Each `key=value` holds for every run."""
+    varied: Mapping[str, Sequence[str]]
+    """The values that each key takes in turn. Every combination is run."""
+    seeds: Sequence[int]
+    evaluate: bool = True
+    options: tuple[str, ...] = ()
+    """What `train` and `evaluate` are both told, such as --device cpu."""
+    processes: int = 1
+
+
+def parse_varied(assignments: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each key, from `key=value` once for each value. A value may therefore hold commas."""
+    varied: dict[str, list[str]] = {}
+    for assignment in assignments:
+        key, equals, value = (part.strip() for part in assignment.partition("="))
+        if not (key and equals and value):
+            raise InputError(f"--vary {assignment}: it must be KEY=VALUE, such as --vary learning_rate=0.05")
+        if key == "seed":
+            raise InputError(f"--vary {assignment}: seeds have an option of their own, such as --seeds 0,1,2")
+        if value in varied.setdefault(key, []):
+            raise InputError(f"--vary {assignment} is given twice; give each value once")
+        varied[key].append(value)
+    return varied
+
+
+def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
+    """A job for every combination, in the order of the experiments, their settings and the seeds."""
+    _check_fixed(sweep)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file, and a folder is needed there; give another --out")
+    combinations = [
+        [f"{key}={value}" for key, value in zip(sweep.varied, values, strict=True)]
+        for values in itertools.product(*sweep.varied.values())
+    ]
+    jobs = [
+        _make_job(sweep, out, name, combination, seed)
+        for name in dict.fromkeys(sweep.experiments)
+        for combination in combinations
+        for seed in sweep.seeds
+    ]
+    _check_distinct(jobs)
+    for job in jobs:
+        check_folder(job.folder)
+        find_run(job.folder, job.experiment, seed=job.seed)  # raises if it is another run
+    return jobs
+
+
+def run_name(experiment: str, varied: Sequence[str], seed: int) -> str:
+    """The name of a run's folder: the experiment, what is varied, the seed.
+
+    What a file name cannot hold is replaced, and then a hash tells apart what would be the same.
+    """
+    parts = [experiment.replace("/", "-"), *(_file_name(part, _LONGEST_VALUE) for part in varied), f"seed={seed}"]
+    return _file_name("__".join(parts), _LONGEST_NAME)
+
+
+def _file_name(text: str, longest: int) -> str:
+    safe = re.sub(r"[^\w.,+=~-]", "-", text, flags=re.ASCII)
+    if safe == text and len(text) <= longest:
+        return text
+    return f"{safe[: longest - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _make_job(sweep: Sweep, out: Path, name: str, varied: Sequence[str], seed: int) -> Job:
+    assignments = [*sweep.fixed, *varied]
+    experiment = _with_settings(find_experiment(name), assignments)
+    place = run_name(name, varied, seed)
+    folder = str(out / place)
+    settings = itertools.chain.from_iterable(("--set", assignment) for assignment in assignments)
+    commands = [("train", name, "--out", folder, "--seed", str(seed), *settings, *sweep.options)]
+    if sweep.evaluate:
+        said = ("--model", experiment.model) if is_function(experiment.model) else ()
+        commands.append(("evaluate", folder, *said, *sweep.options))
+    results = out / place / "results.json" if sweep.evaluate else None
+    return Job(place, out, experiment, seed, tuple(commands), results, sweep.processes)
+
+
+def _with_settings(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
+    try:
+        return override(experiment, assignments)
+    except InputError as error:
+        several = next((a for a in assignments if "," in a and str(error).startswith(a)), None)
+        if several is None:
+            raise
+        key, _, values = several.partition("=")
+        hint = " ".join(f"--vary {key}={value}" for value in values.split(",") if value)
+        raise InputError(f"{error}; to run it with each of several values: {hint}") from None
+
+
+def _check_fixed(sweep: Sweep) -> None:
+    keys = [assignment.partition("=")[0].strip() for assignment in sweep.fixed]
+    for key in keys:
+        if key in sweep.varied:
+            raise InputError(f"{key} is given with --set and with --vary; leave one of them out")
+        if keys.count(key) > 1:
+            raise InputError(f"--set {key} is given twice; --vary {key}=VALUE, once for each value, runs it with each")
+
+
+def _check_distinct(jobs: Sequence[Job]) -> None:
+    for one, other in itertools.combinations(jobs, 2):
+        if one.seed == other.seed and one.experiment == other.experiment:
+            raise InputError(f"{one.name} and {other.name} are the same run; leave one of their values out")
+        if one.name == other.name:
+            raise InputError(f"two runs would have the folder {one.folder}; run them in sweeps with other --out")

@@ -1,0 +1,115 @@
+"""`counterpoint sweep` as a user meets it: a tiny training that is preempted on the way, and what is refused."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from counterpoint.launching import running
+from counterpoint.runs.folder import load_run
+from counterpoint.runs.progress import epochs_done
+from tests.cli.conftest import Call
+from tests.processes_of import children, is_running
+
+SETTINGS = ("--set", "epochs=3", "--set", "width=2", "--set", "batch_size=64", "--set", "policy.augmix=none")
+TINY = ("digits/single", *SETTINGS, "--device", "cpu")
+RUN = "digits-single__seed=0"
+FEW_TEST_IMAGES = """
+import dataclasses, torch, counterpoint.data
+digits = counterpoint.data.DATASETS["digits"](None)
+few = dataclasses.replace(digits, test=digits.test.select(torch.arange(20)))
+counterpoint.data.DATASETS["digits"] = lambda _: few
+from counterpoint.cli import main
+main()
+"""
+
+
+def preempt(folder: Path, ended: list[int]) -> None:
+    """Ask the process that trains in `folder` to end, once its first epoch is done."""
+    limit = time.monotonic() + 120
+    while time.monotonic() < limit and not epochs_done(folder):
+        time.sleep(0.02)
+    ended += [pid for pid in children(os.getpid()) if is_running(pid, f"train digits/single --out {folder}")]
+    for pid in ended:
+        os.kill(pid, signal.SIGTERM)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the process to end in /proc")
+def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PROGRAM", ("-c", FEW_TEST_IMAGES))  # to make fewer corrupted images
+    sweep, ended = ("sweep", *TINY, "--out", tmp_path, "--data", tmp_path / "data"), list[int]()
+    status, out, _ = call(*sweep)
+    assert (status, list(tmp_path.iterdir())) == (0, [])
+    assert f"{RUN} waiting 1 run: 1 waiting --run runs those that are not finished" in out
+    killer = threading.Thread(target=preempt, args=(tmp_path / RUN, ended))
+    killer.start()
+    status, out, err = call(*sweep, "--run")
+    killer.join()
+    assert (status, err) == (0, "")
+    assert len(ended) == 1
+    assert "1 run: 1 finished" in out
+    started = [record["step"] for record in load_run(tmp_path / RUN).read_log() if record["event"] == "started"]
+    assert started[0] == 0
+    assert 22 <= started[1] < 66, "it went on from the checkpoint of the step at which it was asked to end"
+    shown = call(*sweep).out.split()
+    figures = shown[shown.index("finished") + 1 :][:4]
+    assert all(0 < float(figure.removesuffix("%")) < 100 for figure in figures), "error and ECE, clean and on -C"
+    (log,) = tmp_path.glob(".jobs/*/log.txt")
+    before = log.read_bytes()
+    assert call(*sweep, "--run").status == 0
+    assert log.read_bytes() == before, "a finished run is not done again"
+
+
+def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROGRAM", ("-c", "import sys; sys.exit('error: it went wrong')"))
+    sweep = ("sweep", "digits/single", "--seeds", "0,1", "--out", tmp_path)
+    status, out, _ = call(*sweep, "--run")
+    assert status == 1
+    for name in (RUN, "digits-single__seed=1"):
+        log = tmp_path / ".jobs" / name / "log.txt"
+        assert f"{name} failed: it went wrong; its log is {log}" in out
+        assert "counterpoint train digits/single" in log.read_text()
+    assert "2 runs: 2 failed --run runs those that are not finished" in out
+    assert call(*sweep).status == 1, "shown again"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--launcher", "pbs"), "unknown launcher 'pbs' (known: local, slurm)"),
+        (("--partition", "long"), "--partition is for a cluster; add --launcher slurm"),
+        (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes is for a cluster"),
+        (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
+        (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
+        (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
+    ],
+)
+def test_wrong_arguments(call: Call, tmp_path: Path, options: tuple[str, ...], message: str) -> None:
+    status, _, err = call("sweep", "digits/single", "--out", tmp_path, *options)
+    assert status == 2
+    assert message in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [("sweep", "digits/single"), ("reproduce", "table2", "--rows", "cifar10/single")])
+def test_a_machine_without_slurm_is_told_so(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("counterpoint.cli.reproduce.check_data", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    status, _, err = call(*command, "--out", "runs", "--launcher", "slurm", "--run")
+    assert status == 2
+    assert "--launcher slurm needs submitit, which is not installed; pip install 'counterpoint[slurm]'" in err
+    monkeypatch.setitem(sys.modules, "submitit", sys)  # any module that is there
+    status, _, err = call(*command, "--out", "runs", "--launcher", "slurm", "--run")
+    assert status == 2
+    assert "there is no sbatch here" in err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,128 @@
+"""What becomes of a job whose processes end well, badly, or from outside."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from counterpoint.launching.local import run_here
+from counterpoint.launching.running import RESTARTS, JobRunner
+from counterpoint.launching.states import job_states
+from counterpoint.storage.files import read_json
+from counterpoint.storage.locks import in_turn
+from tests.heard import Heard
+from tests.launching.acting import make_job, pids
+
+pytestmark = [
+    pytest.mark.usefixtures("acting"),
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals"),
+]
+
+
+@pytest.mark.parametrize("ending", ["kill", "terminate", "143", "130"])
+def test_a_process_that_is_ended_from_outside_is_started_again(tmp_path: Path, ending: str) -> None:
+    job = make_job(tmp_path, ending, "done")
+    assert JobRunner(job).run() == "finished"
+    assert len(pids(job)) == 2
+    assert not job.failure.exists()
+    assert job.log.read_text().count("started") == 2
+
+
+def test_a_finished_job_is_not_run_again(tmp_path: Path) -> None:
+    job = make_job(tmp_path, "done")
+    for _ in range(2):
+        assert JobRunner(job).run() == "finished"
+    assert len(pids(job)) == 1
+
+
+def test_a_job_that_is_killed_again_and_again_fails(tmp_path: Path) -> None:
+    job = make_job(tmp_path, "kill")
+    assert JobRunner(job).run() == "failed"
+    assert len(pids(job)) == RESTARTS + 1
+    assert read_json(job.failure)["reason"] == (
+        "it was ended from outside 4 times (SIGKILL, SIGKILL, SIGKILL, SIGKILL); the system does that when memory is "
+        "short"
+    )
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("wrong", "no such thing"),
+        ("raise", "ValueError: odd"),
+        ("7", "started"),
+        ("0", "its commands ended well, but what they should make is not there"),
+    ],
+)
+def test_an_error_is_not_tried_again_before_it_is_asked_for(tmp_path: Path, ending: str, reason: str) -> None:
+    job = make_job(tmp_path, ending, "done")
+    assert JobRunner(job).run() == "failed"
+    assert read_json(job.failure)["reason"] == reason
+    assert len(pids(job)) == 1
+    assert JobRunner(job).run() == "finished"
+    assert not job.failure.exists()
+
+
+def test_an_error_after_a_request_to_end_is_no_failure(tmp_path: Path) -> None:
+    job = make_job(tmp_path, "wrong", "done")
+    runner = JobRunner(job)
+    runner.warned = True
+    assert runner.run() == "finished"
+
+
+def test_one_failing_job_does_not_stop_the_others(tmp_path: Path) -> None:
+    jobs = [make_job(tmp_path, ending, name=ending) for ending in ("done", "wrong", "kill")]
+    jobs.insert(1, make_job(tmp_path, "kill", "done", name="preempted"))
+    run_here(jobs)
+    states = job_states(jobs, {})
+    assert [state.kind for state in states] == ["finished", "finished", "failed", "failed"]
+
+
+def test_a_stop_ends_the_process_with_a_checkpoint_and_starts_no_other(tmp_path: Path) -> None:
+    jobs, heard = [make_job(tmp_path, "wait", name=name) for name in ("one", "two")], Heard()
+    run_here(jobs, should_stop=(tmp_path / "ready").exists, watcher=heard)
+    assert (tmp_path / "checkpoint").exists()
+    assert [len(pids(job)) for job in jobs] == [1, 0]
+    assert not jobs[0].failure.exists()
+    assert heard.notes[-1] == "one: stopped"
+
+
+def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
+    jobs, heard = [make_job(tmp_path, "done", name=name) for name in ("one", "two")], Heard()
+    with in_turn(jobs[0].desk, lambda: None):
+        assert [state.kind for state in job_states(jobs, {})] == ["running", "waiting"]
+        run_here(jobs, watcher=heard)
+    assert heard.notes[0] == "1 of 2: one is run by another process"
+    assert [len(pids(job)) for job in jobs] == [0, 1]
+
+
+class RequeuedError(Exception):
+    pass
+
+
+def test_a_signal_of_the_cluster_reaches_the_process_as_a_request_to_end(tmp_path: Path) -> None:
+    """SIGUSR2 comes to all processes of a cluster's job. It must not end the one that trains, and then it is ended."""
+    job = make_job(tmp_path, "wait")
+    runner = JobRunner(job)
+
+    def requeue(*_: int | FrameType | None) -> None:
+        runner.end(seconds=30)
+        raise RequeuedError
+
+    def preempt() -> None:
+        if (tmp_path / "ready").exists():
+            os.kill(pids(job)[0], signal.SIGUSR2)
+            os.kill(os.getpid(), signal.SIGUSR2)
+
+    before = signal.signal(signal.SIGUSR2, requeue)
+    try:
+        with pytest.raises(RequeuedError):
+            runner.run(watch=preempt)
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert (tmp_path / "checkpoint").exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pids(job)[0], 0)
