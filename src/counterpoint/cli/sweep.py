@@ -17,7 +17,8 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, SetOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts, stop_on_signal
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.terminal.signals import stop_on_signal
 
 
 def sweep(
@@ -79,7 +80,7 @@ def sweep(
     jobs = make_jobs(wanted, out)
     if run:
         check_data(jobs, root)
-    stopped = False
+    status = 0
     if run and where == "slurm":
         from counterpoint.launching.slurm import submit_missing
 
@@ -89,13 +90,10 @@ def sweep(
 
         with stop_on_signal() as stop, TerminalWatcher() as watcher:
             run_here(jobs, should_stop=stop.is_set, watcher=watcher)
-        stopped = stop.is_set()
+        status = stop.status
     states = job_states(jobs, queue_states(jobs))
     print_parts(states_parts(states))
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or goes on with them")
-    if stopped:
-        raise typer.Exit(130)
-    if "failed" in kinds:
-        raise typer.Exit(1)
+    raise typer.Exit(status or ("failed" in kinds))
