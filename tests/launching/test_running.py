@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from counterpoint.launching.local import run_here
-from counterpoint.launching.running import RESTARTS, JobRunner
+from counterpoint.launching.running import RESTARTS, JobRunner, program
 from counterpoint.launching.states import job_states
 from counterpoint.storage.files import read_json
 from counterpoint.storage.locks import in_turn
@@ -97,6 +97,14 @@ def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
         run_here(jobs, watcher=heard)
     assert heard.notes[0] == "1 of 2: one is run by another process"
     assert [len(pids(job)) for job in jobs] == [0, 1]
+
+
+def test_several_processes_are_started_by_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    counterpoint = (sys.executable, "-m", "counterpoint")
+    assert program(1) == counterpoint
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=4")
+    assert program(4) == (*torchrun, *counterpoint[1:])
 
 
 class RequeuedError(Exception):

@@ -114,7 +114,7 @@ class JobRunner:
     ) -> int:
         with _not_passed_on():
             self._child = subprocess.Popen(
-                [*_program(self.job.processes), *command],
+                [*program(self.job.processes), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -129,7 +129,8 @@ class JobRunner:
             raise
 
 
-def _program(processes: int) -> tuple[str, ...]:
+def program(processes: int) -> tuple[str, ...]:
+    """What comes before a command's arguments. Several processes are started by torchrun."""
     if processes == 1:
         return (sys.executable, *PROGRAM)
     return (sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", *PROGRAM)
