@@ -164,8 +164,8 @@ class MemberPolicy:
     crop_padding: int = 4
     """By how many black pixels images are padded before a random crop of their size; 0 is no crop."""
     crop_scale: tuple[float, float] | None = None
-    """The least and the greatest share of an image's area that is cut out at random, with sides of up to 4 to 3, and
-    enlarged to the image's size, in place of the padded crop; none keeps that."""
+    """The least and the greatest share of the area that is cut out at random and enlarged to the image's size; none is
+    the padded crop."""
     crop_per_view: bool = False
     """Whether each member gets a flip and crop of its own."""
     augmix: AugMix | None = None

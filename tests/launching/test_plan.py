@@ -86,7 +86,7 @@ def test_names_that_a_file_cannot_have_stay_apart() -> None:
         ([], ["epochs=1", "epochs=2"], "--set epochs is given twice; --vary epochs=VALUE"),
         ([], ["epochs=1,2"], "it must be a whole number; to run it with each of several values: --vary epochs=1 "),
         (["epoch=1"], [], "unknown key 'epoch'"),
-        (["epochs=0"], [], "epochs is 0; it must be 1 or more"),
+        (["epochs=0"], [], "epochs is 0; it must be from 1 to 1,000,000"),
     ],
 )
 def test_what_makes_no_sense_is_refused(varied: list[str], fixed: list[str], message: str) -> None:
