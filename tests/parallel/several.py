@@ -74,7 +74,7 @@ def train_steps(case: str, world: World = ALONE) -> dict[str, Tensor]:
     model = build_model(experiment, 3, 3, seed=0).to(dtype).train()
     state, sums = TrainState.before_first_step(model, experiment), []
     # Also with blocks that are computed again in the backward pass, where the processes need each other a third time.
-    less_memory = case == "per-member" and not world.is_alone
+    less_memory = case == "consistency" and not world.is_alone
     engine = make_engine(state, experiment, "eager", world, less_memory=less_memory)
     total = total_steps(experiment, len(images))
     for epoch in range(math.ceil(total / steps_per_epoch(experiment, len(images)))):
