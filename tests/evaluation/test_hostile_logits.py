@@ -11,7 +11,7 @@ from counterpoint.evaluation.logits import read_about, read_cells
 from counterpoint.storage.arrays import write_array
 from tests.made_runs import MakeRun, copied
 
-WRONG = {
+WRONG: dict[str, np.ndarray] = {
     "two axes": np.zeros((20, 3), np.float32),
     "a NaN": np.full((2, 80, 3), np.nan, np.float32),
     "infinity": np.full((2, 80, 3), np.inf, np.float32),

@@ -23,6 +23,7 @@ from counterpoint.cli.report import report
 from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
+from counterpoint.cli.terminal.help import Command, Group
 from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
@@ -32,6 +33,7 @@ from counterpoint.errors import InputError, is_out_of_memory
 
 app = typer.Typer(
     name="counterpoint",
+    cls=Group,
     help="Train ensembles whose members each see a differently augmented version of the data, and see how far their "
     "confidence can be trusted.",
     no_args_is_help=True,
@@ -58,7 +60,7 @@ for command in (
     corrupt,
     reproduce,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(bench, name="bench")
 
 
