@@ -207,7 +207,8 @@ def load_run(folder: Path) -> Run:
         raise InputError(
             f"{folder} holds predictions of a model that was trained elsewhere, and no network; use `recalibrate`, "
             f"`threshold`, `compare` and `report` with it. `counterpoint evaluate {quoted(folder)} --recompute` "
-            f"computes its figures again, and `counterpoint evaluate --logits FILE --out {quoted(folder)}` reads the file again"
+            f"computes its figures again, and `counterpoint evaluate --logits FILE --out {quoted(folder)}` reads the "
+            "file again"
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
