@@ -30,7 +30,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def shown(value: object, most: int = 60) -> str:
     """A value as a message can hold it: a number may have thousands of digits, and a text may be a whole file."""
     try:
-        text = str(value)
+        text = " ".join(str(value).split())
     except (ValueError, RecursionError):  # Python writes out no integer of more than 4,300 digits
         return f"a value of the type {type(value).__name__}, too long to be shown"
     return text if len(text) <= most else f"{text[:most]}…"

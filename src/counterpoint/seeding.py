@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 
 _MASK = 0xFFFFFFFF
 _ROUND_FACTORS = (0xD2511F53, 0xCD9E8D57)
@@ -63,6 +63,8 @@ class Stream:
 
     def words(self, indices: Tensor, draws: int) -> Tensor:
         """`draws` independent uniform 32-bit words for each index, as int64 (N, draws)."""
+        if not isinstance(indices, Tensor) or indices.ndim != 1 or indices.is_floating_point():
+            raise InputError(f"indices are {shown(indices)}; they must be a tensor of whole numbers with one axis")
         digest = self._digest()
         key = (int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little"))
         indices = indices.to(torch.int64)[:, None]

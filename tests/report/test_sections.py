@@ -114,7 +114,7 @@ def test_a_new_section_needs_its_module_and_a_place_in_the_list(
     assert "main:not(:has(#show-hello:checked)) #hello { display: none; }" in html
     assert to_markdown(two).endswith(
         "## Hello\n\nHello, a.\n\nHello, b.\n\n**Greetings**\n\n| Who | Times (n) |\n| --- | ---: |\n"
-        "| a\\_b | **2** |\n\n- who: \\<b\\>\n\n    say *hello*\n    again\n"
+        "| a\\_b | **2** |\n\n- who: &lt;b&gt;\n\n<!-- -->\n\n    say *hello*\n    again\n"
     )
     assert "greeting" not in render(two[:1])
     assert "Hello" not in to_markdown(two[:1])

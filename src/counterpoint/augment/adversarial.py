@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from counterpoint.errors import InputError, shown
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import Adversarial
 from counterpoint.seeding import Stream
@@ -29,9 +30,22 @@ def perturb(
     `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it, also those
     whose amount is 0, which come back as they were (docs/paper.md, 9).
     """
+    for name, tensor in (("views", views_MBCHW), ("amount", amount_MB)):
+        if not isinstance(tensor, Tensor):
+            raise InputError(f"{name} is {shown(tensor)}; it must be a tensor")
+    if amount_MB.shape != views_MBCHW.shape[:2]:
+        raise InputError(
+            f"amount has the shape {tuple(amount_MB.shape)}, and views have {tuple(views_MBCHW.shape)}; each member's "
+            "view of each image needs one"
+        )
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():
-        (gradient,) = torch.autograd.grad(loss_of_views(views), views)
+        loss = loss_of_views(views)
+        if not loss.requires_grad:
+            raise InputError(
+                "the loss does not depend on the views; compute it from the views that the function is given"
+            )
+        (gradient,) = torch.autograd.grad(loss, views)
     amount_MB111 = amount_MB[..., None, None, None]
     if settings.space == "pixel":  # a change of a pixel in [0, 1] is larger in what networks see
         amount_MB111 = normalisation.scale(amount_MB111)

@@ -17,7 +17,7 @@ from counterpoint.augment.augmix_plan import concatenate, draw_augmix
 from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
 from counterpoint.augment.stochastic_depth import branch_factors
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.seeding import Stream
@@ -128,7 +128,7 @@ def make_views(
     (seed, epoch, its number, member) alone; where severities are shuffled, they depend on `step` too. The adversarial
     perturbation needs a network, so it is not part of the views: see `perturb`.
     """
-    policy.check_members(num_members)
+    _check_call(images_BCHW, policy, num_members, indices_B)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
     normalisation.check_channels(images_BCHW.shape[1])
@@ -145,6 +145,24 @@ def make_views(
         normalisation=normalisation,
     )
     return views.views_MBCHW
+
+
+def _check_call(images_BCHW: Tensor, policy: MemberPolicy, num_members: int, indices_B: Tensor | None) -> None:
+    """Raise InputError for what torch would take badly, or stretch to fit."""
+    if not isinstance(images_BCHW, Tensor):
+        raise InputError(
+            f"images are a {type(images_BCHW).__name__}; they must be a tensor (torch.from_numpy makes one)"
+        )
+    if not isinstance(policy, MemberPolicy):
+        raise InputError(f"policy is {shown(policy)}; it must be a MemberPolicy")
+    if not isinstance(num_members, int) or num_members < 1:
+        raise InputError(f"num_members is {shown(num_members)}; it must be a whole number of 1 or more")
+    policy.check_members(num_members)
+    if indices_B is not None and (not isinstance(indices_B, Tensor) or indices_B.shape != images_BCHW.shape[:1]):
+        found = tuple(indices_B.shape) if isinstance(indices_B, Tensor) else shown(indices_B)
+        raise InputError(
+            f"indices_B are {found}; they must be a tensor with a number for each of {len(images_BCHW)} images"
+        )
 
 
 def assign(values: Sequence[float], assignment: str, num_members: int, steps_B: Tensor, stream: Stream) -> Tensor:

@@ -26,6 +26,7 @@ from counterpoint.cli.reproduce import reproduce
 from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.sweep import sweep
+from counterpoint.cli.terminal.help import Command, Group
 from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
@@ -40,6 +41,7 @@ _FOR_SEVERAL = ("train", "evaluate")
 
 app = typer.Typer(
     name="counterpoint",
+    cls=Group,
     help="Train ensembles whose members each see a differently augmented version of the data, and see how far their "
     "confidence can be trusted.",
     no_args_is_help=True,
@@ -67,7 +69,7 @@ for command in (
     reproduce,
     sweep,
 ):
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(bench, name="bench")
 
 

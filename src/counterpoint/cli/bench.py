@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.arguments.options import SetOption, choose_experiment
+from counterpoint.cli.terminal.help import Command, Group
 from counterpoint.cli.terminal.progress import console
 
-bench = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+bench = typer.Typer(cls=Group, help="Measure this machine.", no_args_is_help=True)
 
 
 @bench.callback()
@@ -16,7 +17,7 @@ def _bench() -> None:
     """Measure this machine."""
 
 
-@bench.command()
+@bench.command(cls=Command)
 def step(
     experiment: Annotated[
         str, typer.Argument(help="A name that `counterpoint experiments` lists.")

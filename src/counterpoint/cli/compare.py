@@ -7,6 +7,7 @@ import typer
 
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import console, print_parts
+from counterpoint.storage.folders import quoted
 
 
 def compare(
@@ -29,4 +30,4 @@ def compare(
 
     compared = compare_run(run, others)
     print_parts([comparison_table(comparison) for comparison in compared.against])
-    console.print(f"written: {run / 'compared.json'}; now `counterpoint report {run}`", soft_wrap=True)
+    console.print(f"written: {run / 'compared.json'}; now `counterpoint report {quoted(run)}`", soft_wrap=True)

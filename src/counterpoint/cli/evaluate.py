@@ -16,6 +16,7 @@ from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 from counterpoint.parallel.world import this_world
+from counterpoint.storage.folders import quoted
 
 
 def evaluate(
@@ -137,14 +138,16 @@ def evaluate(
         console.print(f"stopped; the same command {'begins anew' if logits else 'goes on from there'}")
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
-    console.print(f"written: {folder / 'results.json'}; now `counterpoint report {folder}`", soft_wrap=True)
+    console.print(f"written: {folder / 'results.json'}; now `counterpoint report {quoted(folder)}`", soft_wrap=True)
 
 
 def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:
     if twin is not None:
-        raise InputError(f"--temperatures-from is now a command: `counterpoint recalibrate {run} --twin {twin}`")
+        raise InputError(
+            f"--temperatures-from is now a command: `counterpoint recalibrate {quoted(run)} --twin {quoted(twin)}`"
+        )
     if recalibrate:
-        raise InputError(f"--recalibrate is now a command: `counterpoint recalibrate {run}`")
+        raise InputError(f"--recalibrate is now a command: `counterpoint recalibrate {quoted(run)}`")
     if against:
-        others = " ".join(map(str, against))
-        raise InputError(f"--against is now a command: `counterpoint compare {run} {others}`")
+        others = " ".join(map(quoted, against))
+        raise InputError(f"--against is now a command: `counterpoint compare {quoted(run)} {others}`")

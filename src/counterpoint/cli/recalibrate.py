@@ -8,6 +8,7 @@ import typer
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import unknown
+from counterpoint.storage.folders import quoted
 
 
 def recalibrate(
@@ -57,4 +58,4 @@ def recalibrate(
             load_any_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
         )
     print_parts(recalibrated_parts(recalibrated))
-    console.print(f"written: {run / 'recalibrated.json'}; now `counterpoint report {run}`", soft_wrap=True)
+    console.print(f"written: {run / 'recalibrated.json'}; now `counterpoint report {quoted(run)}`", soft_wrap=True)

@@ -24,6 +24,7 @@ from counterpoint.cli.arguments.own_images import (
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.parallel.world import this_world
+from counterpoint.storage.folders import quoted
 
 
 def train(
@@ -137,7 +138,7 @@ def train(
             )
     if finished:
         again = f" --model {chosen.model}" if is_function(chosen.model) else ""
-        console.print(f"finished: {out}; now `counterpoint evaluate {out}{again}`", soft_wrap=True)
+        console.print(f"finished: {out}; now `counterpoint evaluate {quoted(out)}{again}`", soft_wrap=True)
     else:
         console.print(f"stopped with a checkpoint in {out}; the same command goes on from there", soft_wrap=True)
         raise typer.Exit(stop.status)

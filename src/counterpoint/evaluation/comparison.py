@@ -22,6 +22,7 @@ from counterpoint.records.compared import (
 )
 from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
 from counterpoint.records.results import MadeFrom, Results, Source
+from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
 
@@ -41,7 +42,7 @@ def read_scored(run: Path) -> Scored:
     if scores.made_from != results.made_from:
         raise InputError(
             f"{folder / 'scores.npz'} and results.json come from two evaluations; "
-            f"`counterpoint evaluate {folder} --recompute` makes both again"
+            f"`counterpoint evaluate {quoted(folder)} --recompute` makes both again"
         )
     return Scored(folder, results, scores)
 

@@ -13,6 +13,7 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.results import Shift
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
+from counterpoint.storage.folders import quoted
 
 FITTED_IMAGES = 1000
 """So many images of each corrupted set are fitted on: a handful of parameters needs no more."""
@@ -34,8 +35,8 @@ def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
     if twin is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
-            f"`counterpoint train {run.experiment.name} --set train_on=split --out TWIN` (and what else was set), "
-            f"evaluate it, and add --twin TWIN"
+            f"`counterpoint train {quoted(run.experiment.name)} --set train_on=split --out TWIN` (and what else was set"
+            f"), evaluate it, and add --twin TWIN"
         )
     _check_twin(run, twin)
     return twin

@@ -22,6 +22,7 @@ from counterpoint.nn.folded import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
+from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_name
 from counterpoint.training.description import build_described, fitting_weights
 
@@ -56,7 +57,7 @@ def check_said(run: Run, said: str | None) -> None:
     if said is None and is_function(name):
         raise InputError(
             f"{run.folder} says that its network is made by {name}, and a run's files are no reason to run code; if "
-            f"you know and trust that function, say so: `{command_name()} {run.folder} … --model {name}`"
+            f"you know and trust that function, say so: `{command_name()} {quoted(run.folder)} … --model {name}`"
         )
 
 

@@ -20,6 +20,7 @@ from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
+from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
@@ -88,7 +89,7 @@ def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tu
 def _then(source: AnyRun) -> str:
     if isinstance(source, ImportedRun):
         return "leave --choose out, since such predictions are not read from a file"
-    return f"`counterpoint evaluate {source.folder} --sets {VALIDATION_EXTRA.name}` makes them"
+    return f"`counterpoint evaluate {quoted(source.folder)} --sets {VALIDATION_EXTRA.name}` makes them"
 
 
 def _name(run: AnyRun) -> str:

@@ -26,6 +26,7 @@ from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
+from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.training.health import health_record
 
@@ -89,7 +90,7 @@ def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
     if results.made_from != about.made_from or any(about.suites.get(name) != shifts[name] for name in shifts):
         raise InputError(
             f"{run.folder / RESULTS} was made from other logits than those in the folder; "
-            f"`counterpoint evaluate {run.folder} --recompute` makes it again"
+            f"`counterpoint evaluate {quoted(run.folder)} --recompute` makes it again"
         )
     return about, results
 

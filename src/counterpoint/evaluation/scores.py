@@ -16,6 +16,7 @@ from counterpoint.metrics import ImageScores
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.results import MadeFrom, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
+from counterpoint.storage.folders import quoted
 
 _FILE = "scores.npz"
 _MADE_FROM, _SHIFTS = "made_from", "shifts"
@@ -63,7 +64,7 @@ def write_scores(folder: Path, scores: RunScores) -> None:
 
 def read_scores(folder: Path) -> RunScores:
     """What `write_scores` wrote."""
-    remedy = f"`counterpoint evaluate {folder} --recompute` makes it again"
+    remedy = f"`counterpoint evaluate {quoted(folder)} --recompute` makes it again"
     arrays = read_arrays(folder / _FILE, remedy)
 
     def scores(part: str) -> ImageScores:

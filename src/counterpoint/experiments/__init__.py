@@ -10,6 +10,7 @@ from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.experiments.table1 import TABLE1
 from counterpoint.experiments.table2 import TABLE2
 from counterpoint.experiments.table3 import TABLE3
+from counterpoint.storage.folders import quoted
 
 __all__ = ["EXPERIMENTS", "config_hash", "find_experiment", "is_row", "select_experiments"]
 
@@ -27,7 +28,7 @@ def find_experiment(name: str) -> Experiment:
         raise unknown("experiment", name, EXPERIMENTS)
     if len(holding) > 3:
         raise InputError(
-            f"unknown experiment {name!r}; `counterpoint experiments {name}` lists all with it in their name"
+            f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists all with it in their name"
         )
     raise InputError(f"unknown experiment {name!r}; did you mean {' or '.join(map(repr, holding))}?")
 

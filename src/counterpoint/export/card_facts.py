@@ -14,6 +14,7 @@ from counterpoint.report.sections.recalibration import aggregate_summary, clean_
 from counterpoint.report.suites import suites_of
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
+from counterpoint.storage.folders import quoted
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def known_of(folder: Path, weights: str) -> Known:
             None,
             (
                 f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
-                f"`counterpoint evaluate {folder}` makes it anew",
+                f"`counterpoint evaluate {quoted(folder)}` makes it anew",
             ),
         )
     return Known(evaluated, evaluated.notes)

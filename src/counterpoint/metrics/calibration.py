@@ -12,6 +12,9 @@ from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_o
 Binning = Literal["width", "mass"]
 
 
+_MOST_BINS = 1_000_000
+
+
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
     """The bins that hold an image, by rising confidence; empty bins are left out.
@@ -72,8 +75,8 @@ def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
 
 
 def _inner_edges(sorted_N: Floats, bins: int, binning: Binning) -> Floats:
-    if not isinstance(bins, int | np.integer) or bins < 1:
-        raise InputError(f"bins is {bins!r}; it must be a whole number, 1 or more")
+    if not isinstance(bins, int | np.integer) or not 1 <= bins <= _MOST_BINS:
+        raise InputError(f"bins is {bins!r}; it must be a whole number, 1 or more, and {_MOST_BINS:,} at most")
     k = np.arange(1, bins)
     if binning == "width":
         return k / bins

@@ -73,6 +73,8 @@ def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) ->
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()  # a tensor of a training loop, on any device
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as problem:

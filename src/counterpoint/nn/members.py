@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 
 Init = Literal["normal", "signs"]
 
@@ -41,8 +41,8 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
 
 
 def check_members(num_members: int) -> None:
-    if num_members < 1:
-        raise InputError(f"num_members is {num_members}; it must be 1 or more")
+    if not isinstance(num_members, int) or num_members < 1:
+        raise InputError(f"num_members is {shown(num_members)}; it must be 1 or more")
 
 
 def check_member(index: int, num_members: int) -> None:

@@ -16,6 +16,7 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.files import write_json
+from counterpoint.storage.folders import quoted
 
 SCHEMA = 2
 RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json", "compared.json", "threshold.json"
@@ -150,25 +151,25 @@ def _read_beside(file: Path, kind: type[Record]) -> Record | None:
 def _made_by(file: Path) -> str:
     run = file.parent
     command = {
-        RECALIBRATED: f"recalibrate {run}",
-        COMPARED: f"compare {run} OTHER",
-        THRESHOLD: f"threshold {run} --error TARGET",
+        RECALIBRATED: f"recalibrate {quoted(run)}",
+        COMPARED: f"compare {quoted(run)} OTHER",
+        THRESHOLD: f"threshold {quoted(run)} --error TARGET",
     }[file.name]
     return f"`counterpoint {command}` makes it"
 
 
 def _why_no_results(folder: Path) -> str:
     if (folder / "run.json").exists():
-        return f"{folder} has no results.json; `counterpoint evaluate {folder}` makes it"
+        return f"{folder} has no results.json; `counterpoint evaluate {quoted(folder)}` makes it"
     if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
-        return f"{folder} is not a run folder; give the runs in it: {' '.join(runs)}"
+        return f"{folder} is not a run folder; give the runs in it: {' '.join(map(quoted, runs))}"
     return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
 
 
 def _remedy(file: Path) -> str:
     """What to do about a file that is no results file: not everything that a user names was made by `evaluate`."""
     if file.name == RESULTS and (file.parent / "run.json").exists():
-        return f"`counterpoint evaluate {file.parent}` makes it again"
+        return f"`counterpoint evaluate {quoted(file.parent)}` makes it again"
     return "give a run folder or its results.json"
 
 

@@ -16,6 +16,7 @@ from counterpoint.normalisation import Normalisation
 from counterpoint.records.codec import FieldError
 from counterpoint.runs.checked import check_description, check_run, read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
+from counterpoint.storage.folders import quoted
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
@@ -66,7 +67,7 @@ class Run:
     @property
     def evaluate_command(self) -> str:
         """What makes the logits and the results."""
-        return f"counterpoint evaluate {self.folder}"
+        return f"counterpoint evaluate {quoted(self.folder)}"
 
     @property
     def description(self) -> Description:
@@ -75,7 +76,7 @@ class Run:
         if values is None:
             raise InputError(
                 f"{self.folder / 'run.json'} does not say yet what its network was trained on, because an earlier "
-                f"version began the run; `counterpoint evaluate {self.folder}` adds it from the data set"
+                f"version began the run; `counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
             )
         try:
             check_description(values)
@@ -84,7 +85,7 @@ class Run:
         except (FieldError, TypeError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
-                f"`counterpoint evaluate {self.folder}` adds it from the data set"
+                f"`counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
             ) from None
 
     def append_log(self, **values: Any) -> None:
@@ -223,8 +224,9 @@ def load_run(folder: Path) -> Run:
     if isinstance(record, dict) and "imported" in record:
         raise InputError(
             f"{folder} holds predictions of a model that was trained elsewhere, and no network; use `recalibrate`, "
-            f"`threshold`, `compare` and `report` with it. `counterpoint evaluate {folder} --recompute` computes its "
-            f"figures again, and `counterpoint evaluate --logits FILE --out {folder}` reads the file again"
+            f"`threshold`, `compare` and `report` with it. `counterpoint evaluate {quoted(folder)} --recompute` "
+            f"computes its figures again, and `counterpoint evaluate --logits FILE --out {quoted(folder)}` reads the "
+            "file again"
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")

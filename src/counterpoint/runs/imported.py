@@ -11,6 +11,7 @@ from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.results import Imported
 from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run
 from counterpoint.storage.files import check_links, read_json, write_json
+from counterpoint.storage.folders import quoted
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class ImportedRun:
     @property
     def evaluate_command(self) -> str:
         """What makes the logits and the results."""
-        return f"counterpoint evaluate --logits FILE --out {self.folder}"
+        return f"counterpoint evaluate --logits FILE --out {quoted(self.folder)}"
 
 
 AnyRun = Run | ImportedRun
@@ -56,7 +57,7 @@ def load_any_run(folder: Path) -> AnyRun:
         return ImportedRun(folder, record["name"], decode(Imported, record["imported"]))
     except FieldError as wrong:
         raise InputError(
-            f"{path} is not whole: {wrong}; `counterpoint evaluate --logits FILE --out {folder}` makes it again"
+            f"{path} is not whole: {wrong}; `counterpoint evaluate --logits FILE --out {quoted(folder)}` makes it again"
         ) from None
 
 

@@ -8,6 +8,7 @@ from counterpoint.recalibration.choose import NONE
 from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
 from counterpoint.records.recalibrated import Recalibrated, Recalibration
 from counterpoint.records.threshold import Thresholded
+from counterpoint.storage.folders import quoted
 
 THRESHOLD = "threshold"
 """The word for the threshold that `counterpoint threshold` found."""
@@ -73,8 +74,8 @@ def _of_threshold(folder: Path, evaluated: Evaluated | None) -> Correction:
     found: Thresholded | None = evaluated.thresholded if evaluated else None
     if found is None:
         raise InputError(
-            f"{folder} has no threshold that counts; `counterpoint threshold {folder} --error 1%` finds one, or give a "
-            "confidence: --not-sure-below 0.9"
+            f"{folder} has no threshold that counts; `counterpoint threshold {quoted(folder)} --error 1%` finds one, "
+            "or give a confidence: --not-sure-below 0.9"
         )
     name, from_ = found.recalibration_name, found.promise.chosen.threshold
     return Correction(found.recalibration, name, from_, found.made_from.weights)

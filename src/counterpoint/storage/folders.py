@@ -15,7 +15,12 @@ def data_root() -> Path:
     return Path(cache).expanduser() / "counterpoint"
 
 
+def quoted(path: Path | str) -> str:
+    """A path, or another word, as a shell takes it in a command that is suggested."""
+    return shlex.quote(str(path))
+
+
 def download_command(name: str, root: Path) -> str:
     """The command that downloads a data set into `root`, with --data unless `root` is the default."""
-    place = "" if root == data_root() else f" --data {shlex.quote(str(root))}"
+    place = "" if root == data_root() else f" --data {quoted(root)}"
     return f"counterpoint data {name}{place}"

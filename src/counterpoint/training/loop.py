@@ -110,7 +110,7 @@ def train(
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
-            check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device)
+            check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
         with agreed(world):
             environment = describe_environment(device)
             if world.is_first:

@@ -11,6 +11,7 @@ from counterpoint.config import Experiment
 from counterpoint.devices import total_memory
 from counterpoint.errors import InputError, is_out_of_memory
 from counterpoint.model_names import wide_resnet_size
+from counterpoint.parallel.world import ALONE, World
 
 _LARGE = 256
 """A network with a size above this is counted before it is made. That takes seconds, and smaller ones fit anywhere."""
@@ -35,12 +36,20 @@ def check_weights(network: nn.Module, copies: int) -> None:
 
 
 def check_training(
-    network: nn.Module, experiment: Experiment, image_shape: tuple[int, int, int], images: int, device: torch.device
+    network: nn.Module,
+    experiment: Experiment,
+    image_shape: tuple[int, int, int],
+    images: int,
+    device: torch.device,
+    world: World = ALONE,
 ) -> None:
-    """Raise if the weights with gradients and momentum, and one step's views, alone exceed the device's memory."""
+    """Raise if the weights with gradients and momentum, and one step's views, alone exceed the device's memory.
+
+    Of several processes each makes the views of its share of the batch.
+    """
     trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
     weights = _bytes(network) + trained * (2 if experiment.momentum else 1)
-    batch = min(experiment.batch_size, images)
+    batch = world.count(min(experiment.batch_size, images))
     views = experiment.members * batch * experiment.policy.views_per_step
     needed = weights + views * math.prod(image_shape) * torch.float32.itemsize
     if needed > (there := total_memory(device)):
@@ -60,7 +69,8 @@ def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None
             raise
         raise InputError(
             f"training needs more memory than {device} has left; end what else uses it and give the same command "
-            f"again, which goes on from the last checkpoint, or {_smaller(experiment)}"
+            "again, which goes on from the last checkpoint, also with --less-memory, which takes longer and changes "
+            f"nothing else; or {_smaller(experiment)}"
         ) from error
 
 

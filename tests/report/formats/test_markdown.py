@@ -44,7 +44,7 @@ def test_every_line_of_a_markdown_table_has_the_same_number_of_entries(two_runs:
 
 def test_names_are_only_text_in_markdown(make_evaluated: MakeEvaluated) -> None:
     text = to_markdown([make_evaluated("a|b <script> *c*\n# d", members=1)])
-    assert text.startswith(r"# a\|b \<script\> \*c\* \# d" + "\n")
+    assert text.startswith(r"# a\|b &lt;script&gt; \*c\* \# d" + "\n")
     outside_code = [line for line in text.splitlines() if not line.startswith("    ")]
     assert not any("<script>" in line or line == "# d" for line in outside_code)
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.nn.batch_ensemble import give_members
 from counterpoint.nn.conversion.check import Example, check_members
 from counterpoint.nn.conversion.plan import Chosen, make_plan
@@ -55,6 +55,8 @@ def batch_ensemble(
     """
     if batchnorm not in ("shared", "per-member"):
         raise unknown("batchnorm", batchnorm, ("shared", "per-member"))
+    if not isinstance(model, nn.Module):
+        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module")
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)

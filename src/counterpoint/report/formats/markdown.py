@@ -1,5 +1,6 @@
 """The report as Markdown: the blocks of its sections."""
 
+import html
 import re
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +24,12 @@ def markdown_page(title: str, blocks: Iterable[Block]) -> str:
 
 
 def _block(block: Block) -> list[str]:
-    return [f"## {_plain(block.title)}", *map(_part, block.parts)]
+    lines = [f"## {_plain(block.title)}"]
+    for before, part in zip((None, *block.parts), block.parts, strict=False):
+        # Directly after a list, indented lines would be a part of it, and HTML in them would count.
+        lines += ["<!-- -->"] if isinstance(before, Facts) and isinstance(part, Code) else []
+        lines.append(_part(part))
+    return lines
 
 
 def _part(part: Part) -> str:
@@ -52,5 +58,6 @@ def _strong(text: str, best: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown takes for nothing else."""
-    return re.sub(r"([\\`*_<>|\[\]#&])", r"\\\1", " ".join(text.split()))
+    """Text that Markdown takes for nothing else, and browsers for no HTML."""
+    # A backslash before < is no escape everywhere.
+    return re.sub(r"([\\`*_|\[\]#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))

@@ -1,0 +1,61 @@
+"""Commands that are suggested can be pasted into a shell, and help shows flags as flags."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import counterpoint
+from counterpoint.cli.app import app
+from counterpoint.errors import InputError
+from counterpoint.records.files import results_file
+from counterpoint.runs.folder import load_run
+from tests.cli.conftest import Call
+
+SOURCES = sorted(Path(counterpoint.__file__).parent.rglob("*.py"))
+NAMES = [name for command in app.registered_commands if (name := getattr(command.callback, "__name__", ""))]
+
+
+def test_every_path_in_a_suggested_command_is_quoted() -> None:
+    """Read from the source: what stands in braces after `counterpoint, up to the end of the command."""
+    found = [
+        braces
+        for file in SOURCES
+        for command in suggested(file.read_text())
+        for braces in re.findall(r"{(.*?)}", command)
+    ]
+    assert len(found) > 15
+    fixed = {
+        "command",
+        "name",
+        "again",
+        "others",
+        "place",
+        "command_name()",
+        "VALIDATION_EXTRA.name",
+        "sets",
+        "package",
+    }
+    assert {braces for braces in found if not braces.startswith("quoted(")} <= fixed, "no path without quoted()"
+
+
+def suggested(source: str) -> list[str]:
+    return re.findall(r"`(counterpoint [^`]*)`", source.replace('"\n            f"', ""))
+
+
+def test_a_folder_with_blanks_and_worse_is_one_word(tmp_path: Path, call: Call) -> None:
+    folder = tmp_path / "my run; rm -rf $HOME"
+    assert call("train", "digits/single", "--out", folder, "--set", "steps=1", "--set", "batch_size=8").status == 0
+    with pytest.raises(InputError, match=r"has no results\.json") as said:
+        results_file(folder)
+    (command,) = suggested(str(said.value))
+    assert shlex.split(command) == ["counterpoint", "evaluate", str(folder)]
+    assert shlex.split(load_run(folder).evaluate_command) == ["counterpoint", "evaluate", str(folder)]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "bench step", ""])
+def test_help_shows_no_value_after_a_flag(name: str, call: Call) -> None:
+    shown = call(*name.split(), "--help").out
+    assert "--help -h Show this message" in shown
+    assert "bool" not in shown.lower()

@@ -1,0 +1,95 @@
+"""Calls of the library with what is nearly right: an InputError says what is wrong, or it is taken as it was meant."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import counterpoint
+from counterpoint import (
+    Adversarial,
+    AugMix,
+    InputError,
+    MemberPolicy,
+    StochasticDepth,
+    batch_ensemble,
+    make_views,
+    perturb,
+)
+from counterpoint.seeding import Stream
+
+IMAGES = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
+VIEWS, AMOUNT = torch.zeros(2, 4, 3, 8, 8), torch.ones(2, 4)
+SETTINGS = Adversarial((0.1, 0.1))
+NETWORK = nn.Sequential(nn.Flatten(), nn.Linear(192, 3))
+STREAM = Stream(0, "test")
+PLAIN = MemberPolicy()
+NUMBERS: Any = np.arange(4)
+
+
+def views(images: Any = IMAGES, policy: Any = PLAIN, members: Any = 2, **options: Any) -> torch.Tensor:
+    return make_views(images, policy, num_members=members, **options)
+
+
+def moved(views_MBCHW: Any = VIEWS, amount_MB: Any = AMOUNT, loss: Callable[[Any], Any] = torch.sum) -> torch.Tensor:
+    return perturb(loss, views_MBCHW, amount_MB, SETTINGS)
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "a number for severities": (lambda: AugMix(3.0), "augmix severity is 3.0; it must be a tuple of numbers"),  # type: ignore[arg-type]
+    "a number for drop rates": (lambda: StochasticDepth(0.1), "drop rate is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "a number for amounts": (lambda: Adversarial(0.1), "adversarial severity is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding is None"),  # type: ignore[arg-type]
+    "NumPy images": (lambda: views(IMAGES.numpy()), r"images are a ndarray; they must be a tensor \(torch.from_numpy"),
+    "images in [0, 1]": (lambda: views(IMAGES.float()), "they must be uint8"),
+    "one image": (lambda: views(IMAGES[0]), r"they must be \(B, C, H, W\)"),
+    "no policy": (lambda: views(policy={}), "policy is {}; it must be a MemberPolicy"),
+    "no members": (lambda: views(members=0), "num_members is 0; it must be a whole number of 1 or more"),
+    "half a member": (lambda: views(members=2.5), "num_members is 2.5; it must be a whole number"),
+    "fewer indices": (lambda: views(indices_B=torch.arange(3)), r"indices_B are \(3,\); .* each of 4 images"),
+    "more indices": (lambda: views(indices_B=torch.arange(5)), r"indices_B are \(5,\); .* each of 4 images"),
+    "NumPy indices": (lambda: views(indices_B=np.arange(4)), r"indices_B are \[0 1 2 3\]; they must be a tensor"),
+    "fractional indices": (lambda: views(indices_B=torch.rand(4)), "they must be a tensor of whole numbers"),
+    "NumPy numbers for AugMix": (
+        lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
+        "they must be a tensor",
+    ),
+    "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
+    "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
+    "amounts of fewer images": (lambda: moved(amount_MB=AMOUNT[:, :3]), r"amount has the shape \(2, 3\), and views"),
+    "a loss of something else": (lambda: moved(loss=lambda _: torch.tensor(1.0)), "loss does not depend on the views"),
+    "no network": (lambda: batch_ensemble(3), "the model is 3; it must be a torch.nn.Module"),  # type: ignore[arg-type]
+    "members in words": (lambda: batch_ensemble(NETWORK, "two"), "num_members is two; it must be 1 or more"),  # type: ignore[arg-type]
+    "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
+    "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
+    "no probability": (lambda: counterpoint.nll(np.zeros((0, 3)), []), "at least one value"),
+    "no confidence": (lambda: counterpoint.ece([], []), "at least one value"),
+    "endless bins": (lambda: counterpoint.ece([0.5], [True], bins=10**12), "bins is 1000000000000; it must be"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_call_is_told_what_is_wrong(name: str) -> None:
+    call, message = WRONG[name]
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_an_empty_batch_has_no_views() -> None:
+    for policy in (MemberPolicy(), MemberPolicy(augmix=AugMix((1.0, 2.0)))):
+        assert views(IMAGES[:0], policy).shape == (2, 0, 3, 8, 8)
+    assert moved(VIEWS[:, :0], AMOUNT[:, :0]).shape == (2, 0, 3, 8, 8)
+    assert batch_ensemble(NETWORK, 2)(VIEWS[:, :0]).shape == (2, 0, 3)
+
+
+def test_a_tensor_with_grad_is_read_as_it_is() -> None:
+    """A training loop may ask for the figures of its own outputs."""
+    probs = torch.full((4, 2), 0.5, requires_grad=True)
+    labels = torch.tensor([0, 1, 0, 1])
+    assert counterpoint.nll(probs, labels) == pytest.approx(np.log(2))
+    assert counterpoint.ece(probs.max(dim=1).values, labels == 0) == pytest.approx(0)
+    views_MBCHW = VIEWS.clone().requires_grad_()
+    assert moved(views_MBCHW).shape == VIEWS.shape
