@@ -12,6 +12,7 @@ from typing import Any
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_checkpoints
 from counterpoint.runs.folder import Run, check_folder, keep_description, open_run
@@ -48,6 +49,10 @@ class Options:
     tensorboard: bool = False
     validate: bool = False
     """Validate after each epoch. It decides nothing: it is there to be looked at."""
+
+    def __post_init__(self) -> None:
+        if self.max_minutes is not None and not math.isfinite(self.max_minutes):
+            raise InputError(f"max_minutes is {self.max_minutes}; leave it out for no limit")
 
 
 @dataclass
