@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 GPU_PYTEST = OMP_NUM_THREADS=4 PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider
 
-.PHONY: demo test test-gpu test-gpu-pieces test-gpu-training check format clean
+.PHONY: demo test fuzz test-gpu test-gpu-pieces test-gpu-training check format clean
 
 demo: $(INSTALLED)
 	$(BIN)/counterpoint demo
@@ -13,6 +13,10 @@ demo: $(INSTALLED)
 # One thread per worker: torch's own threads would fight over the cores.
 test: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+
+# Hostile files and settings by the thousand, others every time; `make test` tries a few, the same every time.
+fuzz: $(INSTALLED)
+	COUNTERPOINT_FUZZ=5000 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/fuzz
 
 # Without the virtual environment: on a machine with a GPU, Python's own torch is the one that was built for it. Its
 # libraries are not the pinned ones, so that their warnings are no errors.

@@ -351,6 +351,14 @@ def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
         train(endless, tmp_path / "run", noise_data(2000, 3, size=4), options=ON_CPU)
 
 
+def test_options_without_a_meaning_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="max_minutes is inf; leave it out for no limit"):
+        Options(max_minutes=math.inf)
+    with pytest.raises(InputError, match=r"seed is 9223372036854775808; it must be 9,223,372,036,854,775,807 at most"):
+        train(EXPERIMENT, tmp_path / "run", small_data(), seed=2**63, options=ON_CPU)
+    assert not (tmp_path / "run" / "run.json").exists()
+
+
 def dying(model: torch.nn.Module, dead: int) -> None:
     """Put so many of the network's 42 BatchNorm scales to 0."""
     with torch.no_grad():

@@ -10,6 +10,7 @@ from counterpoint.config import MOST_STEPS
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
 
+MOST_SEED = 2**63 - 1
 Count = Annotated[int, Range(0, MOST_STEPS)]
 Size = Annotated[int, Range(1, 1 << 16)]
 Seconds = Annotated[float, Range(0, 1e12)]
@@ -27,7 +28,7 @@ class _Run:
     """run.json, apart from the experiment and the description, which are checked where they are read."""
 
     experiment: Mapping[str, Any]
-    seed: Annotated[int, Range(0, 2**64)]
+    seed: Annotated[int, Range(0, MOST_SEED)]
     command: str = ""
     images: Mapping[str, Any] | None = None
 

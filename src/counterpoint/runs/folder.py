@@ -11,10 +11,10 @@ from typing import Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.normalisation import Normalisation
 from counterpoint.records.codec import FieldError
-from counterpoint.runs.checked import check_description, check_run, read_lines
+from counterpoint.runs.checked import MOST_SEED, check_description, check_run, read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.locks import LOCK_FILE
@@ -173,6 +173,8 @@ def open_run(
     """The run of `experiment` in `folder`, found or begun. `sources` are where its images and weights come from."""
     if run := find_run(folder, experiment, seed=seed):
         return run
+    if seed > MOST_SEED:
+        raise InputError(f"seed is {shown(seed)}; it must be {MOST_SEED:,} at most")
     record = {
         "schema": SCHEMA,
         "experiment": config.to_dict(experiment),

@@ -79,7 +79,10 @@ def read_header(file: IO[bytes]) -> Header:
     version = np.lib.format.read_magic(file)
     if version not in _VERSIONS:
         raise ValueError(f"it is of version {version} of NumPy's format, which nobody writes")
-    return Header(*_VERSIONS[version](file))
+    try:
+        return Header(*_VERSIONS[version](file))
+    except Exception as error:  # NumPy parses it as Python, which can raise almost anything
+        raise ValueError(f"its header cannot be read: {error}") from None
 
 
 def read_array(source: Path, name: str) -> np.ndarray:

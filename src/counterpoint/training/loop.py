@@ -13,6 +13,7 @@ from typing import Any
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
@@ -56,6 +57,10 @@ class Options:
     """Compute each block's activations again in the backward pass instead of keeping them. The result is the same."""
     member_by_member: bool = False
     """Go through the members one after another in each step, which BatchNorm for each of them allows."""
+
+    def __post_init__(self) -> None:
+        if self.max_minutes is not None and not math.isfinite(self.max_minutes):
+            raise InputError(f"max_minutes is {self.max_minutes}; leave it out for no limit")
 
 
 @dataclass

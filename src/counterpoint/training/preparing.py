@@ -91,6 +91,7 @@ def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainStat
     state = TrainState.before_first_step(model, run.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
+            state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit
             _check_shapes(checkpoint, state)
             state.restore(checkpoint.tensors, checkpoint.step)
     run.trim_log(state.step)
