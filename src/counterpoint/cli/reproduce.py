@@ -17,7 +17,7 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError
 
@@ -133,7 +133,7 @@ def reproduce(
 
 def _on_cluster(jobs: "list[Job]", resources: "Resources | None", root: Path | None) -> bool:
     """Submit what is missing, if there are resources for it, and show the states of all jobs. False if some failed."""
-    from counterpoint.cli.terminal.jobs import states_parts
+    from counterpoint.cli.terminal.jobs import print_states
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.slurm import submit_missing
     from counterpoint.launching.states import job_states
@@ -142,5 +142,5 @@ def _on_cluster(jobs: "list[Job]", resources: "Resources | None", root: Path | N
         check_data(jobs, root)
         submit_missing(jobs, resources)
     states = job_states(jobs, queue_states(jobs))
-    print_parts(states_parts(states))
+    print_states(states)
     return all(state.kind != "failed" for state in states)

@@ -17,7 +17,7 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, SetOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
 
 
@@ -61,7 +61,7 @@ def sweep(
 
     For example: `counterpoint sweep cifar10/single --vary epochs=50 --vary epochs=250 --seeds 0,1 --out sweeps/a`.
     """
-    from counterpoint.cli.terminal.jobs import states_parts
+    from counterpoint.cli.terminal.jobs import print_states
     from counterpoint.launching.plan import Sweep, make_jobs, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
@@ -92,7 +92,7 @@ def sweep(
             run_here(jobs, should_stop=stop.is_set, watcher=watcher)
         status = stop.status
     states = job_states(jobs, queue_states(jobs))
-    print_parts(states_parts(states))
+    print_states(states)
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or goes on with them")

@@ -5,14 +5,25 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from counterpoint.cli.terminal.progress import console
 from counterpoint.launching.states import State
 from counterpoint.records.figures import AggregateFigures, Figures
 
 _HEADINGS = ("run", "state", "error", "ECE", "-C error", "-C ECE")
 
 
-def states_parts(states: Sequence[State]) -> list[Table | str]:
+def print_states(states: Sequence[State]) -> None:
     """A table of all jobs, why some failed, and how many there are of each state."""
+    console.print(_table(states), highlight=False)
+    for state in states:
+        if state.kind == "failed":
+            # On a line of its own, however long: the log's path can then be copied.
+            reason = f"{state.job.name} failed: {state.detail}; its log is {state.job.log}"
+            console.print(reason, highlight=False, markup=False, soft_wrap=True)
+    console.print(counted(states), highlight=False)
+
+
+def _table(states: Sequence[State]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in _HEADINGS:
         # Folded where the terminal is narrow: a name or a figure that is cut short is a wrong one.
@@ -21,8 +32,7 @@ def states_parts(states: Sequence[State]) -> list[Table | str]:
     for state in states:
         detail = state.detail if state.kind != "failed" else ""
         table.add_row(state.job.name, ", ".join(filter(None, (state.kind, detail))), *_figures(state))
-    failed = [f"{s.job.name} failed: {s.detail}; its log is {s.job.log}" for s in states if s.kind == "failed"]
-    return [table, *failed, counted(states)]
+    return table
 
 
 def counted(states: Sequence[State]) -> str:
