@@ -1,4 +1,4 @@
-"""The real torchrun starts the real command."""
+"""The real torchrun starts the real command, and loses a process."""
 
 import json
 import os
@@ -7,23 +7,34 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TORCHRUN = [
-    sys.executable,
-    "-m",
-    "torch.distributed.run",
-    "--standalone",
-    "--nproc-per-node",
-    "2",
-    "-m",
-    "counterpoint",
-]
+COMMAND = ["-m", "counterpoint"]
+TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+DYING = """
+import os, signal
+from counterpoint.cli import main
+from counterpoint.training import loop
+
+update, loop.CHECKPOINT_SECONDS = loop.update, 0
+
+def die_or_update(engine, batch, total):
+    if os.environ["RANK"] == "1" and engine.state.step == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    update(engine, batch, total)
+
+loop.update = die_or_update
+main()
+"""
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
+    )
 
 
 def start(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(
-        [*TORCHRUN, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240
-    )
+    return python(*TORCHRUN, *COMMAND, *arguments)
 
 
 def test_torchrun_trains_in_two_processes(tmp_path: Path) -> None:
@@ -40,3 +51,17 @@ def test_an_error_is_told_once() -> None:
     ended = start("report", "nowhere")
     assert ended.returncode != 0
     assert ended.stderr.count("`counterpoint report` is for one process; start it without torchrun") == 1
+
+
+def test_a_process_that_is_killed_ends_the_run_which_goes_on_without_it(tmp_path: Path) -> None:
+    (tmp_path / "dying.py").write_text(DYING)
+    train = ["train", "digits/quickstart", "--set", "steps=9", "--set", "batch_size=300", "--set", "width=2"]
+    train += ["--device", "cpu", "--out", str(tmp_path / "run")]
+    killed = python(*TORCHRUN, str(tmp_path / "dying.py"), *train)
+    assert killed.returncode != 0
+    assert "another process of this run has ended or does not answer" in killed.stderr
+    finished = python(*COMMAND, *train)
+    assert finished.returncode == 0, finished.stderr[-2000:]
+    log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    starts = [(record["step"], record.get("processes", 1)) for record in log if record["event"] == "started"]
+    assert starts == [(0, 2), (5, 1)]
