@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
@@ -110,6 +111,21 @@ def test_the_same_images_are_not_run_again_and_others_replace_them(
     (run.folder / "logits" / "Fog" / "Fog-2.npy").unlink()
     assert not recompute_results(run, heard).shifts
     assert "--shift Fog=PATH` goes on" in heard.notes[0]
+
+
+def test_other_pictures_with_the_same_names_are_other_images(run: Run, place: Path, tmp_path: Path) -> None:
+    """As many pictures, in the same classes: nothing but their contents tells them from those before."""
+    first = evaluate(run, place, {"hospital": place / "hospital"})
+    before = saved(run, "hospital/hospital-1")
+    turned = shutil.copytree(place / "hospital", tmp_path / "turned")
+    for path in turned.rglob("*.*"):
+        with Image.open(path) as picture:
+            content = png(picture.convert("RGB").rotate(90, expand=True))
+        path.unlink()
+        path.with_suffix(".png").write_bytes(content)
+    second = evaluate(run, place, {"hospital": turned})
+    assert second.shifts["hospital"].source.key != first.shifts["hospital"].source.key
+    assert not np.array_equal(saved(run, "hospital/hospital-1"), before)
 
 
 def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
