@@ -22,7 +22,9 @@ from counterpoint.cli.terminal.signals import stop_on_signal
 
 
 def sweep(
-    experiments: Annotated[list[str], typer.Argument(help="Their names.", show_default=False)],
+    experiments: Annotated[
+        list[str], typer.Argument(help="Names that `counterpoint experiments` lists.", show_default=False)
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the runs, one folder for each.", show_default=False)],
     vary: Annotated[
         list[str] | None,
