@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from counterpoint.data.reading import read_ahead
-from counterpoint.data.sets import ImageSet
+from counterpoint.data.sets import ImageSet, in_short
 from counterpoint.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MappedSet:
     """Labelled images as rows of a memory map: an ImageSet that may be larger than memory.
 
@@ -38,6 +38,9 @@ class MappedSet:
                 f"there are {len(self.rows_N)} rows, {len(self.numbers_N)} numbers and {len(self.labels_N)} labels; "
                 "there must be one of each per image"
             )
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     def __len__(self) -> int:
         return len(self.rows_N)

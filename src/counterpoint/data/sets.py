@@ -64,7 +64,7 @@ class LabelledImages(Pixels, Protocol):
         """All images on a device, where they must find room."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
     """Labelled images in memory. N images, C channels, H × W pixels.
 
@@ -99,6 +99,9 @@ class ImageSet:
             object.__setattr__(self, "numbers_N", torch.arange(len(labels), device=labels.device))
         if len(self.numbers_N) != len(labels):
             raise InputError(f"there are {len(labels)} images and {len(self.numbers_N)} numbers of them")
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     def __len__(self) -> int:
         return len(self.labels_N)
@@ -140,6 +143,12 @@ class DataSet:
     name: str
     train: ImageSet
     test: ImageSet
+
+
+def in_short(images: LabelledImages) -> str:
+    """What a set prints: its size, not its pixels."""
+    shape = "×".join(map(str, images.image_shape))
+    return f"<{type(images).__name__}: {len(images):,} images of {shape}, {len(images.classes)} classes>"
 
 
 def _describe(tensor: Tensor) -> str:
