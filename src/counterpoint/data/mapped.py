@@ -13,7 +13,15 @@ from counterpoint.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedSet:
-    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory."""
+    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory.
+
+    >>> import torch
+    >>> from counterpoint.data import MappedSet
+    >>> pixels, labels = torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.tensor([0, 1])
+    >>> images = MappedSet(pixels, torch.tensor([1, 3]), torch.arange(2), labels, ("cat", "dog"))
+    >>> len(images), images.image_shape
+    (2, (3, 8, 8))
+    """
 
     pixels_RCHW: Tensor
     """All the rows of the file, uint8."""

@@ -22,7 +22,13 @@ class Pixels(Protocol):
 
 
 class LabelledImages(Pixels, Protocol):
-    """Images with their labels, in memory (`ImageSet`) or in a file (`MappedSet`)."""
+    """Images with their labels, in memory (`ImageSet`) or in a file (`MappedSet`).
+
+    >>> from counterpoint.data import LabelledImages, load
+    >>> images: LabelledImages = load("digits").test
+    >>> images.image_shape
+    (1, 32, 32)
+    """
 
     @property
     def labels_N(self) -> Tensor: ...  # noqa: N802 (the shape is part of the name)
@@ -60,7 +66,15 @@ class LabelledImages(Pixels, Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
-    """Labelled images in memory. N images, C channels, H × W pixels."""
+    """Labelled images in memory. N images, C channels, H × W pixels.
+
+    >>> import torch
+    >>> from counterpoint.data import ImageSet
+    >>> pixels = torch.zeros(4, 3, 32, 32, dtype=torch.uint8)
+    >>> images = ImageSet(pixels, torch.tensor([0, 1, 0, 1]), classes=("cat", "dog"))
+    >>> len(images), images.image_shape
+    (4, (3, 32, 32))
+    """
 
     images_NCHW: Tensor
     labels_N: Tensor
@@ -118,7 +132,13 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that has a name, as it is published: without a part to validate on."""
+    """A data set that has a name: training images and test images, and no part to validate on.
+
+    >>> from counterpoint.data import load
+    >>> digits = load("digits")
+    >>> len(digits.train), len(digits.test)
+    (1347, 450)
+    """
 
     name: str
     train: ImageSet
