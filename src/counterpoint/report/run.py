@@ -29,6 +29,7 @@ Key = TypeVar("Key", bound=Hashable)
 class ReportedRun:
     label: str
     evaluated: Evaluated
+    place: int = 0  # among the runs of a page, from 0; it gives the run its colour and its marker
 
     @property
     def results(self) -> Results:
@@ -59,7 +60,8 @@ def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:
     seeds = ["" if one.seed is None else f"seed {one.seed}" for one in all_results]
     labels = _told_apart([one.experiment for one in all_results], seeds)
     labels = _told_apart(labels, [f"run {place}" for place in range(1, len(labels) + 1)])
-    return [ReportedRun(label, of_run) for label, of_run in zip(labels, evaluated, strict=True)]
+    named = zip(labels, evaluated, strict=True)
+    return [ReportedRun(label, of_run, place) for place, (label, of_run) in enumerate(named)]
 
 
 def page_title(runs: Sequence[ReportedRun]) -> str:
