@@ -217,7 +217,7 @@ def test_equal_names_are_told_apart(make_evaluated: MakeEvaluated) -> None:
     runs = [make_evaluated("a", seed=0), make_evaluated("a", seed=1), make_evaluated("a", seed=1), make_evaluated("b")]
     page = Page(render(runs))
     assert page.text("h1") == ["4 runs compared"]
-    assert page.text("h3")[:4] == ["a, seed 0", "a, seed 1, run 2", "a, seed 1, run 3", "b"]
+    assert page.text("h3")[:4] == ["a (seed 0)", "a (seed 1, run 2)", "a (seed 1, run 3)", "b"]
 
 
 def test_a_title_can_be_given(make_evaluated: MakeEvaluated) -> None:

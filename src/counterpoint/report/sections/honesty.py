@@ -7,6 +7,7 @@ from counterpoint.records.figures import Aggregate, CalibrationError
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Estimate, estimates_chart
 from counterpoint.report.drawing.series import Ink, ink_of
+from counterpoint.report.intervals import percent_interval
 from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
@@ -117,7 +118,7 @@ def _entries(key: str, scores: Scores) -> tuple[Entry, ...]:
 
 
 def _debiased(estimate: Estimate) -> tuple[Entry, ...]:
-    return Entry(percent(estimate.debiased)), Entry(f"{percent(estimate.low)} to {percent(estimate.high)}")
+    return Entry(percent(estimate.debiased)), Entry(percent_interval(estimate.low, estimate.high))
 
 
 def _estimate(key: str, line: Line, ink: Ink) -> Estimate:
@@ -127,7 +128,7 @@ def _estimate(key: str, line: Line, ink: Ink) -> Estimate:
     )
     words = (
         f"observed {with_sign(observed)}, noise floor {with_sign(floor)}, debiased {with_sign(debiased)}, "
-        f"95 % interval {percent(low)} to {with_sign(high)}"
+        f"95 % interval {percent_interval(low, high)} %"
     )
     return Estimate(label, observed, floor, debiased, low, high, words, ink, is_member=kind == "member")
 
