@@ -26,7 +26,7 @@ def test_models_name_the_ensemble_and_its_members(make_evaluated: MakeEvaluated)
 
 def test_labels(make_evaluated: MakeEvaluated) -> None:
     runs = [make_evaluated("a", members=1, seed=seed) for seed in (0, 1, 1)] + [make_evaluated("b", members=1)]
-    assert [run.label for run in label_runs(runs)] == ["a, seed 0", "a, seed 1, run 2", "a, seed 1, run 3", "b"]
+    assert [run.label for run in label_runs(runs)] == ["a (seed 0)", "a (seed 1, run 2)", "a (seed 1, run 3)", "b"]
 
 
 def test_no_runs() -> None:

@@ -4,7 +4,6 @@ The clean set, a cell and an aggregate over cells are all a `Summary`, so that t
 alike.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar, get_args
@@ -13,6 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimates, Figures, Honest, Summary
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import Results
+from counterpoint.report.naming import joined_labels, run_labels
 
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 HEADLINE = AGGREGATES[0]
@@ -29,6 +29,7 @@ Key = TypeVar("Key", bound=Hashable)
 class ReportedRun:
     label: str
     evaluated: Evaluated
+    place: int = 0  # among the runs of a page, from 0; it gives the run its colour and its marker
 
     @property
     def results(self) -> Results:
@@ -52,18 +53,18 @@ class ReportedRun:
 
 
 def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:
-    """The runs, each by its experiment's name, with its seed and then its place added where names are equal."""
+    """The runs, each by its experiment's name, with the settings that differ where names are equal."""
     if not evaluated:
         raise InputError("there is no run to report; give at least one run folder")
-    all_results = [run.results for run in evaluated]
-    seeds = ["" if one.seed is None else f"seed {one.seed}" for one in all_results]
-    labels = _told_apart([one.experiment for one in all_results], seeds)
-    labels = _told_apart(labels, [f"run {place}" for place in range(1, len(labels) + 1)])
-    return [ReportedRun(label, of_run) for label, of_run in zip(labels, evaluated, strict=True)]
+    labels = run_labels([run.results for run in evaluated])
+    named = zip(labels, evaluated, strict=True)
+    return [ReportedRun(label, of_run, place) for place, (label, of_run) in enumerate(named)]
 
 
 def page_title(runs: Sequence[ReportedRun]) -> str:
-    return f"{len(runs)} runs compared" if len(runs) > 3 else " and ".join(run.label for run in runs)
+    if len(runs) > 3:
+        return f"{len(runs)} runs compared"
+    return joined_labels([run.results.experiment for run in runs], [run.label for run in runs])
 
 
 def models(summary: Summary) -> Iterator[tuple[str, Scores]]:
@@ -100,9 +101,3 @@ def _scores(figures: Figures, honest: Estimates) -> Scores:
             scores[f"{key}_excess"] = value - floor
     estimates = {f"{key}_{part}": value for key, parts in honest.items() for part, value in asdict(parts).items()}
     return scores | estimates
-
-
-def _told_apart(labels: Sequence[str], additions: Sequence[str]) -> list[str]:
-    seen = Counter(labels)
-    pairs = zip(labels, additions, strict=True)
-    return [f"{label}, {more}" if more and seen[label] > 1 else label for label, more in pairs]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
+from counterpoint.report.intervals import percent_interval
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.suites import corruption_label, listed
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
@@ -43,7 +44,7 @@ def _promise(promise: Promise) -> str:
 
 
 def _expected(promise: Promise) -> str:
-    interval = f"{percent(promise.coverage_low)} to {percent(promise.coverage_high)}"
+    interval = percent_interval(promise.coverage_low, promise.coverage_high)
     return f"To be expected: {with_sign(promise.coverage)} of such images are kept ({interval})."
 
 

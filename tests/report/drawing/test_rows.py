@@ -11,6 +11,7 @@ from counterpoint.report.drawing.rows import (
     estimates_chart,
     pairs_chart,
 )
+from counterpoint.report.drawing.series import Ink
 from counterpoint.report.drawing.strokes import ticks_from_zero
 
 LEFT, RIGHT = 6, 348
@@ -26,8 +27,8 @@ def place(value: float, highest: float) -> float:
 
 def test_estimates_lie_at_their_values() -> None:
     rows = [
-        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x"),
-        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y"),
+        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x", ink=Ink("a", 0)),
+        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y", ink=Ink("b", 1)),
     ]
     svg = estimates_chart(rows, "x")
     for i, row in enumerate(rows):

@@ -30,8 +30,8 @@ def test_markdown_holds_the_tables_of_the_page(two_runs: list[Evaluated]) -> Non
             entries = [f"**{entry.text}**" if entry.best else entry.text for entry in row.entries]
             assert f"| {row.label} | {' | '.join(entries)} |" in text
     # Besides, of each run the headlines and two of bins; of noise for each calibration error, clean and under shift; of
-    # severities; of two curves; the maps.
-    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 1 + 2 + 9
+    # two of severities; of two curves; the maps.
+    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 2 + 2 + 9
     assert all(f"| {corruption_label(name)} |" in text for name in CORRUPTIONS)
     assert "    counterpoint evaluate runs/many" in text
 
@@ -60,28 +60,28 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "How the temperature moves",
     )
     assert re.findall("^## (.*)$", to_markdown(runs), re.MULTILINE) == [
-        "Headline figures: cifar10/single, seed 0",
-        "Headline figures: cifar10/single, seed 1",
+        "Headline figures: cifar10/single (seed 0)",
+        "Headline figures: cifar10/single (seed 1)",
         "Beside the paper",
-        "cifar10/single, seed 0 − digits/single, seed 7",
-        "cifar10/single, seed 1 − digits/single, seed 7",
+        "cifar10/single (seed 0) − digits/single, seed 7",
+        "cifar10/single (seed 1) − digits/single, seed 7",
         "All metrics",
         "Spread over seeds, not over images",
         "Reliability",
         "Calibration errors and their noise floors",
         "Under corruption: -C",
-        "Accuracy and confidence against severity",
+        "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
         "Keeping the surest",
-        *(f"Recalibrated: cifar10/single, seed {seed}: {topic}" for seed in (0, 1) for topic in topics),
-        "When to trust it: cifar10/single, seed 0",
-        "When to trust it: cifar10/single, seed 1",
-        "Do the members differ? cifar10/single, seed 0",
-        "Do the members differ? cifar10/single, seed 1",
-        "Lost channels: cifar10/single, seed 0",
-        "Lost channels: cifar10/single, seed 1",
-        "What was run: cifar10/single, seed 0",
-        "What was run: cifar10/single, seed 1",
+        *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
+        "When to trust it: cifar10/single (seed 0)",
+        "When to trust it: cifar10/single (seed 1)",
+        "Do the members differ? cifar10/single (seed 0)",
+        "Do the members differ? cifar10/single (seed 1)",
+        "Lost channels: cifar10/single (seed 0)",
+        "Lost channels: cifar10/single (seed 1)",
+        "What was run: cifar10/single (seed 0)",
+        "What was run: cifar10/single (seed 1)",
     ]
 
 

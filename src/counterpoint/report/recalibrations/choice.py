@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from counterpoint.records.recalibrated import Candidate, Care, Choice
+from counterpoint.report.intervals import shown_difference
 from counterpoint.report.recalibrations.words import NONE, quoted, way_name
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, signed_decimal
+from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal, or_dash
 
 _SCORES: dict[Care, str] = {
     "clean": "the NLL of clean images",
@@ -89,4 +90,4 @@ def _above(one: Candidate) -> str:
     found = one.above_best
     if (found.difference, found.low, found.high) == (0, 0, 0):
         return "the best"
-    return f"{signed_decimal(found.difference)} ({signed_decimal(found.low)} to {signed_decimal(found.high)})"
+    return "{} ({})".format(*shown_difference(found.difference, found.low, found.high, BY_KEY["nll"]))

@@ -9,6 +9,7 @@ from counterpoint.records.recalibrated import Recalibrated, ScaledClean, ScaledC
 from counterpoint.report.bins import binned_ece, pool_bins, reliability_of
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.intervals import shown_difference
 from counterpoint.report.recalibrations.topic import Topic
 from counterpoint.report.recalibrations.words import CLEAN, NONE, is_ensemble, quoted, way_name
 from counterpoint.report.run import HEADLINE
@@ -19,9 +20,6 @@ from counterpoint.report.tables import (
     Entry,
     Row,
     Table,
-    decimal,
-    signed,
-    signed_decimal,
     with_sign,
 )
 
@@ -191,5 +189,6 @@ def _rows(images: str, found: Recalibrated, ways: _Ways) -> Iterator[Row]:
 
 
 def _difference(key: str, found: Difference | None) -> str:
-    show = signed_decimal if BY_KEY[key].show is decimal else signed
-    return f"{show(found.difference)} ({show(found.low)} to {show(found.high)})" if found else "–"
+    if found is None:
+        return "–"
+    return "{} ({})".format(*shown_difference(found.difference, found.low, found.high, BY_KEY[key]))

@@ -7,10 +7,11 @@ from counterpoint.records import compared
 from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Difference, differences_chart
+from counterpoint.report.intervals import shown_difference
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import called, named_severities, papers_suite
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal, signed, signed_decimal
+from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"), Column("This run is"))
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
@@ -125,16 +126,16 @@ def _differences(found: Found) -> list[Difference]:
 
 def _difference(key: str, found: compared.Difference) -> Difference:
     metric = BY_KEY[key.removesuffix(_DEBIASED)]
-    show = signed_decimal if metric.show is decimal else signed
+    number, interval = shown_difference(found.difference, found.low, found.high, metric)
     binning = metric.column.unit.removesuffix(", %") if metric.key.startswith("ece") else ""
     return Difference(
         label=f"{metric.column.label} ({binning}, debiased)" if binning else metric.column.label,
         value=found.difference,
         low=found.low,
         high=found.high,
-        number=show(found.difference),
+        number=number,
         unit=_unit(key),
-        interval=f"{show(found.low)} to {show(found.high)}",
+        interval=interval,
     )
 
 
