@@ -44,7 +44,7 @@ def open_page(browser: "Browser", report: Path) -> Iterator[Open]:
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
         page.goto(report.as_uri())
         return page
 
