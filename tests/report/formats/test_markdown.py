@@ -30,8 +30,8 @@ def test_markdown_holds_the_tables_of_the_page(two_runs: list[Evaluated]) -> Non
             entries = [f"**{entry.text}**" if entry.best else entry.text for entry in row.entries]
             assert f"| {row.label} | {' | '.join(entries)} |" in text
     # Besides, of each run the headlines and two of bins; of noise for each calibration error, clean and under shift; of
-    # severities; of two curves; the maps.
-    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 1 + 2 + 9
+    # two of severities; of two curves; the maps.
+    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 2 + 2 + 9
     assert all(f"| {corruption_label(name)} |" in text for name in CORRUPTIONS)
     assert "    counterpoint evaluate runs/many" in text
 
@@ -70,9 +70,10 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Reliability",
         "Calibration errors and their noise floors",
         "Under corruption: -C",
-        "Accuracy and confidence against severity",
+        "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
         "Keeping the surest",
+        "Recalibrated: all runs",
         *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "When to trust it: cifar10/single (seed 0)",
         "When to trust it: cifar10/single (seed 1)",

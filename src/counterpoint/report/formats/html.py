@@ -1,8 +1,12 @@
 """The report as one self-contained page."""
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from counterpoint import __version__
 from counterpoint.records.files import Evaluated
@@ -23,8 +27,24 @@ def render(evaluated: Sequence[Evaluated], title: str | None = None) -> str:
     True
     """
     runs = label_runs(evaluated)
-    page = _environment().get_template("formats/page.html")
-    return page.render(title=title or page_title(runs), sections=build_sections(runs), version=__version__)
+    page, script = _environment().get_template("formats/page.html"), _script()
+    return page.render(
+        title=title or page_title(runs),
+        sections=build_sections(runs),
+        script=script,
+        script_hash=_content_hash(script),
+        version=__version__,
+    )
+
+
+def _script() -> Markup:
+    """What makes the plots answer to mouse, keyboard and touch."""
+    return Markup(files("counterpoint.report").joinpath("formats", "plots.js").read_text(encoding="utf-8"))
+
+
+def _content_hash(script: str) -> str:
+    """As a content security policy names the one script that may run."""
+    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
 
 
 def _environment() -> Environment:
