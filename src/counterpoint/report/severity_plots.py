@@ -22,9 +22,9 @@ def lowest_rate(runs: Sequence[RunSeverities]) -> float:
 
 
 def accuracy_plot(runs: Sequence[RunSeverities], ticks: Sequence[int]) -> Plot:
-    places = _places(runs)
+    places = severity_places(runs)
     series = [one for run in runs for one in _rates_series(run, places)]
-    axes = Axes(_ticks(places), "corruption severity", ticks, "accuracy and confidence, %")
+    axes = Axes(severity_ticks(places), "corruption severity", ticks, "accuracy and confidence, %")
     words = " ".join(f"{run.label}: {_ends(run)}." for run in runs)
     return Plot(
         series_chart("severity", axes, series, f"Accuracy and mean confidence against severity. {words}"),
@@ -41,7 +41,7 @@ def accuracy_plot(runs: Sequence[RunSeverities], ticks: Sequence[int]) -> Plot:
 
 def ece_plot(runs: Sequence[RunSeverities]) -> Plot:
     """Of all images of a severity together, as in the small diagrams."""
-    places = _places(runs)
+    places = severity_places(runs)
     errors = {run.label: {point.name: binned_ece(point.bins) for point in run.points} for run in runs}
     series = [
         Series(
@@ -53,7 +53,7 @@ def ece_plot(runs: Sequence[RunSeverities]) -> Plot:
         )
         for run in runs
     ]
-    axes = Axes(_ticks(places), "corruption severity", ticks_from_zero(reach(series, max)), "ECE, %")
+    axes = Axes(severity_ticks(places), "corruption severity", ticks_from_zero(reach(series, max)), "ECE, %")
     words = " ".join(
         f"{label}: {', '.join(f'{name.lower()} {with_sign(value)}' for name, value in of_run.items())}."
         for label, of_run in errors.items()
@@ -66,13 +66,13 @@ def ece_plot(runs: Sequence[RunSeverities]) -> Plot:
     )
 
 
-def _places(runs: Sequence[RunSeverities]) -> dict[str, float]:
+def severity_places(runs: Sequence[RunSeverities]) -> dict[str, float]:
     """Where each severity that some run has stands; a run may lack the clean point."""
     longest = max((run.points for run in runs), key=len)
     return dict(zip([point.name for point in longest], evenly_placed(len(longest)), strict=True))
 
 
-def _ticks(places: dict[str, float]) -> dict[float, str]:
+def severity_ticks(places: dict[str, float]) -> dict[float, str]:
     return {place: name.lower().removeprefix("severity ") for name, place in places.items()}
 
 

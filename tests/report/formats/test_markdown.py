@@ -73,6 +73,7 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
         "Keeping the surest",
+        "Recalibrated: all runs",
         *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "When to trust it: cifar10/single (seed 0)",
         "When to trust it: cifar10/single (seed 1)",

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.series import MEMBERS, Ink, series_group
+from counterpoint.report.drawing.series import Ink, marker, series_group
 from counterpoint.report.drawing.strokes import box, circle, drawing, line, markup, point, text, ticks_from_zero
 
 _WIDTH, _LEFT, _RIGHT = 360, 6.0, 348.0
@@ -63,11 +63,21 @@ class Pair:
     words: str
 
 
+@dataclass(frozen=True)
+class Strip:
+    """One value per run, with their mean and the standard deviation around it."""
+
+    label: str
+    values: Sequence[tuple[Ink, float, str]]  # the words say what the value is
+    mean: float
+    deviation: float
+
+
 def estimates_chart(rows: Sequence[Estimate], alternative: str) -> Markup:
     """A bar to the observed value, a mark at its noise floor, and the debiased value with its interval."""
     svg, at = _percent_rows("estimates", alternative, len(rows), max(max(row.observed, row.high) for row in rows))
     for i, row in enumerate(rows):
-        of_run = series_group(svg, row.ink, "row", MEMBERS if row.is_member else "")
+        of_run = series_group(svg, row.ink, "row")
         name = f"{row.ink.label}, {row.label}" if row.is_member else row.label
         element, y = _row(of_run, i, at(row.debiased), row.label, f"{name}\n{row.words}")
         box(element, "observed-bar", at(0), y - 6, at(row.observed) - at(0), y + 6)
@@ -107,6 +117,22 @@ def pairs_chart(rows: Sequence[Pair], alternative: str) -> Markup:
             line(element, "pair-line", at(row.clean), y, at(row.corrupted), y)
             box(element, "corrupted-point", at(row.corrupted) - 4, y - 4, 8, y + 4)
         circle(element, "clean-point", at(row.clean), y, 4.5)
+    return markup(svg)
+
+
+def strips_chart(rows: Sequence[Strip], alternative: str) -> Markup:
+    """A marker for each run, over a band of one standard deviation to both sides of the mean."""
+    highest = max(max(row.mean + row.deviation, *(value for _, value, _ in row.values)) for row in rows)
+    svg, at = _percent_rows("strips", alternative, len(rows), highest)
+    for i, row in enumerate(rows):
+        y = i * _ROW + _TRACK + 4
+        left = at(max(0.0, row.mean - row.deviation))
+        box(svg, "spread-band", left, y - 7, at(row.mean + row.deviation) - left, y + 7)
+        line(svg, "mean-mark", at(row.mean), y - 9, at(row.mean), y + 9)
+        text(svg, _LEFT, y - 11, row.label, "start row-label")
+        for ink, value, words in row.values:
+            element = point(series_group(svg, ink), at(value), y, f"{ink.label}\n{words}")
+            marker(element, ink, at(value), y, 4)
     return markup(svg)
 
 
