@@ -61,7 +61,9 @@ def plot(page: "Page", section: str, kind: str) -> "Locator":
 def place(svg: "Locator", selector: str, number: int = 0) -> tuple[float, float]:
     """Where a point of a plot is on the screen."""
     svg.scroll_into_view_if_needed()
-    script = """(svg, [selector, number]) => {
+    script = """async (svg, [selector, number]) => {
+      const frame = () => new Promise(requestAnimationFrame);
+      await frame(); await frame();  // a scroll hides what was shown, and is only heard now
       const {x, y} = svg.querySelectorAll(selector)[number].dataset, at = svg.getScreenCTM();
       return [x * at.a + at.e, y * at.d + at.f];
     }"""
@@ -70,7 +72,7 @@ def place(svg: "Locator", selector: str, number: int = 0) -> tuple[float, float]
 
 
 def said(page: "Page") -> list[str]:
-    return page.locator(".tip p").all_text_contents()
+    return page.locator(".tip:visible p").all_text_contents()
 
 
 def dimmed(page: "Page") -> set[str]:
@@ -189,6 +191,25 @@ def test_a_finger_shows_values_and_a_tap_elsewhere_hides_them(open_page: Open) -
     assert svg.evaluate("svg => getComputedStyle(svg).touchAction") == "pan-y pinch-zoom"
     page.touchscreen.tap(5, 5)
     assert not page.locator(".tip").is_visible()
+
+
+def test_a_cell_of_a_heat_map_says_what_it_is(open_page: Open) -> None:
+    page = open_page()
+    table = page.get_by_role("table", name="single: Error, %")
+    row = table.get_by_role("row").filter(has_text="Fog")
+    cell = row.get_by_role("cell").nth(2)
+    cell.hover()
+    assert said(page) == ["single: Error, %", "Fog, severity 3", cell.inner_text()]
+    page.mouse.move(2, 2)
+    assert not page.locator(".tip").is_visible()
+
+
+def test_the_contents_mark_the_section_in_view(open_page: Open) -> None:
+    page = open_page()
+    for section in ("severities", "reliability"):
+        page.locator(f"nav.contents a[href='#{section}']").click()
+        page.locator(f"nav.contents a[href='#{section}'][aria-current]").wait_for(state="attached")
+        assert page.locator("nav.contents a[aria-current]").count() == 1
 
 
 def test_without_script_the_page_is_complete(open_page: Open) -> None:

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.series import MEMBERS, Ink, marker, series_group
+from counterpoint.report.drawing.series import Ink, marker, series_group
 from counterpoint.report.drawing.strokes import box, circle, drawing, line, markup, point, text, ticks_from_zero
 
 _WIDTH, _LEFT, _RIGHT = 360, 6.0, 348.0
@@ -77,7 +77,7 @@ def estimates_chart(rows: Sequence[Estimate], alternative: str) -> Markup:
     """A bar to the observed value, a mark at its noise floor, and the debiased value with its interval."""
     svg, at = _percent_rows("estimates", alternative, len(rows), max(max(row.observed, row.high) for row in rows))
     for i, row in enumerate(rows):
-        of_run = series_group(svg, row.ink, "row", MEMBERS if row.is_member else "")
+        of_run = series_group(svg, row.ink, "row")
         name = f"{row.ink.label}, {row.label}" if row.is_member else row.label
         element, y = _row(of_run, i, at(row.debiased), row.label, f"{name}\n{row.words}")
         box(element, "observed-bar", at(0), y - 6, at(row.observed) - at(0), y + 6)

@@ -27,7 +27,7 @@
       const words = title.textContent;
       title.remove();
       const owner = element.closest("[data-run]");
-      const line = element.closest(".series, .row") || element;
+      const line = element.closest(".series, .row, .way") || element;
       return { element, words, owner, line, x: Number(element.dataset.x), y: Number(element.dataset.y) };
     });
     const ring = document.createElementNS(svg.namespaceURI, "circle");
@@ -36,6 +36,7 @@
     return { svg, points, ring, at: null };
   }
 
+  const isRows = plot => plot.svg.classList.contains("rows");
   const isOn = point => !point.owner || !point.owner.classList.contains("off");
 
   // What is shown
@@ -47,24 +48,26 @@
     plot.ring.setAttribute("cx", point.x);
     plot.ring.setAttribute("cy", point.y);
     plot.svg.append(plot.ring);
-    tip.replaceChildren(...point.words.split("\n").map(words => {
+    const place = plot.svg.getScreenCTM();
+    const x = point.x * place.a + place.e, y = point.y * place.d + place.f;
+    tell(point.words.split("\n"), x, y, isRows(plot)); // above a row stands its name
+    highlight(point.owner && point.owner.dataset.run);
+    if (speak) voice.textContent = point.words.replaceAll("\n", ", ");
+  }
+
+  function tell(lines, x, y, isBelow) {
+    tip.replaceChildren(...lines.map(words => {
       const line = make("p", {});
       line.textContent = words;
       return line;
     }));
     tip.hidden = false;
-    const place = plot.svg.getScreenCTM();
-    putTip(point.x * place.a + place.e, point.y * place.d + place.f);
-    highlight(point.owner && point.owner.dataset.run);
-    if (speak) voice.textContent = point.words.replaceAll("\n", ", ");
-  }
-
-  function putTip(x, y) {
+    tip.style.left = "0"; // so that the window's edge does not make it narrow
     const box = tip.getBoundingClientRect();
     const left = Math.max(8, Math.min(x - box.width / 2, window.innerWidth - box.width - 8));
     const above = y - box.height - 14;
     tip.style.left = `${left}px`;
-    tip.style.top = `${above < 8 ? y + 14 : above}px`;
+    tip.style.top = `${isBelow || above < 8 ? y + 14 : above}px`;
   }
 
   function hide(plot) {
@@ -85,7 +88,7 @@
 
   function nearest(plot, event) {
     const place = plot.svg.getScreenCTM();
-    const sideways = plot.svg.classList.contains("rows") ? 0.1 : 1; // in rows, the row at the pointer counts
+    const sideways = isRows(plot) ? 0.1 : 1; // in rows, the row at the pointer counts
     const distance = point => Math.hypot(
       sideways * (point.x * place.a + place.e - event.clientX), point.y * place.d + place.f - event.clientY);
     const near = plot.points.filter(point => isOn(point) && distance(point) < REACH);
@@ -110,6 +113,24 @@
   }
   document.addEventListener("pointerdown", event => shown && !shown.svg.contains(event.target) && hide(shown));
   window.addEventListener("scroll", () => shown && shown.svg !== document.activeElement && hide(shown), { passive: true });
+
+  // A cell of a heat map says its corruption and severity, which may be out of view.
+  function readCell(cell) {
+    const table = cell.closest("table"), heads = table.tHead.rows[0].cells;
+    const [corner, column] = [heads[0], heads[cell.cellIndex]].map(head => head.textContent.trim());
+    const where = corner === "Severity" ? `severity ${column}` : column;
+    return [table.caption.textContent, `${cell.parentElement.cells[0].textContent}, ${where}`, cell.textContent];
+  }
+
+  for (const table of document.querySelectorAll(".heat-map table")) {
+    for (const kind of ["pointerover", "pointerdown"])
+      table.addEventListener(kind, event => {
+        const cell = event.target.closest("td"), box = cell && cell.getBoundingClientRect();
+        if (cell) tell(readCell(cell), box.left + box.width / 2, box.top + 8, false);
+        else tip.hidden = true;
+      });
+    table.addEventListener("pointerleave", () => { tip.hidden = true; });
+  }
 
   // Keyboard
 
