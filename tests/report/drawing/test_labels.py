@@ -34,7 +34,7 @@ def test_a_name_at_the_top_stands_below() -> None:
 
 
 def test_names_do_not_meet_each_other_or_a_line() -> None:
-    both = labels(line(0, 0.5, 0.52), line(1, 0.5, 0.48))
+    both = labels(line(0, 0.5, 0.6), line(1, 0.5, 0.4))
     assert [run for run, _, _ in both] == ["0", "1"]
     (_, _, above), (_, _, below) = both
     assert above < 60 < below
@@ -45,6 +45,12 @@ def test_names_do_not_meet_each_other_or_a_line() -> None:
 )
 def test_without_room_or_for_another_kind_of_line_there_is_no_name(series: Series) -> None:
     assert labels(series) == []
+
+
+def test_a_point_near_another_line_has_no_name() -> None:
+    (_, first, _), (_, second, _) = labels(line(0, 0.9, 0.5), line(1, 0.1, 0.5))
+    assert max(first, second) < 120, "where the lines are apart"
+    assert labels(line(0, 0.5, 0.5), line(1, 0.52, 0.52)) == []
 
 
 def test_where_one_name_does_not_fit_there_are_none() -> None:

@@ -1,5 +1,6 @@
 """Names of runs beside their lines, where there is room; the legend names them all."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +11,7 @@ from counterpoint.report.drawing.strokes import Panel, text
 
 _PER_LETTER, _HEIGHT = 6.0, 11.0  # of a text, on the wide side
 _ABOVE, _BELOW = -9.0, 17.0  # from a point to the foot of its label
+_APART = 16.0  # from a point to the line of another run, or a label could be either's
 _STEPS = 40  # on a line, near enough that none slips through a label
 
 Spot = tuple[float, float]
@@ -33,10 +35,12 @@ class _Box:
 def label_runs_directly(svg: Element, panel: Panel, series: Sequence[Series]) -> None:
     """One name beside the solid line of each run, or none at all: a plot with some of the names would mislead."""
     shown = [one for one in series if one.member is None]
-    taken = [spot for one in shown for spot in _spots(panel, one)]
+    spots = [(one.ink, list(_spots(panel, one))) for one in shown]
+    taken = [spot for _, of_one in spots for spot in of_one]
     named, placed = [one for one in shown if one.look == "solid"], list[_Box]()
     for one in named:
-        box = next((box for box in _places(panel, one) if _is_free(box, taken, placed)), None)
+        others = [spot for ink, of_one in spots if ink != one.ink for spot in of_one]
+        box = next((box for box in _places(panel, one, others) if _is_free(box, taken, placed)), None)
         if box is None:
             return
         placed.append(box)
@@ -49,13 +53,16 @@ def _is_free(box: _Box, taken: Iterable[Spot], placed: Iterable[_Box]) -> bool:
     return not any(box.holds(spot) for spot in taken) and not any(box.meets(other) for other in placed)
 
 
-def _places(panel: Panel, series: Series) -> Iterator[_Box]:
-    """Above and below each point, from the last one back, as far as they are inside the panel."""
+def _places(panel: Panel, series: Series, others: Sequence[Spot]) -> Iterator[_Box]:
+    """Above and below each point, from the last one back, inside the panel and with no other run near the point."""
     half = (_PER_LETTER * len(series.ink.label) + 4) / 2
     inside = panel.x(0), panel.x(1)
     for point in reversed(series.points):
-        middle = min(max(panel.x(point.x), inside[0] + half), inside[1] - half)
-        for foot in (panel.y(point.y) + _ABOVE, panel.y(point.y) + _BELOW):
+        at = panel.x(point.x), panel.y(point.y)
+        if any(math.dist(at, spot) < _APART for spot in others):
+            continue
+        middle = min(max(at[0], inside[0] + half), inside[1] - half)
+        for foot in (at[1] + _ABOVE, at[1] + _BELOW):
             box = _Box(middle - half, foot - _HEIGHT, middle + half, foot + 2)
             if box.left >= inside[0] and panel.top <= box.top and box.bottom <= panel.top + panel.height:
                 yield box
