@@ -71,7 +71,7 @@ def test_structure(page: Page) -> None:
 
 
 def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
-    # The main figures; all metrics; two of bins per run; one of noise for each calibration error; risk–coverage of each.
+    # Main figures; all metrics; two of bins per run; one of noise per calibration error; risk–coverage of each run.
     assert page.count("table") == 1 + 1 + 2 * 2 + 4 + 2
     assert page.count("caption") == page.count("table")
     assert all(page.text("caption"))
