@@ -5,10 +5,14 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 GPU_PYTEST = OMP_NUM_THREADS=4 PYTHONPATH=src $(PYTHON) -m pytest -q -o filterwarnings=default -p no:cacheprovider
 
-.PHONY: demo test fuzz test-gpu test-gpu-pieces test-gpu-training check format clean
+.PHONY: demo docs figures test fuzz test-gpu test-gpu-pieces test-gpu-training check format clean
 
 demo: $(INSTALLED)
 	$(BIN)/counterpoint demo
+
+# The pictures of README and docs. They come from the demo's runs, which are made if they are not there, and from CIFAR-10.
+figures: $(INSTALLED)
+	$(BIN)/python benchmarks/make_figures.py
 
 # One thread per worker: torch's own threads would fight over the cores.
 test: $(INSTALLED)
@@ -29,6 +33,11 @@ test-gpu-pieces:
 
 test-gpu-training:
 	$(GPU_PYTEST) tests/training/test_cuda.py
+
+# From nothing each time, so that no page of an earlier build is left; a warning is an error. Open build/site/index.html.
+docs: $(INSTALLED)
+	rm -rf build/site build/doctrees
+	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going -d build/doctrees docs build/site
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -3,10 +3,10 @@
     python benchmarks/augmix.py --device cpu
     python benchmarks/augmix.py --device cuda --images 32768
 
-Ours samples the plan and applies it to all images at once; 32,768 views are 64 steps of 4 × 128. The Pillow version
-works image by image, as the AugMix code does, in one process and in one process per core. Its results are dropped in
-these processes, which is the best case for Pillow: nothing travels between them. Each figure is the median over
---repeats.
+counterpoint samples the plan and applies it to all images at once. 32,768 views are 64 steps of 4 × 128. The Pillow
+version works image by image, as the AugMix code does, in one process and in one process per core. The processes throw
+their results away. This is the best case for Pillow, because nothing is sent between processes. Each figure is the
+median over --repeats.
 """
 
 import argparse

@@ -1,12 +1,12 @@
-"""Which models of torchvision, timm and transformers become a diverse ensemble, and what holds of it then.
+"""Which models of torchvision, timm and transformers become an ensemble, and which checks the ensemble passes.
 
     python benchmarks/conversion_matrix.py --doc docs/conversion.md --out results/conversion/matrix.json
     python benchmarks/conversion_matrix.py --only 'swin*'
 
 Every model is made from its configuration, without a download, and converted to three members. The five checks are in
-conversion/checks.py. A model passes if all five hold and 90 % of its weight layers are converted. One that does not
-says why: in counterpoint's own words where it refuses the model or leaves layers out, otherwise with the check that
-failed. An exception that is no refusal is a fault. It is written down as a crash, and the command ends with status 1.
+conversion/checks.py. A model passes if all five hold and 90 % of its weight layers are converted. For another model the
+table says why it does not pass: in counterpoint's words if counterpoint refuses it or leaves layers out, otherwise with
+the check that failed. Any other exception is a fault. The table then says "crash", and the command ends with status 1.
 """
 
 import argparse

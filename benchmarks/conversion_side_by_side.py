@@ -1,11 +1,11 @@
-"""The same models through torch-uncertainty's conversion to a BatchEnsemble, and what holds of it.
+"""What torch-uncertainty's conversion to a BatchEnsemble does with the same models, and which checks it passes.
 
     python benchmarks/conversion_side_by_side.py --doc docs/conversion.md --out results/conversion/side-by-side.json
 
 Its `batch_ensemble(model, M, convert_layers=True)` is called as its documentation says, with one tensor. Where it ends
 in an error, the model's nn.Linear and nn.Conv2d layers are replaced at any depth by its own BatchLinear.from_linear and
 BatchConv2d.from_conv2d, and the result is wrapped without conversion. A user of the library can do that by hand. Then
-come the matrix's checks of members, output, gradients and one step.
+the result gets the same checks as in conversion_matrix.py: members, output, gradients and one step.
 """
 
 import argparse

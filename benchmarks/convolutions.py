@@ -5,8 +5,8 @@ one matrix product per member.
 
     python benchmarks/convolutions.py --images 512 --members 4
 
-Milliseconds are medians of CUDA events. The floor of each of the three is the larger of bytes / 4.3 TB/s and
-operations / 700 Tflop/s.
+Milliseconds are medians of CUDA events. The floor is the shortest possible time: for each of the three, the larger of
+bytes / 4.3 TB/s and operations / 700 Tflop/s.
 """
 
 import argparse

@@ -7,9 +7,9 @@ Measured on one core, as the mean over the five severities. The images are CIFAR
 otherwise made-up ones of the same size. `--whole` also writes all 75 cells of 10,000 images to a temporary folder (2.3
 GB).
 
-With `--size 224` the images are four crops of photographs, under ImageNet-C's constants. Beside each corruption stands
-its plain twin (corruption_twins.py), which takes one image after the other, in the same process. Both are run in turn,
-and the best of the runs counts. It takes about a minute and a half.
+With `--size 224` the images are four crops of photographs, under ImageNet-C's constants. Each corruption is compared
+with a plain version of it (corruption_twins.py), which takes one image after another, in the same process. Both run in
+turn, and the best run of each counts. This takes about a minute and a half.
 """
 
 import argparse

@@ -7,10 +7,10 @@ Four statistics are compared: rmse to the clean images, mean, standard deviation
 means over the seeds 0, 1, … The original's are in tests/corrupt/.
 
 - 32: CIFAR-C, on CIFAR-10's test images 0 to 499. A value may differ by 3 % or by three times the spread over the
-  original's seeds, whichever is larger. It takes about 20 s for a seed.
-- 224: ImageNet-C, on 16 crops of photographs that come with scikit-learn and scikit-image. So few images differ much
-  from seed to seed. A value may differ by 0.02 % or by five times the error of the difference of both means, whichever
-  is larger. It takes about 15 s for a seed.
+  original's seeds, whichever is larger. This takes about 20 s per seed.
+- 224: ImageNet-C, on 16 crops of photographs that come with scikit-learn and scikit-image. With so few images the
+  statistics change much from seed to seed. A value may differ by 0.02 % or by five times the standard error of the
+  difference of both means, whichever is larger. This takes about 15 s per seed.
 """
 
 import argparse

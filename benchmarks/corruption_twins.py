@@ -1,7 +1,7 @@
 """Every corruption of ImageNet-C once more: one 224-pixel image at a time, in plain NumPy, SciPy and scikit-image.
 
-These are the recipes of the original generator, without any thought of speed. Tests compare our corruptions with them,
-draw for draw, and `benchmarks/corrupt.py --size 224` compares the times.
+These are the recipes of the original generator, written plainly and not for speed. Tests compare our corruptions with
+them, with the same random draws, and `benchmarks/corrupt.py --size 224` compares the times.
 """
 
 import math

@@ -1,14 +1,14 @@
-"""How often the intervals of two runs' difference in calibration error hold the truth, on simulated runs.
+"""How often the interval of the difference in calibration error of two runs contains the truth, on simulated runs.
 
     python benchmarks/coverage.py [--images 2000] [--corruptions 3] [--severities 5] [--sets 400] [--scenarios …]
 
-An image has a difficulty and luck that its cells and both runs share in part, and more of both that only the cells of
-one run share. Severity lowers the log-odds to be right. A run's confidence is a function of these log-odds, so that the
-true gap of every bin is known: the truth is integrated in the bins that the sample made. A clean set is
-`--corruptions 1 --severities 1`.
+Each image has a difficulty and some luck. A part of both is shared by all its cells and by both runs, and a part only
+by the cells of one run. A higher corruption severity lowers the log-odds of a right prediction. A run's confidence is a
+function of these log-odds. So the true gap between confidence and accuracy is known in every bin, for the bins that the
+sample gave. `--corruptions 1 --severities 1` simulates a clean set.
 
-100 sets of the default size take about 3 minutes on one core for all scenarios; a coverage of 95 % then has a standard
-error of 2.2 points, and with 400 sets of 1.1.
+100 sets of the default size take about 3 minutes on one core for all scenarios. A coverage of 95 % then has a standard
+error of 2.2 points, and of 1.1 points with 400 sets.
 """
 
 import argparse

@@ -1,9 +1,9 @@
-"""How many of counterpoint's files one piece of work enters. A newcomer has to read about as many to follow it.
+"""How many of counterpoint's files one piece of work uses. A newcomer has to open about as many to follow it.
 
     python benchmarks/files_entered.py
 
-A file counts if a function of it is called (`sys.setprofile`). What is called while it is imported does not count. The
-work is a small ensemble on the digits, trained, evaluated and reported on a CPU.
+A file counts if one of its functions is called (`sys.setprofile`). Calls during an import do not count. The work is to
+train, evaluate and report a small ensemble on the digits, on a CPU.
 """
 
 import argparse

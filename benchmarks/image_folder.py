@@ -1,4 +1,4 @@
-"""Images per second into the cache of a user's images and out of it, cold and warm, and the memory that it takes.
+"""How fast a user's images are decoded into the cache and read from it, and how much memory this takes.
 
     python benchmarks/image_folder.py [--images PATH] [--count 2000] [--size 224] [--batch 128] [--workers N]
     python benchmarks/image_folder.py --gigabytes 20
@@ -7,10 +7,10 @@ Without --images, the pictures are parts of the two photographs that come with s
 500 by 280 to 375 pixels. With it, the pictures are yours: a folder, a .csv or an .npz file. The cache is made in a
 temporary folder on the disk of TMPDIR.
 
-- Decoding is timed by one process and by all, with hashing, and compared.
-- Batches are read in a random order, as a training reads them: cold, after the system was asked to forget the file,
-  and warm, when it is in the system's memory. RssAnon is the memory that this takes of its own, at its highest.
-- With --gigabytes the cache is lengthened to that size, by its own rows again and again, before batches are read.
+- Hashing and decoding are timed with one process and with all processes.
+- Batches are read in a random order, as a training reads them. "Cold" is after the system was asked to forget the file,
+  and "warm" is when the file is in the system's memory. RssAnon is the highest memory of the process itself.
+- With --gigabytes the cache is first lengthened to that size, by repeating its own rows.
 """
 
 import argparse

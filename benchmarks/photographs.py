@@ -3,12 +3,12 @@
     python benchmarks/photographs.py            BatchEnsemble ResNet-50 of timm, 4 × 32 views of 224 pixels
     python benchmarks/photographs.py --smoke    a small network and small images: does it run? On a CPU, in a minute
 
-The step is that of `counterpoint train --images … --model timm/resnet50 --pretrained`, from random weights: random
-resized crop, flip, AugMix of severity 1 to 4, the compiled engine in bf16. The images lie on the GPU in 8 bits. As in
-training, views are made for several steps together. Such a round is what is timed, and divided by its steps.
+The step is that of `counterpoint train --images … --model timm/resnet50 --pretrained`, but from random weights: random
+resized crop, flip, AugMix severity 1 to 4, the compiled engine in bf16. The images are on the GPU, in 8 bits. As in
+training, views are made for several steps together. Such a round is timed, and its time is divided by its steps.
 
-Then the same step is fed by processes, which make views by the same recipe with Pillow. torch's DataLoader hands them
-over through pinned memory, rounded to 8 bits so that a quarter of the bytes travel. A round is a batch of each process.
+Then processes make views by the same recipe with Pillow, and feed the same step. torch's DataLoader hands the views
+over through pinned memory, rounded to 8 bits, so a quarter of the bytes are sent. A round is one batch per process.
 
 Figures are medians over rounds, with the least and the most. The first round, which compiles, is not counted.
 """

@@ -3,8 +3,8 @@
     python benchmarks/scaling.py [--out FILE.json]
 
 On one GPU: ResNeXt-29 with batches of 128 images of CIFAR's size, engine `auto`, views included (flip and crop). One
-thing is changed at a time. As in training, views are made for several steps together, so a round of them is timed and
-divided by its steps. Figures are medians over rounds. Memory is the most that was held, with the images.
+thing is changed at a time. As in training, views are made for several steps together. Such a round is timed, and its
+time is divided by its steps. Figures are medians over rounds. Memory is the most that was held, images included.
 """
 
 import argparse

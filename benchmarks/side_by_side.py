@@ -3,11 +3,11 @@
     python benchmarks/side_by_side.py --engines compiled fast --seeds 0 1 2 3 --out side-by-side.json
     python benchmarks/side_by_side.py --set learning_rate=0.01 --seeds 0 1 2 3 4 5 6 7
 
-Prints the mean training loss of each block of steps, and each engine's difference from the first engine: its mean over
-seeds and the standard error of that mean. Training at the paper's learning rate is chaotic at first. Runs that differ
-in rounding alone drift apart, and their difference is mostly chance. A smaller learning rate keeps them together, and
-shows the difference that rounding makes on average. The learning rate follows the experiment's schedule over --epochs
-epochs.
+It prints the mean training loss of each block of steps, and each engine's difference from the first engine: its mean
+over seeds and the standard error of that mean. Training at the paper's learning rate is chaotic at first. Runs that
+differ only in rounding drift apart, and their difference is mostly chance. A smaller learning rate keeps them together.
+Then the difference that rounding makes on average can be seen. The learning rate follows the experiment's schedule over
+--epochs epochs.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""What a temperature gains by following an image's signals, on corruptions that it was not fitted on.
+"""Does a temperature that depends on the image do better, on corruptions that it was not fitted on?
 
     python benchmarks/signals.py runs/cifar10/single/paper-0 runs/cifar10/batch-ensemble/paper-0
 
-For each run, evaluated with `--sets validation-extra`: a temperature for all images against one that follows the
-entropy of the members, and one that follows their disagreement. Each is fitted without one of the four extra
-corruptions and judged on it, all severities. The difference in NLL is averaged over the four; its 95 % interval is over
-images. The ECE (15 equal-width bins) is that of each left-out corruption, averaged.
+Each run must be evaluated with `--sets validation-extra`. One temperature for all images is compared with a temperature
+that follows the members' entropy, and with one that follows their disagreement. Each is fitted without one of the four
+extra corruptions and judged on it, at all severities. The difference in NLL is averaged over the four corruptions, and
+its 95 % interval is over images. The ECE (15 equal-width bins) is the mean over the left-out corruptions.
 """
 
 import sys

@@ -3,8 +3,8 @@
     python benchmarks/step_share.py --device cuda                  ResNeXt-29, 4 × 128, as in the paper
     python benchmarks/step_share.py --device cpu --network resnet  a small network, for CPUs
 
-The step is a plain one (forward, backward, SGD) on ready views, by the fastest engine. Its time is the median over
---steps steps after a warm-up. Views are made for 64 steps at once, as in training, and their time is divided by 64.
+The step is a plain one (forward, backward, SGD) on ready views, with the fastest engine. Its time is the median over
+--steps steps, after a warm-up. Views are made for 64 steps at once, as in training, and their time is divided by 64.
 """
 
 import argparse

@@ -1,12 +1,13 @@
-"""How often a threshold is found, what it keeps and how often its promise breaks, on simulated images.
+"""How often a threshold is found, how much it keeps and how often its promise breaks, on simulated images.
 
     python benchmarks/threshold.py [--sets 2000]
 
-An image has log-odds to be right, and a network's confidence is a function of them, so that the true error of what is
-kept is known. `sequence 1/4` is what `counterpoint threshold` does: a quarter of the images suggests the start. The
-others use other shares, or one bound for all thresholds at once on the same three quarters (`Bonferroni`).
+Each image has log-odds of a right prediction, and a network's confidence is a function of them. So the true error of
+the kept predictions is known. `sequence 1/4` is what `counterpoint threshold` does: a quarter of the images suggests
+where to start. The other methods use other shares, or one bound for all thresholds at once on the same three quarters
+(`Bonferroni`).
 
-2,000 sets take about three minutes on one core; a share of 5 % then has a standard error of 0.5 points.
+2,000 sets take about three minutes on one core. A share of 5 % then has a standard error of 0.5 points.
 """
 
 import argparse

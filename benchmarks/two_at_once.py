@@ -1,9 +1,9 @@
-"""Two commands at once on this machine, beside the same two one after the other.
+"""How long two commands take at the same time on this machine, and how long one after the other.
 
     python benchmarks/two_at_once.py                 two demos
     python benchmarks/two_at_once.py --epochs 4      two trainings of the demo's network instead, which takes less time
 
-Each command has a folder of its own. With busy machines in mind the ratio should be near 1, and not above 1.25.
+Each command has a folder of its own. The ratio of the two times should be near 1, and not above 1.25.
 """
 
 import argparse

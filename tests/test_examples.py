@@ -5,12 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from counterpoint import evaluate_logits
 from counterpoint.records.files import read_evaluated
-from tests.made_predictions import made_arrays, made_logits
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PREDICTIONS = (EXAMPLES.parent / "docs" / "predictions.md").read_text(encoding="utf-8")
@@ -55,15 +53,14 @@ def test_two_classifiers_of_scikit_learn_are_compared_in_15_lines(tmp_path: Path
     assert "trained elsewhere" in page
 
 
-def test_the_page_on_predictions_shows_the_example_and_a_file_that_is_read(
+def test_the_page_on_predictions_shows_a_file_that_is_read_and_the_example(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    example, writing = re.findall(r"```python\n(.*?)```", PREDICTIONS, re.DOTALL)
+    writing, example = re.findall(r"```python\n(.*?)```", PREDICTIONS, re.DOTALL)
     assert example == (EXAMPLES / "anybody.py").read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    arrays = made_arrays()
-    foggy = {severity: made_logits(arrays["labels"], 2, 2 - 0.3 * severity) for severity in (1, 2, 3)}
-    exec(compile(writing, "predictions.md", "exec"), {"np": np, "foggy": foggy, **arrays})
-    corrupted = evaluate_logits("predictions.npz", "out").corrupted
-    assert corrupted is not None
-    assert (corrupted.corruptions, corrupted.severities) == (("fog",), (1, 2, 3))
+    exec(compile(writing, "predictions.md", "exec"), {})
+    results = evaluate_logits("predictions.npz", "out")
+    assert results.validated_on is not None
+    assert results.corrupted is not None
+    assert (results.corrupted.corruptions, results.corrupted.severities) == (("noise",), (1, 2, 3))

@@ -18,7 +18,7 @@ def _image(family: str, name: str, size: int = 64, exclude: tuple[str, ...] = ()
 
 
 def _pixels(family: str, name: str) -> Case:
-    """A network with one decision a pixel. Its classes are moved to the last axis."""
+    """A network with one decision per pixel. Its classes are moved to the last axis."""
     make = partial(tv.get_model, name, weights=None, weights_backbone=None, num_classes=CLASSES)
     return Case(name, family, "torchvision", "pixels", make, image(64), logits=lambda out: out["out"].movedim(1, -1))
 

@@ -19,6 +19,11 @@ class Experiment:
 
     The defaults are those of the paper's ensemble (docs/paper.md), except for `warmup_steps` and `decay_rs`, which the
     paper's rows set themselves.
+
+    >>> from counterpoint import Experiment
+    >>> experiment = Experiment("mine", "digits", model="resnet", num_members=2, epochs=5)
+    >>> experiment.learning_rate
+    0.1
     """
 
     name: str

@@ -5,9 +5,16 @@ from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """Something the user gave is wrong. The message names it, says what is allowed and what to do.
+    """Something that you gave is wrong. The message names it, says what is allowed and what to do.
 
     The command line prints the message alone and exits with status 2.
+
+    >>> from counterpoint import InputError, ece
+    >>> try:
+    ...     ece([0.8, 1.2], [True, False])
+    ... except InputError as error:
+    ...     print(error)
+    confidence holds 1.2; every value must lie between 0 and 1
     """
 
 

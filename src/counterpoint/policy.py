@@ -72,6 +72,10 @@ class AugMix:
 
     `jsd` is the weight of AugMix's consistency loss: 0 in the paper, 12 in AugMix itself. Where it is above 0, each
     member learns from its clean view, and its predictions for that view and two AugMix views are drawn together.
+
+    >>> from counterpoint import AugMix
+    >>> AugMix(severity=(3.0,), assignment="constant").severity  # one for all members: not diverse
+    (3.0,)
     """
 
     severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
@@ -107,6 +111,10 @@ class Adversarial:
 
     `space` says in which units s is given: as the network sees the image, in [−1, 1], or as pixels in [0, 1]
     (docs/paper.md, 7). `clip` keeps the result a valid image; the paper's formula does not (docs/paper.md, 8).
+
+    >>> from counterpoint import Adversarial
+    >>> Adversarial().severity  # one per member
+    (0.0, 0.05, 0.1, 0.15)
     """
 
     severity: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
@@ -136,6 +144,10 @@ class StochasticDepth:
     """For each image, each residual branch is dropped with the member's drop rate, which is the same in every block.
 
     With `rescale`, a kept branch is divided by 1 − drop rate in training. Its expectation is then that of evaluation.
+
+    >>> from counterpoint import StochasticDepth
+    >>> StochasticDepth(drop_rate=(0.075,), assignment="constant").drop_rate
+    (0.075,)
     """
 
     drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
@@ -157,6 +169,11 @@ class MemberPolicy:
     """What the members see: flip and crop first, then AugMix, then the adversarial perturbation (docs/paper.md, 9, 10).
 
     Flip and crop are shared by the members. With `crop_per_view` they are drawn for each member instead.
+
+    >>> from counterpoint import AugMix, MemberPolicy, StochasticDepth
+    >>> policy = MemberPolicy(augmix=AugMix(), stochastic_depth=StochasticDepth())
+    >>> policy.augmix.severity  # member 0 sees the mildest images, member 3 the strongest
+    (1.0, 2.0, 3.0, 4.0)
     """
 
     flip: bool = True

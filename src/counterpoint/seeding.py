@@ -42,7 +42,14 @@ def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[int, int])
 class Stream:
     """The draws for one purpose ("order", "flip", "augmix", …) of one epoch and one member.
 
-    `indices` are the images' numbers in the data set; results live on the device of `indices`.
+    `indices` are the images' numbers in the data set; results live on the device of `indices`. The same stream and
+    index give the same numbers everywhere.
+
+    >>> import torch
+    >>> from counterpoint.seeding import Stream
+    >>> stream = Stream(seed=0, purpose="flip", epoch=3)
+    >>> torch.equal(stream.uniform(torch.tensor([7]), 2), stream.uniform(torch.arange(10), 2)[7:8])
+    True
     """
 
     seed: int

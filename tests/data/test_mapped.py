@@ -42,6 +42,7 @@ def assert_same(one: MappedSet | ImageSet, other: ImageSet) -> None:
 def test_it_behaves_as_the_set_in_memory_does(pixels_RCHW: np.ndarray, rows_N: torch.Tensor) -> None:
     ours, plain = mapped(pixels_RCHW, rows_N), in_memory(pixels_RCHW, rows_N)
     assert_same(ours, plain)
+    assert repr(ours) == repr(plain).replace("ImageSet", "MappedSet")
     assert_same(ours.to("cpu"), plain)
     for count in (None, 0, 3, 9):
         assert_same(ours.first(count), plain.first(count))

@@ -12,6 +12,10 @@ def some_images() -> ImageSet:
     return ImageSet(images_NCHW, torch.tensor([0, 2, 1, 2]), ("a", "b", "c"))
 
 
+def test_a_set_prints_its_size_and_not_its_pixels() -> None:
+    assert repr(some_images()) == "<ImageSet: 4 images of 3×2×2, 3 classes>"
+
+
 def test_select_keeps_images_and_labels_together() -> None:
     whole = some_images()
     picked = whole.select(torch.tensor([3, 0]))

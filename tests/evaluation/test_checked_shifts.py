@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
+from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.scores import read_scores
 from counterpoint.evaluation.threshold import threshold_run
@@ -165,3 +166,15 @@ def test_a_shift_without_severities_alone_names_none(run: Run) -> None:
     assert "hospital" in text
     assert "severity 1" not in text
     assert "all images" in text
+
+
+@pytest.mark.parametrize("name", ["..", "../..", "/etc", "a/b", "a\\b", ""])
+@pytest.mark.parametrize("what", ["suite", "corruption"])
+def test_a_strangers_names_do_not_lead_outside_the_folder(run: Run, name: str, what: str) -> None:
+    path = run.folder / "logits" / "about.json"
+    about = read_json(path)
+    fog = about["suites"].pop("fog")
+    about["suites"][name if what == "suite" else "fog"] = fog | {"corruptions": [name]}
+    write_json(path, about)
+    with pytest.raises(InputError, match=r"about\.json is not whole .*cannot be part of a file's name"):
+        read_about(run)

@@ -41,7 +41,7 @@ def test_bins_table_by_hand() -> None:
     bins = [Bin(0.8, 0.9, 1200, 0.86, 0.75)]
     (row,) = bins_table("some bins", bins, intervals=False).rows
     assert row.label == "80.00–90.00"
-    assert row.entries == (Entry("1,200"), Entry("86.00"), Entry("75.00"), Entry("−11.00"))
+    assert row.entries == (Entry("1,200"), Entry("86.00"), Entry("75.00"), Entry("+11.00"))
     table = bins_table("some bins", bins, intervals=True)
     assert [column.label for column in table.columns][4] == "Interval"
     assert table.rows[0].entries[3] == Entry("72.5–77.4")

@@ -128,9 +128,9 @@ def test_a_second_suite_is_on_the_page_beside_the_paper_s(make_evaluated: MakeEv
     }
     added = [caption for caption in captions["both"] if EXTRA in caption]
     assert [caption for caption in captions["both"] if caption not in added] == captions["one"]
-    # The main figures; three aggregates; a table of severities and five of their bins; the nine maps.
-    assert len(added) == 1 + 3 + 1 + 5 + 9
-    assert f"mine on {EXTRA}: Error, %" in added
+    # Main figures; three aggregates; two tables of severities and five of their bins; the nine maps.
+    assert len(added) == 1 + 3 + 2 + 5 + 9
+    assert f"mine on {EXTRA}: Error, %; 40 images per cell" in added
     assert "Speckle noise" in render([both])
     text = to_markdown([both])
     assert f"## Under corruption: {EXTRA}" in text

@@ -42,7 +42,7 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
     assert line.theirs == ("4.18", "1.25", "3.20", "26.5", "13.5", "15.4")
     text = page(folders)
     assert "## Schedule short: a fifth of the paper's epochs" in text
-    assert "its figures do not stand for the paper's. Clean calibration is left out" in text
+    assert "these figures cannot be compared with the paper's. Clean calibration is left out" in text
     paper_section, short_section = text.split("## Schedule short")
     assert "4.21" not in paper_section
     assert "4.21/4.18" in short_section
@@ -52,7 +52,7 @@ def test_a_smoke_result_shows_that_the_row_runs_and_no_figure(folders: Folders) 
     run = RowRun("cifar10/single", find_schedule("smoke"), 0)
     write_result(folders.results, run, row_results(run))
     paper_section, smoke_section = page(folders).split("## Schedule smoke")
-    assert "Nothing was run yet." in paper_section
+    assert "No row has been run yet." in paper_section
     assert "[cifar10/single/smoke-0](../results/cifar10/single/smoke-0.json) | 10.0 |" in smoke_section
     assert "4.21" not in smoke_section
     assert "/4.18" not in smoke_section

@@ -28,7 +28,15 @@ def perturb(
     """The views moved by their amount along the sign of the loss's gradient.
 
     `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it, also those
-    whose amount is 0, which come back as they were (docs/paper.md, 9).
+    whose amount is 0, which come back as they were (docs/paper.md, 9). `amount_MB` has one number per member and image.
+
+    >>> import torch
+    >>> from counterpoint import Adversarial, perturb
+    >>> views = torch.zeros(4, 2, 3, 8, 8)
+    >>> amount = torch.tensor([0.0, 0.05, 0.1, 0.15])[:, None].expand(4, 2)
+    >>> moved = perturb(lambda views: views.sum(), views, amount, Adversarial())
+    >>> [round(member.max().item(), 2) for member in moved]
+    [0.0, 0.05, 0.1, 0.15]
     """
     for name, tensor in (("views", views_MBCHW), ("amount", amount_MB)):
         if not isinstance(tensor, Tensor):

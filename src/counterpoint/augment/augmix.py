@@ -55,7 +55,16 @@ _CHUNKS_AT_ONCE = 16
 
 
 def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
-    """The planned views of uint8 images, as float32 in [0, 1]."""
+    """The planned views of uint8 images, as float32 in [0, 1].
+
+    >>> import torch
+    >>> from counterpoint.augment import apply_augmix, sample_augmix
+    >>> from counterpoint.seeding import Stream
+    >>> images_u8 = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
+    >>> views = apply_augmix(images_u8, sample_augmix(torch.arange(8), 3.0, Stream(0, "augmix")))
+    >>> views.shape, views.dtype
+    (torch.Size([8, 3, 32, 32]), torch.float32)
+    """
     check_images(images_NCHW)
     if len(plan) != len(images_NCHW):
         raise InputError(f"the plan is for {len(plan)} images and there are {len(images_NCHW)}; the two must be equal")

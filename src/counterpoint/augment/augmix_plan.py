@@ -63,7 +63,15 @@ def pixels_of(levels_N: Tensor, size: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class AugMixPlan:
-    """What happens to each image. Plans of members or steps can be joined (`concatenate`) and cut (`plan[10:20]`)."""
+    """What AugMix will do to each image. Plans can be joined (`concatenate`) and cut (`plan[10:20]`).
+
+    >>> import torch
+    >>> from counterpoint.augment import sample_augmix
+    >>> from counterpoint.seeding import Stream
+    >>> plan = sample_augmix(torch.arange(8), 3.0, Stream(0, "augmix"))
+    >>> len(plan), len(plan[2:5])
+    (8, 3)
+    """
 
     operations_NWD: Tensor  # int8: the place in ALL_OPERATIONS, or −1 after the chain's end
     levels_NWD: Tensor  # float64, the random sign included
@@ -87,7 +95,15 @@ class AugMixPlan:
 
 
 def concatenate(plans: Sequence[AugMixPlan]) -> AugMixPlan:
-    """One plan for the images of all `plans`, in their order."""
+    """One plan for the images of all `plans`, in their order.
+
+    >>> import torch
+    >>> from counterpoint.augment import concatenate, sample_augmix
+    >>> from counterpoint.seeding import Stream
+    >>> plans = [sample_augmix(torch.arange(8), 3.0, Stream(0, "augmix", member=i)) for i in range(4)]
+    >>> len(concatenate(plans))
+    32
+    """
     joined = (torch.cat(parts) for parts in zip(*(plan.tensors for plan in plans), strict=True))
     return AugMixPlan(*joined, may_have_extras=any(plan.may_have_extras for plan in plans))
 
@@ -104,11 +120,18 @@ def sample_augmix(
     beta: float = 1.0,
     operations: Sequence[str] = OPERATIONS,
 ) -> AugMixPlan:
-    """A plan for the images with these numbers in the data set, on the device of `indices_N`.
+    """Draw what AugMix will do to the images with these numbers in the data set, on the device of `indices_N`.
 
     An image's plan does not depend on the other images of the batch. `severity` is one number, or one per image. Levels
-    are uniform between 0.1 and the severity; a severity of 0 leaves the image clean. The weights m come from
-    `mixing_weights(mixing, …, p=p, beta=beta)`.
+    are uniform between 0.1 and the severity; a severity of 0 leaves the image clean. `width` is the number of chains,
+    and `depth` the most operations in a chain. The weights m come from `mixing_weights(mixing, …, p=p, beta=beta)`.
+
+    >>> import torch
+    >>> from counterpoint.augment import sample_augmix
+    >>> from counterpoint.seeding import Stream
+    >>> plan = sample_augmix(torch.arange(8), severity=3.0, stream=Stream(seed=0, purpose="augmix"))
+    >>> plan.operations_NWD.shape  # 8 images, 3 chains, at most 3 operations
+    torch.Size([8, 3, 3])
     """
     severity_N = _checked_severity(severity, indices_N)
     return draw_augmix(

@@ -14,6 +14,13 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
 
     With "bernoulli", m is 1 with probability `p`, the probability that an image is augmented, and otherwise 0. With
     "beta", m is drawn from Beta(beta, beta).
+
+    >>> import torch
+    >>> from counterpoint.augment import mixing_weights
+    >>> from counterpoint.seeding import Stream
+    >>> m = mixing_weights("bernoulli", torch.arange(1000), Stream(0, "mixing"), p=0.875)
+    >>> 0.85 < m.mean().item() < 0.9
+    True
     """
     if kind not in MIXING_KINDS:
         raise unknown("mixing", kind, MIXING_KINDS)

@@ -18,17 +18,37 @@ from counterpoint.errors import InputError
 
 
 def autocontrast(images_NCHW: Tensor) -> Tensor:
-    """`ImageOps.autocontrast(image)`."""
+    """Pillow's `ImageOps.autocontrast(image)`: stretch the values to 0 … 255.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import autocontrast
+    >>> autocontrast(torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)).flatten().tolist()
+    [0, 85, 170, 255]
+    """
     return _in_chunks(tone.autocontrast, images_NCHW)
 
 
 def equalize(images_NCHW: Tensor) -> Tensor:
-    """`ImageOps.equalize(image)`."""
+    """Pillow's `ImageOps.equalize(image)`: spread the values so that all are about equally frequent.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import equalize
+    >>> images = (torch.arange(1024) % 4 + 100).to(torch.uint8).view(1, 1, 32, 32)  # the values 100 to 103
+    >>> equalize(images).unique().tolist()
+    [0, 85, 171, 255]
+    """
     return _in_chunks(tone.equalize, images_NCHW)
 
 
 def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
-    """`ImageOps.posterize(image, bits)`, bits whole numbers from 1 to 8."""
+    """Pillow's `ImageOps.posterize(image, bits)`: keep so many bits of each value, a whole number from 1 to 8.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import posterize
+    >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
+    >>> posterize(images, torch.tensor([2])).flatten().tolist()
+    [0, 64, 128, 192]
+    """
     if bits_N.is_floating_point() or bool(((bits_N < 1) | (bits_N > 8)).any()):
         raise InputError(
             f"bits must be whole numbers from 1 to 8 in an integer tensor; they are {bits_N.unique().tolist()}"
@@ -37,52 +57,125 @@ def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
 
 
 def solarize(images_NCHW: Tensor, threshold_N: Tensor) -> Tensor:
-    """`ImageOps.solarize(image, threshold)`."""
+    """Pillow's `ImageOps.solarize(image, threshold)`: invert the values from the threshold on.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import solarize
+    >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
+    >>> solarize(images, torch.tensor([128])).flatten().tolist()
+    [50, 100, 105, 55]
+    """
     return _in_chunks(tone.solarize, images_NCHW, threshold_N)
 
 
 def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
-    """`Image.rotate(degrees, BILINEAR)`. A GPU need not wait for degrees in an integer tensor."""
+    """Pillow's `Image.rotate(degrees, BILINEAR)`, counter-clockwise.
+
+    Degrees in an integer tensor need no wait for a GPU.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import rotate
+    >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
+    >>> rotate(images, torch.tensor([90])).flatten().tolist()
+    [100, 200, 50, 150]
+    """
     return _in_chunks(geometry.rotate, images_NCHW, degrees_N)
 
 
 def shear_x(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`Image.transform(size, AFFINE, (1, factor, 0, 0, 1, 0), BILINEAR)`."""
+    """Pillow's `Image.transform(size, AFFINE, (1, factor, 0, 0, 1, 0), BILINEAR)`: shift row y by factor · y pixels.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import shear_x
+    >>> images = torch.full((1, 1, 4, 4), 100, dtype=torch.uint8)
+    >>> shear_x(images, torch.tensor([0.5]))[0, 0, 3].tolist()  # the last row
+    [100, 100, 0, 0]
+    """
     return _in_chunks(geometry.shear_x, images_NCHW, factor_N)
 
 
 def shear_y(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`Image.transform(size, AFFINE, (1, 0, 0, factor, 1, 0), BILINEAR)`."""
+    """Pillow's `Image.transform(size, AFFINE, (1, 0, 0, factor, 1, 0), BILINEAR)`: shift column x by factor · x pixels.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import shear_y
+    >>> images = torch.full((1, 1, 4, 4), 100, dtype=torch.uint8)
+    >>> shear_y(images, torch.tensor([0.5]))[0, 0, :, 3].tolist()  # the last column
+    [100, 100, 0, 0]
+    """
     return _in_chunks(geometry.shear_y, images_NCHW, factor_N)
 
 
 def translate_x(images_NCHW: Tensor, pixels_N: Tensor) -> Tensor:
-    """`Image.transform(size, AFFINE, (1, 0, pixels, 0, 1, 0), BILINEAR)`."""
+    """Pillow's `Image.transform(size, AFFINE, (1, 0, pixels, 0, 1, 0), BILINEAR)`: move the image to the left.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import translate_x
+    >>> images = torch.tensor([[[[50, 100, 150, 200]]]], dtype=torch.uint8)
+    >>> translate_x(images, torch.tensor([1])).flatten().tolist()
+    [100, 150, 200, 0]
+    """
     return _in_chunks(geometry.translate_x, images_NCHW, pixels_N)
 
 
 def translate_y(images_NCHW: Tensor, pixels_N: Tensor) -> Tensor:
-    """`Image.transform(size, AFFINE, (1, 0, 0, 0, 1, pixels), BILINEAR)`."""
+    """Pillow's `Image.transform(size, AFFINE, (1, 0, 0, 0, 1, pixels), BILINEAR)`: move the image upwards.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import translate_y
+    >>> images = torch.tensor([[[[50], [100], [150], [200]]]], dtype=torch.uint8)
+    >>> translate_y(images, torch.tensor([1])).flatten().tolist()
+    [100, 150, 200, 0]
+    """
     return _in_chunks(geometry.translate_y, images_NCHW, pixels_N)
 
 
 def colour(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`ImageEnhance.Color(image).enhance(factor)`, for images of 1 or 3 channels."""
+    """Pillow's `ImageEnhance.Color(image).enhance(factor)`, for images of 1 or 3 channels: 0 is grey, 1 leaves them.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import colour
+    >>> red = torch.tensor([[[[200]], [[0]], [[0]]]], dtype=torch.uint8)
+    >>> colour(red, torch.tensor([0.0])).flatten().tolist()
+    [60, 60, 60]
+    """
     return _in_chunks(tone.colour, images_NCHW, factor_N)
 
 
 def contrast(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`ImageEnhance.Contrast(image).enhance(factor)`, for images of 1 or 3 channels."""
+    """Pillow's `ImageEnhance.Contrast(image).enhance(factor)`, for images of 1 or 3 channels: 1 leaves them.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import contrast
+    >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
+    >>> contrast(images, torch.tensor([0.5])).flatten().tolist()
+    [87, 112, 137, 162]
+    """
     return _in_chunks(tone.contrast, images_NCHW, factor_N)
 
 
 def brightness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`ImageEnhance.Brightness(image).enhance(factor)`."""
+    """Pillow's `ImageEnhance.Brightness(image).enhance(factor)`: 0 is black, 1 leaves the images.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import brightness
+    >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
+    >>> brightness(images, torch.tensor([0.5])).flatten().tolist()
+    [25, 50, 75, 100]
+    """
     return _in_chunks(tone.brightness, images_NCHW, factor_N)
 
 
 def sharpness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
-    """`ImageEnhance.Sharpness(image).enhance(factor)`."""
+    """Pillow's `ImageEnhance.Sharpness(image).enhance(factor)`: 0 is smooth, 1 leaves the images, 2 is sharp.
+
+    >>> import torch
+    >>> from counterpoint.augment.ops import sharpness
+    >>> images = torch.zeros(1, 1, 3, 3, dtype=torch.uint8)
+    >>> images[0, 0, 1, 1] = 130
+    >>> sharpness(images, torch.tensor([0.0]))[0, 0, 1, 1].item()
+    50
+    """
     return _in_chunks(tone.sharpness, images_NCHW, factor_N)
 
 

@@ -127,6 +127,12 @@ def make_views(
     `indices_B` are the images' numbers in the data set (default: 0 … B − 1). An image's views depend on
     (seed, epoch, its number, member) alone; where severities are shuffled, they depend on `step` too. The adversarial
     perturbation needs a network, so it is not part of the views: see `perturb`.
+
+    >>> import torch
+    >>> from counterpoint import AugMix, MemberPolicy, make_views
+    >>> images_u8 = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
+    >>> make_views(images_u8, MemberPolicy(augmix=AugMix()), num_members=4).shape
+    torch.Size([4, 8, 3, 32, 32])
     """
     _check_call(images_BCHW, policy, num_members, indices_B)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):

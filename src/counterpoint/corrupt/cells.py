@@ -25,7 +25,12 @@ from counterpoint.storage.locks import shared
 
 @dataclass(frozen=True)
 class About:
-    """What about.json says of a set made here."""
+    """What a set of corrupted images says of itself in its about.json: what it was made of, and how.
+
+    >>> from counterpoint.corrupt import About
+    >>> About("digits", images_md5="…", seed=0, version="1", frost="texture").constants
+    'cifar-c'
+    """
 
     dataset: str
     images_md5: str
@@ -37,7 +42,16 @@ class About:
 
 
 def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
-    """The images of one cell, memory-mapped and read-only."""
+    """The images of one cell of a set on disk, memory-mapped and read-only.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint.corrupt import read_cell, write_corrupted_set
+    >>> images = np.full((2, 8, 8, 3), 128, np.uint8)
+    >>> write_corrupted_set(images, np.array([0, 1]), Path("mine-C"), dataset="mine", names=["contrast"])
+    >>> read_cell(Path("mine-C"), "contrast", severity=5, n_images=2).shape
+    (2, 8, 8, 3)
+    """
     check_cell(name, severity)
     path = folder / f"{name}.npy"
     if not path.is_file():
@@ -56,7 +70,13 @@ def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
 
 
 def read_about(folder: Path) -> About | None:
-    """What the set says of itself; None for an official set and for an empty or missing folder."""
+    """What a set of corrupted images says of itself; None for an official set and for an empty or missing folder.
+
+    >>> from pathlib import Path
+    >>> from counterpoint.corrupt import read_about
+    >>> read_about(Path("no-such-folder")) is None
+    True
+    """
     path = folder / "about.json"
     if not path.is_file():
         return None

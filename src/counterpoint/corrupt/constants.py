@@ -29,7 +29,12 @@ class Table:
 
 
 def default_constants(height: int, width: int) -> Constants:
-    """CIFAR-C's for images of up to 64 pixels (the shorter side counts), ImageNet-C's for larger ones."""
+    """Which constants suit images of this size: CIFAR-C's for a shorter side of up to 64 pixels, ImageNet-C's above.
+
+    >>> from counterpoint.corrupt import default_constants
+    >>> default_constants(32, 32), default_constants(224, 224)
+    ('cifar-c', 'imagenet-c')
+    """
     return "cifar-c" if min(height, width) <= _LARGEST_SMALL_SIDE else "imagenet-c"
 
 

@@ -29,7 +29,14 @@ _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.
 
 
 def find_frost(data_dir: Path) -> FrostDir:
-    """The photographs in `frost/` of this data folder, else those of an installed wheel, else the texture."""
+    """The photographs in `frost/` of this data folder, else those of an installed wheel, else the texture.
+
+    >>> from pathlib import Path
+    >>> from counterpoint.corrupt import find_frost
+    >>> Path("data", "frost").mkdir(parents=True)
+    >>> find_frost(Path("data")).as_posix()
+    'data/frost'
+    """
     if (data_dir / "frost").is_dir():
         return data_dir / "frost"
     wheel = importlib.util.find_spec("imagecorruptions")
@@ -38,7 +45,12 @@ def find_frost(data_dir: Path) -> FrostDir:
 
 
 def frost_source(frost_dir: FrostDir | None = None) -> FrostSource:
-    """What `corrupt(…, "frost", …, frost_dir=frost_dir)` lays over the images; results should record it."""
+    """What `corrupt(…, "frost", …, frost_dir=frost_dir)` lays over the images; results should record it.
+
+    >>> from counterpoint.corrupt import frost_source
+    >>> frost_source("texture")
+    'texture'
+    """
     return "texture" if _photograph_folder(frost_dir) is None else "photographs"
 
 

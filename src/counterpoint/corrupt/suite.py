@@ -69,6 +69,13 @@ def corrupt(
     ImageNet-C's for larger ones (`default_constants`).
 
     `frost_dir` is the folder of the photographs, or "texture". Without it `find_frost` looks for them.
+
+    >>> import numpy as np
+    >>> from counterpoint.corrupt import corrupt
+    >>> images = np.random.default_rng(0).integers(0, 256, (2, 32, 32, 3), dtype=np.uint8)
+    >>> foggy = corrupt(images, "fog", severity=3)
+    >>> foggy.shape, foggy.dtype
+    ((2, 32, 32, 3), dtype('uint8'))
     """
     check_cell(name, severity)
     check_images(images_NHWC)

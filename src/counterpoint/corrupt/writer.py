@@ -45,6 +45,14 @@ def write_corrupted_set(
     `constants` are those of `corrupt`; about.json records which they were.
 
     `progress(name, done, total)` counts the images written, of all corruptions together.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint.corrupt import write_corrupted_set
+    >>> images, labels = np.full((2, 8, 8, 3), 128, np.uint8), np.array([0, 1])
+    >>> write_corrupted_set(images, labels, Path("mine-C"), dataset="mine", names=["contrast"])
+    >>> sorted(path.name for path in Path("mine-C").glob("*.npy"))
+    ['contrast.npy', 'labels.npy']
     """
     _check(images_NHWC, labels_N, names, seed)
     constants = choose_constants(constants, *images_NHWC.shape[1:3])

@@ -39,7 +39,13 @@ DATASETS: dict[str, Callable[[Path], DataSet]] = {
 
 
 def load(name: str, root: Path | None = None) -> DataSet:
-    """A data set by its name, from the files in `root` (default: `data_root()`)."""
+    """A data set by its name ("cifar10", "cifar100" or "digits"), from the files in `root` (default: `data_root()`).
+
+    >>> from counterpoint.data import load
+    >>> digits = load("digits")  # they come with scikit-learn
+    >>> digits.train.classes[:3], digits.train.image_shape
+    (('0', '1', '2'), (1, 32, 32))
+    """
     if name not in DATASETS:
         raise unknown("data set", name, DATASETS)
     return _load_once(name, root or data_root())

@@ -7,13 +7,21 @@ import torch
 from torch import Tensor
 
 from counterpoint.data.reading import read_ahead
-from counterpoint.data.sets import ImageSet
+from counterpoint.data.sets import ImageSet, in_short
 from counterpoint.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MappedSet:
-    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory."""
+    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory.
+
+    >>> import torch
+    >>> from counterpoint.data import MappedSet
+    >>> pixels, labels = torch.zeros(4, 3, 8, 8, dtype=torch.uint8), torch.tensor([0, 1])
+    >>> images = MappedSet(pixels, torch.tensor([1, 3]), torch.arange(2), labels, ("cat", "dog"))
+    >>> len(images), images.image_shape
+    (2, (3, 8, 8))
+    """
 
     pixels_RCHW: Tensor
     """All the rows of the file, uint8."""
@@ -30,6 +38,9 @@ class MappedSet:
                 f"there are {len(self.rows_N)} rows, {len(self.numbers_N)} numbers and {len(self.labels_N)} labels; "
                 "there must be one of each per image"
             )
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     def __len__(self) -> int:
         return len(self.rows_N)

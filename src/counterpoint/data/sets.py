@@ -22,7 +22,13 @@ class Pixels(Protocol):
 
 
 class LabelledImages(Pixels, Protocol):
-    """Images with their labels, in memory (`ImageSet`) or in a file (`MappedSet`)."""
+    """Images with their labels, in memory (`ImageSet`) or in a file (`MappedSet`).
+
+    >>> from counterpoint.data import LabelledImages, load
+    >>> images: LabelledImages = load("digits").test
+    >>> images.image_shape
+    (1, 32, 32)
+    """
 
     @property
     def labels_N(self) -> Tensor: ...  # noqa: N802 (the shape is part of the name)
@@ -58,9 +64,17 @@ class LabelledImages(Pixels, Protocol):
         """All images on a device, where they must find room."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
-    """Labelled images in memory. N images, C channels, H × W pixels."""
+    """Labelled images in memory. N images, C channels, H × W pixels.
+
+    >>> import torch
+    >>> from counterpoint.data import ImageSet
+    >>> pixels = torch.zeros(4, 3, 32, 32, dtype=torch.uint8)
+    >>> images = ImageSet(pixels, torch.tensor([0, 1, 0, 1]), classes=("cat", "dog"))
+    >>> len(images), images.image_shape
+    (4, (3, 32, 32))
+    """
 
     images_NCHW: Tensor
     labels_N: Tensor
@@ -85,6 +99,9 @@ class ImageSet:
             object.__setattr__(self, "numbers_N", torch.arange(len(labels), device=labels.device))
         if len(self.numbers_N) != len(labels):
             raise InputError(f"there are {len(labels)} images and {len(self.numbers_N)} numbers of them")
+
+    def __repr__(self) -> str:
+        return in_short(self)
 
     def __len__(self) -> int:
         return len(self.labels_N)
@@ -115,11 +132,23 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that has a name, as it is published: without a part to validate on."""
+    """A data set that has a name: training images and test images, and no part to validate on.
+
+    >>> from counterpoint.data import load
+    >>> digits = load("digits")
+    >>> len(digits.train), len(digits.test)
+    (1347, 450)
+    """
 
     name: str
     train: ImageSet
     test: ImageSet
+
+
+def in_short(images: LabelledImages) -> str:
+    """What a set prints: its size, not its pixels."""
+    shape = "×".join(map(str, images.image_shape))
+    return f"<{type(images).__name__}: {len(images):,} images of {shape}, {len(images.classes)} classes>"
 
 
 def _describe(tensor: Tensor) -> str:

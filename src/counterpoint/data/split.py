@@ -15,7 +15,14 @@ from counterpoint.seeding import Stream
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The images of a run, by what they are for. A part that has none is None."""
+    """The images of a run, by what they are for. A part that has none is None.
+
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load, parts_of
+    >>> parts = parts_of(load("digits"), Experiment("mine", "digits", train_on="all"))
+    >>> parts.reported, parts.validation
+    ('test', None)
+    """
 
     name: str
     train: LabelledImages
@@ -31,7 +38,13 @@ class Parts:
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """The numbers of the images to train on and of those to validate on, ascending; the seed alone decides."""
+    """The numbers of the images to train on and of those to validate on, ascending; the seed alone decides.
+
+    >>> from counterpoint.data import held_out_split
+    >>> train, validation = held_out_split(10, 3)
+    >>> len(train), len(validation)
+    (7, 3)
+    """
     if not 0 <= held_out < n_train:
         raise InputError(f"held_out is {held_out}; it must be at least 0 and less than the {n_train} training images")
     order = Stream(seed, "split").permutation(n_train)
@@ -46,6 +59,12 @@ def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
     Of a small set more is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A
     few dozen would be too few, and so would images that the network all gets right. With train_on="all" nothing is held
     out, and figures are of the test images.
+
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load, parts_of
+    >>> parts = parts_of(load("digits"), Experiment("mine", "digits"))
+    >>> len(parts.train), len(parts.validation), len(parts.test)
+    (898, 449, 450)
     """
     if isinstance(data, UserImages):
         return Parts(data.name, data.train, data.val, data.test, "test", data.keys, data.seen)

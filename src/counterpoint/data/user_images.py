@@ -29,7 +29,16 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class UserImages:
-    """A user's images. A part that has none is None."""
+    """The images of a folder, a .csv or an .npz file, by what they are for. A part that has none is None.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint.data import load_images
+    >>> pixels = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), np.uint8)
+    >>> np.savez("mine.npz", images=pixels, labels=[0, 1] * 10)
+    >>> load_images(Path("mine.npz"), size=8, cache=Path("cache")).split_off
+    ('val', 'test')
+    """
 
     name: str
     source: Path
@@ -70,6 +79,17 @@ def load_images(
     A source without parts is split into train, val and test: `val` and `test` are shares of each class. Of a source
     with parts and without val, the share `val` of train is split off, and a missing test stays missing. A share of 0
     splits nothing off.
+
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from counterpoint.data import load_images
+    >>> for number in range(20):
+    ...     path = Path("photos", "cat" if number % 2 else "dog", f"{number}.png")
+    ...     path.parent.mkdir(parents=True, exist_ok=True)
+    ...     Image.new("RGB", (12, 10), (number, 0, 0)).save(path)
+    >>> images = load_images(Path("photos"), size=8, cache=Path("cache"), workers=1)
+    >>> images.train.classes, len(images.train), len(images.val), len(images.test)
+    (('cat', 'dog'), 12, 4, 4)
     """
     decoding = Decoding(size, grey)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)

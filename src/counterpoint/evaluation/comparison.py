@@ -48,7 +48,17 @@ def read_scored(run: Path) -> Scored:
 
 
 def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
-    """Compare an evaluated run with others, and write compared.json, in place of an earlier one."""
+    """Compare an evaluated run with others on the same images, and write compared.json, in place of an earlier one.
+
+    >>> import numpy as np
+    >>> from counterpoint import compare_run, evaluate_logits
+    >>> labels = np.arange(40) % 2
+    >>> for name, share in (("sure", 0.8), ("unsure", 0.2)):
+    ...     probs = np.eye(2)[labels] * share + (1 - share) / 2
+    ...     _ = evaluate_logits({"dataset": "mine", "probs": probs, "labels": labels}, f"runs/{name}")
+    >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
+    'unsure'
+    """
     folder = results_file(Path(run)).parent.resolve()
     their_folders = [results_file(Path(other)).parent for other in others]
     for number, other in enumerate(their_folders):

@@ -5,9 +5,11 @@ file is there as a whole or not at all, so that an interrupted evaluation goes o
 another precision empty the folder. A group of other images replaces that group alone.
 """
 
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from scipy.special import softmax
 
 from counterpoint.data.reading import read_ahead
 from counterpoint.devices import Precision, describe_precision
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.image_groups import VALIDATION, ImageGroup, cell_file, labels_file
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
@@ -32,6 +34,8 @@ from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape, write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.watching import SILENT, Watcher
+
+_FILE_NAME = re.compile(r"\w[^/\\\x00]*")
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,12 @@ class MadeWith:
     """
 
     def problem(self) -> str:
-        return "weights is missing" if self.weights is None and self.given is None else ""
+        if self.weights is None and self.given is None:
+            return "weights is missing"
+        # The names become those of files. A stranger's must not lead outside the folder.
+        named = [(name, *shift.corruptions) for name, shift in (self.suites or {}).items()]
+        foreign = next((name for name in chain.from_iterable(named) if not _FILE_NAME.fullmatch(name)), None)
+        return "" if foreign is None else f"suites has {shown(foreign)!r}, which cannot be part of a file's name"
 
 
 def collect_logits(

@@ -54,12 +54,24 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `shifts` are a user's own: for each name a folder, a .csv or an .npz file of shifted images (docs/images.md). With
+    `shifts` are your own: for each name a folder, a .csv or an .npz file of shifted images (docs/images.md). With
     `skip_bad` their files that give no image are left out. Suites and shifts of earlier evaluations stay in the
-    results, as long as the network and its precision are the same. `source` is where a user's own images are, if no
-    longer where they were. `said` is the user's word for the model: a function of his own is not imported without it.
+    results, as long as the network and its precision are the same. `source` is where your own images are, if no longer
+    where they were. `said` is what you typed as the model's name: a function of your own is not imported without it.
 
     Several processes do it together if all of them call this, each with its own `world` (docs/parallel.md).
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load
+    >>> from counterpoint.evaluation.pipeline import evaluate_run
+    >>> from counterpoint.runs.folder import load_run
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> results = evaluate_run(load_run(Path("runs/mine")), suites=(), clean_images=50, device="cpu")
+    >>> 0 <= results.clean.ensemble.ece_width15 <= 1
+    True
     """
     started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
 
@@ -94,7 +106,18 @@ def evaluate_run(
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
-    """Compute the figures again from the saved logits. It needs neither the network nor the images."""
+    """Compute the figures again from the saved logits. It needs neither the network nor the images.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.evaluation.pipeline import recompute_results
+    >>> from counterpoint.runs.imported import load_any_run
+    >>> labels = np.arange(40) % 2
+    >>> first = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> recompute_results(load_any_run(Path("runs/theirs"))).clean == first.clean
+    True
+    """
     started = time.monotonic()
     results = write_results(run, environment=describe_environment(choose_device("cpu")), started=started)
     _note_what_does_not_count(run, results, watcher)

@@ -28,9 +28,23 @@ from counterpoint.watching import SILENT, Watcher
 def recalibrate_run(
     run: AnyRun, twin: Run | None = None, *, care: Care = "both", choosing: bool = False, watcher: Watcher = SILENT
 ) -> Recalibrated:
-    """Fit every recalibration, compute the run's figures with each, and write recalibrated.json.
+    """Fit every recalibration on validation images, compute the run's figures with each, and write recalibrated.json.
 
-    With `choosing` one of them is chosen on held-out images. `care` says how much clean and shifted images count.
+    `twin` is the same experiment trained on the split, for a run that has no validation images. With `choosing` one of
+    the recalibrations is chosen on held-out images. `care` says how much clean and shifted images count.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.evaluation.recalibration import recalibrate_run
+    >>> from counterpoint.runs.imported import load_any_run
+    >>> labels = np.arange(200) % 2
+    >>> logits = 4 * np.eye(2)[np.where(np.arange(200) % 5, labels, 1 - labels)]  # 98 % sure, 80 % right
+    >>> validation = {"validation_logits": logits[::-1], "validation_labels": labels[::-1]}
+    >>> _ = evaluate_logits({"logits": logits, "labels": labels, **validation}, "runs/theirs")
+    >>> found = recalibrate_run(load_any_run(Path("runs/theirs")))
+    >>> {name: round(way.clean.ensemble.ece_width15, 3) for name, way in found.ways.items()}
+    {'before': 0.0}
     """
     source = validation_run(run, twin)
     about, plain = read_current_results(run)

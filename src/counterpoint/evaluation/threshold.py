@@ -40,7 +40,20 @@ _SIMPLEST = "before"
 def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
-    A run that was recalibrated gets a recalibration here too, chosen and fitted on the first part alone.
+    It is found on one part of the validation images and promised by the other. A run that was recalibrated gets a
+    recalibration here too, chosen and fitted on the first part alone.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.evaluation.threshold import threshold_run
+    >>> from counterpoint.runs.imported import load_any_run
+    >>> labels = np.arange(400) % 2
+    >>> logits = 4 * np.eye(2)[labels]  # always right
+    >>> validation = {"validation_logits": logits[::-1], "validation_labels": labels[::-1]}
+    >>> _ = evaluate_logits({"logits": logits, "labels": labels, **validation}, "runs/theirs")
+    >>> threshold_run(load_any_run(Path("runs/theirs")), target=0.05).promise.coverage
+    1.0
     """
     if isinstance(run, Run) and run.experiment.train_on == "all" and run.experiment.images is None:
         raise _without_validation_images(run)

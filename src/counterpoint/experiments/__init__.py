@@ -20,7 +20,12 @@ EXPERIMENTS: dict[str, Experiment] = {
 
 
 def find_experiment(name: str) -> Experiment:
-    """The experiment called `name`. The error for an unknown name suggests similar ones."""
+    """The experiment called `name`. The error for an unknown name suggests similar ones.
+
+    >>> from counterpoint.experiments import find_experiment
+    >>> find_experiment("cifar10/am-bern-0.875").policy.augmix.severity
+    (1.0, 2.0, 3.0, 4.0)
+    """
     if name in EXPERIMENTS:
         return EXPERIMENTS[name]
     holding = [known for known in EXPERIMENTS if name.lower() in known]
@@ -39,6 +44,10 @@ def select_experiments(words: Sequence[str]) -> list[Experiment]:
     A word that is a whole name matches that name alone. A name's parts are what stands between its slashes. A word that
     is a part of some name matches parts that are equal to it or go on with a dash: cifar10 does not match cifar100, and
     single matches single-am-beta. Any other word matches anywhere in a name.
+
+    >>> from counterpoint.experiments import select_experiments
+    >>> [experiment.name for experiment in select_experiments(["cifar10", "be+adv"])]
+    ['cifar10/be+adv', 'cifar10/be+adv-not-diverse', 'cifar10/be+adv-1.0']
     """
     parts = {part for name in EXPERIMENTS for part in name.split("/")}
 
@@ -58,7 +67,14 @@ def select_experiments(words: Sequence[str]) -> list[Experiment]:
 
 
 def is_row(config: Mapping[str, Any]) -> bool:
-    """Whether a result's configuration is that of the experiment whose name it has: not shortened, nothing changed."""
+    """Whether a result's configuration is that of the experiment whose name it has: not shortened, nothing changed.
+
+    >>> from counterpoint.config import override, to_dict
+    >>> from counterpoint.experiments import find_experiment, is_row
+    >>> row = find_experiment("cifar10/single")
+    >>> is_row(to_dict(row)), is_row(to_dict(override(row, ["epochs=5"])))
+    (True, False)
+    """
     try:
         experiment = from_dict(config)
     except InputError:

@@ -16,7 +16,13 @@ from counterpoint.errors import InputError
 
 
 def config_hash(experiment: Experiment) -> str:
-    """SHA-256, in hexadecimal, of the settings that differ from the defaults, as canonical JSON."""
+    """SHA-256, in hexadecimal, of the settings that differ from the defaults. The name does not count.
+
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.experiments import config_hash
+    >>> config_hash(Experiment("one name", "digits")) == config_hash(Experiment("another name", "digits"))
+    True
+    """
     # Written to JSON values and read again, 1 and 1.0 are the same setting.
     values = _non_default(config.from_dict(config.to_dict(experiment)))
     del values["name"]

@@ -24,7 +24,13 @@ from counterpoint.storage.files import write_atomically
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, how far it is from PyTorch, and what of the run's records was left out of the card."""
+    """What was written, how far it is from PyTorch, and what of the run's records was left out of the card.
+
+    >>> from dataclasses import fields
+    >>> from counterpoint.export import Written
+    >>> [field.name for field in fields(Written)]
+    ['path', 'card', 'size', 'correction', 'agreement', 'notes']
+    """
 
     path: Path
     card: Path
@@ -39,9 +45,20 @@ def export_run(
 ) -> Written:
     """Write the run as an .onnx or .pt2 file, and a model card beside it.
 
-    Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that says something else
-    than PyTorch is refused. `said` is the user's word for a model that is a function of his own. Test images to compare
-    on are looked for in `root`.
+    Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that gives other
+    probabilities than PyTorch is refused. `said` is what you typed as the model's name, if it is a function of your
+    own. Test images to compare on are looked for in `root`.
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load
+    >>> from counterpoint.export import export_run
+    >>> from counterpoint.runs.folder import load_run
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> export_run(load_run(Path("runs/mine")), Path("model.pt2")).card.name
+    'model.md'
     """
     kind, card = format_of(path), path.with_suffix(".md")
     check_card_path(card)

@@ -32,7 +32,16 @@ _REMEDY = "repair or remove them, or leave them out with --skip-bad (skip_bad=Tr
 
 @dataclass(frozen=True, eq=False)
 class DecodedImages:
-    """The images of a source that can be used, and their pixels in a file."""
+    """The images of a source that can be used, and their pixels in a file.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint.images import Decoding, open_images
+    >>> pixels = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
+    >>> np.savez("mine.npz", images=pixels, labels=[0, 1, 0, 1])
+    >>> open_images(Path("mine.npz"), Decoding(size=8), cache=Path("cache")).listing.labels
+    (0, 1, 0, 1)
+    """
 
     listing: Listing
     hashes: tuple[str, ...]
@@ -75,6 +84,14 @@ def open_images(
 
     `cache` is the folder that keeps them (default: `images` in the data folder). Files that give no image are all found
     before an error lists them; with `skip_bad` they are left out.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint.images import Decoding, open_images
+    >>> pixels = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), np.uint8)
+    >>> np.savez("mine.npz", images=pixels, labels=[0, 1, 0, 1])
+    >>> open_images(Path("mine.npz"), Decoding(size=16), cache=Path("cache")).pixels_RCHW.shape
+    (4, 3, 16, 16)
     """
     return open_listed(
         list_images(source),

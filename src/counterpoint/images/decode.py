@@ -42,7 +42,12 @@ _UPRIGHT = {
 
 @dataclass(frozen=True)
 class Decoding:
-    """What every picture becomes: `size` × `size` pixels, in colour or in grey."""
+    """What every picture becomes: `size` × `size` pixels, in colour or in grey.
+
+    >>> from counterpoint.images import Decoding
+    >>> Decoding(size=32, grey=True).size
+    32
+    """
 
     size: int
     grey: bool = False
@@ -60,6 +65,14 @@ def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -
     """The picture in a file's bytes as (C, H, W); the error says what is wrong with it.
 
     Fewer pixels can be allowed where a picture comes from anybody: to decode one takes up to 20 bytes per pixel.
+
+    >>> import io
+    >>> from PIL import Image
+    >>> from counterpoint.images import Decoding, decode
+    >>> file = io.BytesIO()
+    >>> Image.new("RGB", (40, 30), "red").save(file, "PNG")
+    >>> decode(file.getvalue(), Decoding(size=16)).shape
+    (3, 16, 16)
     """
     with warnings.catch_warnings():
         # What is decoded is good or bad; odd metadata are neither, and a picture that is too large is refused below.

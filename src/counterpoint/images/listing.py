@@ -14,7 +14,12 @@ SHOWN = 10
 
 
 class BadFile(NamedTuple):
-    """A file or row that gives no image, and why."""
+    """A file or row that gives no image, and why.
+
+    >>> from counterpoint.images import BadFile
+    >>> BadFile("cat/3.jpg", "it is empty").reason
+    'it is empty'
+    """
 
     name: str
     reason: str
@@ -22,7 +27,13 @@ class BadFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Listing:
-    """The images of a source, in their order."""
+    """The images of a source, in their order.
+
+    >>> from pathlib import Path
+    >>> from counterpoint.images import Listing
+    >>> len(Listing(Path("photos"), ("cat/1.png", "dog/2.png"), (0, 1), None, ("cat", "dog")))
+    2
+    """
 
     source: Path
     """What the user named: a folder, a .csv or an .npz file."""

@@ -15,6 +15,15 @@ def list_images(source: Path) -> Listing:
     """The images of a folder, a .csv or an .npz file. No image is opened yet.
 
     A folder has train/, perhaps val/ and test/, each with a folder per class; or a folder per class and no parts.
+
+    >>> from pathlib import Path
+    >>> from counterpoint.images import list_images
+    >>> for name in ("cat/1.png", "cat/2.png", "dog/3.png"):
+    ...     path = Path("photos", name)
+    ...     path.parent.mkdir(parents=True, exist_ok=True)
+    ...     path.touch()
+    >>> list_images(Path("photos")).names
+    ('cat/1.png', 'cat/2.png', 'dog/3.png')
     """
     listing = list_folder(source) if source.is_dir() else list_file(source, " (or with those in train, val and test)")
     check_classes(listing)

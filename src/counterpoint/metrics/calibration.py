@@ -20,6 +20,11 @@ class ReliabilityBins:
     """The bins that hold an image, by rising confidence; empty bins are left out.
 
     A bin is (low, high]. The first one also holds confidence 0.
+
+    >>> from counterpoint.metrics import reliability_bins
+    >>> table = reliability_bins([0.3, 0.9, 0.9, 0.9], [False, True, True, False], bins=2)
+    >>> table.count.tolist(), table.confidence.tolist()
+    ([1, 3], [0.3, 0.9])
     """
 
     low: Floats
@@ -32,10 +37,16 @@ class ReliabilityBins:
 def reliability_bins(
     confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width"
 ) -> ReliabilityBins:
-    """Count, mean confidence and accuracy of each bin.
+    """Count, mean confidence and accuracy of each bin: what a reliability diagram shows.
 
-    With "width", edge k is k / bins. With "mass", edge k is the smallest confidence that at least k / bins of the
-    images do not exceed, so without ties the counts differ by at most one. Images of equal confidence share a bin.
+    `confidence` holds each image's confidence, and `correct` whether its prediction is right. With "width", edge k is k
+    / bins. With "mass", edge k is the smallest confidence that at least k / bins of the images do not exceed, so
+    without ties the counts differ by at most one. Images of equal confidence share a bin.
+
+    >>> from counterpoint.metrics import reliability_bins
+    >>> table = reliability_bins([0.6, 0.7, 0.8, 0.9], [True, False, True, True], bins=2, binning="mass")
+    >>> table.accuracy.tolist()
+    [0.5, 1.0]
     """
     confidence_N = fractions(confidence, "confidence", ndim=1)
     correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
@@ -57,19 +68,37 @@ def reliability_bins(
 
 
 def ece(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
-    """Expected calibration error: |accuracy − mean confidence| of a bin, averaged with the bins' counts as weights."""
+    """Expected calibration error: the gap between accuracy and mean confidence of a bin, averaged by the bins' counts.
+
+    It is a fraction: 0 is perfectly calibrated, 0.05 is "off by 5 points on average". State `bins` and `binning` with
+    it, because other bins give another value.
+
+    >>> from counterpoint.metrics import ece
+    >>> round(ece([0.8, 0.8, 0.8, 0.8], [True, True, True, False]), 3)  # 80 % confidence, 75 % right
+    0.05
+    """
     table = reliability_bins(confidence, correct, bins, binning)
     return float(np.average(np.abs(table.accuracy - table.confidence), weights=table.count))
 
 
 def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
-    """Like `ece` with the square instead of the absolute value, and the square root of the weighted mean."""
+    """Like `ece` with the square instead of the absolute value, and the square root of the weighted mean.
+
+    >>> from counterpoint.metrics import ece_rms
+    >>> round(ece_rms([0.6, 0.6, 0.9, 0.9], [True, False, True, True]), 3)
+    0.1
+    """
     table = reliability_bins(confidence, correct, bins, binning)
     return float(np.sqrt(np.average((table.accuracy - table.confidence) ** 2, weights=table.count)))
 
 
 def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
-    """Mean confidence less accuracy: above 0 where the model claims more than it holds."""
+    """Mean confidence less accuracy. It is above 0 for an over-confident model, and below 0 for an under-confident one.
+
+    >>> from counterpoint.metrics import overconfidence
+    >>> round(overconfidence([0.9, 0.9], [True, False]), 3)
+    0.4
+    """
     confidence_N = fractions(confidence, "confidence", ndim=1)
     return float(confidence_N.mean() - zeros_and_ones(correct, "correct", len(confidence_N)).mean())
 

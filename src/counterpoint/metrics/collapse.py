@@ -20,11 +20,13 @@ NEARLY_IDENTICAL_KL_BELOW = 0.01  # in nats
 class FactorCorrelation:
     """How alike the members' factors are, over the channels of all layers.
 
-    | members               | plain | closest                                     |
-    |-----------------------|-------|---------------------------------------------|
-    | independent draws     | 0     | about −1 / (M − 1), given as `independent`  |
-    | two alike, others not | < 1   | 1                                           |
-    | all identical         | 1     | 1 (nothing is left; 1 by definition)        |
+    `plain` is 0 for independent draws, below 1 where two members are alike and the others are not, and 1 where all are
+    identical. `closest` is 1 as soon as two members are alike. For independent draws it is about −1 / (M − 1), which is
+    given as `independent`.
+
+    >>> from counterpoint.metrics import FactorCorrelation
+    >>> FactorCorrelation(plain=0.0, closest=-0.2, independent=-0.33).closest
+    -0.2
     """
 
     plain: float  # mean over pairs, each layer's mean over members and channels removed
@@ -38,6 +40,11 @@ def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelati
     Once the mean over members is removed, the M rows sum to 0. The mean over pairs of their covariance is then
     −1 / (M − 1) of the variance whatever the members do, and only single pairs can tell something. With two members
     there is one pair, which tells nothing.
+
+    >>> from counterpoint.metrics import factor_correlation
+    >>> alike = [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]  # members 0 and 1 are the same
+    >>> round(factor_correlation([alike]).closest, 3)
+    1.0
     """
     layers = [finite(layer, "a layer's factors", ndim=2) for layer in factors_by_layer]
     members = {len(layer) for layer in layers}
@@ -53,9 +60,13 @@ def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelati
 
 
 def independent_disagreement(error: float, num_classes: int) -> float:
-    """How often two members of this error would disagree if they erred independently.
+    """How often two members of this error would disagree if their mistakes had nothing to do with each other.
 
     Every wrong class is taken to be equally likely.
+
+    >>> from counterpoint.metrics import independent_disagreement
+    >>> round(independent_disagreement(0.1, num_classes=10), 3)
+    0.189
     """
     return 1 - (1 - error) ** 2 - error**2 / (num_classes - 1)
 
@@ -65,6 +76,10 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
 
     `error` is the members' mean error, `disagreement` and `kl` are means over pairs. "Clearly" is a quarter or more of
     `independent_disagreement`; "nearly identical" is less than a twentieth of it and a KL below 0.01 nats.
+
+    >>> from counterpoint.metrics import collapse_verdict
+    >>> "clearly" in collapse_verdict(disagreement=0.05, error=0.1, kl=0.2, num_classes=10)
+    True
     """
     fractions([disagreement, error], "disagreement and error", ndim=1)
     if not 0 <= kl < np.inf:

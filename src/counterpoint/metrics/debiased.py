@@ -30,7 +30,12 @@ from counterpoint.metrics.sampling import BinSums, Scatter, bin_sums, ece_scatte
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval over images, which says nothing about other seeds."""
+    """An estimate with its 95 % interval over images. The interval says nothing about other seeds.
+
+    >>> from counterpoint.metrics import Interval
+    >>> Interval(value=0.02, low=0.01, high=0.03).low
+    0.01
+    """
 
     value: float
     low: float
@@ -38,11 +43,16 @@ class Interval:
 
 
 def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
-    """The ECE of the likeliest population whose plug-in value is on average the observed one.
+    """The ECE with the noise's share removed, and its interval.
 
-    It is 0 if the plug-in value of every population is larger on average. The estimate is a little low where all bins
-    have the same gap, about as large as the noise, and a little high where one bin has the whole gap. The interval
-    allows for both.
+    It is the ECE of the likeliest population whose plug-in value is on average the observed one, and 0 if the plug-in
+    value of every population is larger on average. The estimate is a little low where all bins have the same gap, about
+    as large as the noise, and a little high where one bin has the whole gap. The interval allows for both.
+
+    >>> from counterpoint.metrics import ece, ece_debiased
+    >>> confidence, correct = [0.75] * 40, [True] * 29 + [False] * 11  # 72.5 % are right: within the noise of 40 images
+    >>> round(ece(confidence, correct), 3), round(ece_debiased(confidence, correct).value, 3)
+    (0.025, 0.0)
     """
     sums = bin_sums(confidence, correct, bins, binning)
     observed = float(np.abs(sums.surplus).sum() / sums.images)
@@ -57,6 +67,12 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     A squared gap less its variance (Kumar, Liang & Ma 2019) is the mean product of correct − confidence over pairs of
     different images of the bin. They take the variance of correct. We take that of correct − confidence, because
     confidences differ within a bin. A bin of one image has no pair and counts as 0.
+
+    >>> from counterpoint.metrics import ece_rms_debiased
+    >>> confidence, correct = [0.9] * 100, [True] * 60 + [False] * 40
+    >>> estimate = ece_rms_debiased(confidence, correct)
+    >>> estimate.low < 0.3 < estimate.high
+    True
     """
     sums = bin_sums(confidence, correct, bins, binning)
     pair_products = (sums.surplus**2 - sums.surplus_squared) / np.maximum(sums.count - 1, 1)

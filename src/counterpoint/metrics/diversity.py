@@ -11,13 +11,23 @@ from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 
 def disagreement(probs_MNK: ArrayLike) -> float:
-    """The share of images on which two members predict different classes, mean over all pairs of members."""
+    """The share of images on which two members predict different classes, mean over all pairs of members.
+
+    >>> from counterpoint.metrics import disagreement
+    >>> disagreement([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.3, 0.7]]])  # two members, two images, two classes
+    0.5
+    """
     predicted_MN = _several_members(probs_MNK).argmax(axis=2)
     return float(np.mean([(first_N != second_N).mean() for first_N, second_N in combinations(predicted_MN, 2)]))
 
 
 def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
-    """KL(p ‖ q) in nats, mean over images and ordered pairs of members p, q; probabilities are clipped as in `nll`."""
+    """KL(p ‖ q) in nats, mean over images and ordered pairs of members p, q; probabilities are clipped as in `nll`.
+
+    >>> from counterpoint.metrics import mean_pairwise_kl
+    >>> round(mean_pairwise_kl([[[0.9, 0.1]], [[0.5, 0.5]]]), 3)
+    0.439
+    """
     members_MNK = np.maximum(_several_members(probs_MNK), SMALLEST_PROBABILITY)
     # Both orders at once: KL(p ‖ q) + KL(q ‖ p) = Σ (p − q) · (log p − log q).
     both_orders = [

@@ -12,7 +12,14 @@ from counterpoint.metrics.checks import Floats, Integers, fractions
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """Mean and standard deviation over the simulations; the excess is the observed value less the mean."""
+    """The ECE that a perfectly calibrated model would show: mean and standard deviation over the simulations.
+
+    The excess is the observed value less the mean.
+
+    >>> from counterpoint.metrics import noise_floor
+    >>> noise_floor([0.9] * 50, [True] * 45 + [False] * 5).ece_excess < 0  # better than noise alone would be
+    True
+    """
 
     ece_mean: float
     ece_sd: float
@@ -30,7 +37,16 @@ def noise_floor(
     simulations: int = 200,
     seed: int = 0,
 ) -> NoiseFloor:
-    """Draw each image's correctness with its confidence as the chance, `simulations` times, in the observed bins."""
+    """The ECE that a perfectly calibrated model would show on as many images.
+
+    Each image's correctness is drawn with its confidence as the chance, `simulations` times, in the observed bins.
+
+    >>> from counterpoint.metrics import noise_floor
+    >>> few = noise_floor([0.9] * 10, [True] * 9 + [False])
+    >>> many = noise_floor([0.9] * 1000, [True] * 900 + [False] * 100)
+    >>> few.ece_mean > many.ece_mean > 0
+    True
+    """
     if not isinstance(simulations, int | np.integer) or simulations < 2:
         raise InputError(f"simulations is {simulations!r}; it must be a whole number, 2 or more")
     table = reliability_bins(confidence, correct, bins, binning)

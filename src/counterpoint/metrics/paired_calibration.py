@@ -31,10 +31,21 @@ _Statistic = TypeVar("_Statistic", Ece, EceRms)
 
 
 def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str, Interval]:
-    """The differences of ECE and ECE-rms in both binnings, by-corruption: the severities of each corruption pooled, and
-    the mean taken over the corruptions.
+    """The differences of ECE and ECE-rms in both binnings, `ours` less `other`, by-corruption: the severities of each
+    corruption pooled, and the mean taken over the corruptions.
 
     Row i of every cell is the same image. A clean set is one corruption at one severity.
+
+    >>> import numpy as np
+    >>> from counterpoint.metrics import calibration_differences, image_scores
+    >>> labels = np.arange(40) % 2
+    >>> ours = image_scores(np.eye(2)[labels] * 0.9 + 0.05, labels)
+    >>> other = image_scores(np.eye(2)[labels] * 0.5 + 0.25, labels)
+    >>> found = calibration_differences({"clean": [ours]}, {"clean": [other]})
+    >>> sorted(found)
+    ['ece_mass15_debiased', 'ece_rms_mass15_debiased', 'ece_rms_width15_debiased', 'ece_width15_debiased']
+    >>> found["ece_width15_debiased"].value < 0
+    True
     """
     differences = {}
     for binning in get_args(Binning):

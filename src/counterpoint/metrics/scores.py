@@ -14,7 +14,13 @@ SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True, eq=False)
 class ImageScores:
-    """What each image contributes to the metrics. Every metric can be computed from this, for any set of images."""
+    """What each image contributes to the metrics. Every metric can be computed from this, for any set of images.
+
+    >>> from counterpoint.metrics import image_scores
+    >>> scores = image_scores([[0.9, 0.1], [0.4, 0.6]], [0, 0])
+    >>> scores.confidence.tolist(), scores.correct.tolist()
+    ([0.9, 0.6], [True, False])
+    """
 
     confidence: Floats  # of the most probable class (the first of equals)
     correct: NDArray[np.bool_]
@@ -33,7 +39,13 @@ Grid = Mapping[str, Sequence[ImageScores]]
 
 
 def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
-    """The scores of each image."""
+    """The confidence, correctness, NLL and Brier score of each image, from probabilities (images, classes) and class
+    numbers.
+
+    >>> from counterpoint.metrics import image_scores
+    >>> image_scores([[0.9, 0.1], [0.4, 0.6]], [0, 0]).brier.round(2).tolist()
+    [0.02, 0.72]
+    """
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
     labels = class_labels(labels_N, "labels_N", *probs.shape)
     of_label_N = np.maximum(probs[np.arange(len(labels)), labels], SMALLEST_PROBABILITY)
@@ -53,15 +65,30 @@ def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
 
 
 def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """The share of images whose most probable class (the first of equals) is not the label."""
+    """The share of images whose most probable class (the first of equals) is not the label.
+
+    >>> from counterpoint.metrics import error
+    >>> error([[0.9, 0.1], [0.4, 0.6]], [0, 0])
+    0.5
+    """
     return float((~image_scores(probs_NK, labels_N).correct).mean())
 
 
 def nll(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """Negative log-likelihood: −log of the label's probability in nats, mean over images."""
+    """Negative log-likelihood: −log of the label's probability in nats, mean over images.
+
+    >>> from counterpoint.metrics import nll
+    >>> round(nll([[0.9, 0.1], [0.4, 0.6]], [0, 0]), 3)
+    0.511
+    """
     return float(image_scores(probs_NK, labels_N).nll.mean())
 
 
 def brier(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """Brier score: squared error summed over the classes (Brier 1950: 0 to 2), mean over images."""
+    """Brier score: squared error summed over the classes (Brier 1950: 0 to 2), mean over images.
+
+    >>> from counterpoint.metrics import brier
+    >>> round(brier([[0.9, 0.1], [0.4, 0.6]], [0, 0]), 3)
+    0.37
+    """
     return float(image_scores(probs_NK, labels_N).brier.mean())

@@ -13,6 +13,10 @@ class RiskCoverage:
     """`risk[k − 1]` is the error of the k most confident of N images, `coverage[k − 1]` is k / N.
 
     Where only some of several equally confident images are kept, the risk is the mean over all choices of them.
+
+    >>> from counterpoint.metrics import risk_coverage
+    >>> risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, True, False]).coverage.tolist()
+    [0.25, 0.5, 0.75, 1.0]
     """
 
     coverage: Floats
@@ -25,7 +29,12 @@ class RiskCoverage:
 
 
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
-    """Error against the fraction kept, most confident images first."""
+    """The error of the most confident predictions, against the share of predictions that is kept.
+
+    >>> from counterpoint.metrics import risk_coverage
+    >>> risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, True, False]).risk.tolist()  # one kept, two kept, …
+    [0.0, 0.0, 0.0, 0.25]
+    """
     confidence_N = fractions(confidence, "confidence", ndim=1)
     wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N))
     # Each of several equally confident images gets the mean error of all of them, so their order makes no difference.
@@ -36,14 +45,23 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
 
 
 def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
-    """The area under the risk–coverage curve."""
+    """The area under the risk–coverage curve.
+
+    >>> from counterpoint.metrics import aurc
+    >>> aurc([0.9, 0.8, 0.7, 0.6], [True, True, True, False])
+    0.0625
+    """
     return risk_coverage(confidence, correct).area
 
 
 def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
-    """The chance that an in-distribution image gets more confidence than one from outside; a tie counts half.
+    """The chance that an image like the training images gets more confidence than one from outside; a tie counts half.
 
     1 is perfect separation, 0.5 none.
+
+    >>> from counterpoint.metrics import ood_auroc
+    >>> ood_auroc(confidence_in=[0.9, 0.8], confidence_out=[0.85, 0.3])
+    0.75
     """
     inside = fractions(confidence_in, "confidence_in", ndim=1)
     outside = np.sort(fractions(confidence_out, "confidence_out", ndim=1))

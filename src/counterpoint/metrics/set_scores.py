@@ -11,7 +11,13 @@ from counterpoint.metrics.scores import ImageScores, image_scores
 
 @dataclass(frozen=True, eq=False)
 class SetScores:
-    """An ensemble on one set of images: its scores, each member's, and how far the members lie apart."""
+    """An ensemble on one set of images: its scores, each member's, and how far the members lie apart.
+
+    >>> from counterpoint.metrics import score_set
+    >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])
+    >>> [bool(member.correct[0]) for member in scores.members]
+    [True, False]
+    """
 
     ensemble: ImageScores  # of the mean probability over the members
     members: tuple[ImageScores, ...]
@@ -20,7 +26,14 @@ class SetScores:
 
 
 def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
-    """Everything that a set's figures are computed from, computed once."""
+    """Everything that the figures of a set of images are computed from: probabilities (members, images, classes) and
+    labels.
+
+    >>> from counterpoint.metrics import score_set
+    >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image
+    >>> scores.ensemble.confidence.round(2).tolist(), scores.disagreement
+    ([0.6], 1.0)
+    """
     members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
     several = len(members_MNK) > 1

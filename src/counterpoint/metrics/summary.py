@@ -21,6 +21,11 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
     """The metrics of the ensemble, of each member, and between members.
 
     With `honest_members=False` the members' floors and intervals, which are most of the work, are left out.
+
+    >>> from counterpoint.metrics import score_set, summarise
+    >>> found = summarise(score_set([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.7, 0.3]]], [0, 1]))
+    >>> found.ensemble.error, [member.error for member in found.members]
+    (0.0, [0.0, 0.5])
     """
     return Summary(
         ensemble=figures(scores.ensemble),

@@ -40,6 +40,10 @@ def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, image
     """The threshold at which `images` other images are the likeliest to pass, judging by these ones.
 
     Its error is taken to be that of the images here, with half a wrong one added: few right images prove little.
+
+    >>> from counterpoint.metrics import likely_start
+    >>> likely_start([0.5] * 50 + [0.9] * 50, [False] * 50 + [True] * 50, target=0.1, images=100) > 0.5
+    True
     """
     _check_target(target)
     kept_G, wrong_G, total = _counts(confidence, correct)
@@ -52,9 +56,17 @@ def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, image
 
 
 def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, start: float) -> Promise:
-    """The lowest threshold of the grid that can be reached from `start`. Raises where not even that one passes.
+    """The lowest threshold that promises an error below `target` for what is kept, with 95 % confidence.
 
-    The images must be independent draws from what the promise is for, and `start` must not depend on them.
+    The search goes down from `start`, which must not depend on these images; `likely_start` finds one on others. It
+    raises `InputError` where not even `start` passes. The images must be independent draws from what the promise is
+    for.
+
+    >>> from counterpoint.metrics import lowest_threshold
+    >>> confidence, correct = [0.5] * 100 + [0.9] * 100, [True, False] * 50 + [True] * 100
+    >>> promise = lowest_threshold(confidence, correct, target=0.05, start=0.9)
+    >>> promise.chosen.threshold > 0.5, promise.coverage
+    (True, 0.5)
     """
     _check_target(target)
     kept_G, wrong_G, total = _counts(confidence, correct)

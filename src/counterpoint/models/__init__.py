@@ -32,7 +32,12 @@ _LIBRARIES = {
 
 
 def describe_model(wanted: Wanted) -> ModelFacts:
-    """What a run has to keep of the model. A library may ask its registry for it; nobody else has to be asked."""
+    """What a run has to keep of the model. A library may ask its registry for it; nobody else has to be asked.
+
+    >>> from counterpoint.models import Wanted, describe_model
+    >>> describe_model(Wanted("resnet", {}, num_classes=10, in_channels=3)).normalisation.std
+    0.5
+    """
     prefix = library_of(wanted.name)
     return _LIBRARIES[prefix].describe(wanted) if prefix else ModelFacts()
 
@@ -40,7 +45,13 @@ def describe_model(wanted: Wanted) -> ModelFacts:
 def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, said: str | None = None) -> nn.Module:
     """The plain network, with weights that the generator decides, and those published if they are wanted.
 
-    `said` is the user's word for a function of his own, which is not imported without it.
+    `said` is what you typed as the model's name. A function of your own is not imported without it.
+
+    >>> import torch
+    >>> from counterpoint.models import ModelFacts, Wanted, make_network
+    >>> wanted = Wanted("resnet", {"depth": 8, "width": 4}, num_classes=10, in_channels=3)
+    >>> make_network(wanted, ModelFacts(), torch.Generator().manual_seed(0))(torch.randn(2, 3, 32, 32)).shape
+    torch.Size([2, 10])
     """
     if is_own(wanted.name):
         return make_own(wanted, generator)

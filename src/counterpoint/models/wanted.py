@@ -17,7 +17,12 @@ from counterpoint.normalisation import NORMALISATION, Normalisation
 
 @dataclass(frozen=True)
 class Wanted:
-    """A network: what it is called, its options, and the images and classes it is for."""
+    """A network: what it is called, its options, and the images and classes it is for.
+
+    >>> from counterpoint.models import Wanted
+    >>> Wanted("resnet", {"depth": 8, "width": 4}, num_classes=10, in_channels=3).images
+    '3 channels of 32×32 pixels'
+    """
 
     name: str
     options: Mapping[str, Any]
@@ -42,14 +47,26 @@ class Wanted:
 def wanted_of(
     experiment: Experiment, num_classes: int, in_channels: int, size: tuple[int, int], *, pretrained: bool
 ) -> Wanted:
-    """The network of an experiment. The options of some models are the experiment's own fields."""
+    """The network of an experiment. The options of some models are the experiment's own fields.
+
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.models import wanted_of
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=4)
+    >>> wanted_of(experiment, num_classes=10, in_channels=1, size=(32, 32), pretrained=False).options
+    {'depth': 8, 'width': 4}
+    """
     fields = {field: getattr(experiment, field) for field in WITH_FIELDS.get(experiment.model, ())}
     return Wanted(experiment.model, fields or experiment.model_options, num_classes, in_channels, size, pretrained)
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a run keeps of its model, so that the network can be made again without asking anybody."""
+    """What a run keeps of its model, so that the network can be made again without asking anybody.
+
+    >>> from counterpoint.models import ModelFacts
+    >>> ModelFacts().normalisation.mean
+    0.5
+    """
 
     normalisation: Normalisation = NORMALISATION
     configuration: Mapping[str, Any] | None = None

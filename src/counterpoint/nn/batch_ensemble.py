@@ -44,9 +44,19 @@ class BatchEnsembleConv1d(_Convolution, nn.Conv1d):
 
 
 class BatchEnsembleConv2d(_Convolution, nn.Conv2d):
-    """A convolution with the parameters `weight` (shared), `r` (M, out), `s` (M, in) and `bias` (M, out) or None.
+    """A convolution with members: `weight` is shared; `r` (M, out), `s` (M, in) and `bias` (M, out) are the members'.
 
-    r and s start as N(1, init_std²), or as random signs with init="signs".
+    The input is folded: the rows of member 0 first, then those of member 1, and so on. The arguments are those of
+    `torch.nn.Conv2d`, and `num_members`. r and s start as N(1, init_std²), or as random signs with init="signs". With
+    bias=False, `bias` is None.
+
+    >>> import torch
+    >>> from counterpoint.nn import BatchEnsembleConv2d
+    >>> layer = BatchEnsembleConv2d(3, 8, 3, num_members=4, padding=1)
+    >>> layer(torch.randn(4 * 2, 3, 32, 32)).shape  # 4 members × 2 images
+    torch.Size([8, 8, 32, 32])
+    >>> layer.member_weight(0).shape  # W ∘ r sᵀ of member 0
+    torch.Size([8, 3, 3, 3])
     """
 
     plain = nn.Conv2d
@@ -105,9 +115,18 @@ class BatchEnsembleConvTranspose3d(_TransposedConvolution, nn.ConvTranspose3d):
 
 
 class BatchEnsembleLinear(FoldableLayer, nn.Linear):
-    """A linear layer with the parameters `weight` (shared), `r` (M, out), `s` (M, in) and `bias` (M, out) or None.
+    """A linear layer with members: `weight` is shared; `r` (M, out), `s` (M, in) and `bias` (M, out) are the members'.
 
-    The input may have further axes between the rows and the features.
+    The input is folded: the rows of member 0 first, then those of member 1, and so on. It may have further axes between
+    the rows and the features.
+
+    >>> import torch
+    >>> from counterpoint.nn import BatchEnsembleLinear
+    >>> layer = BatchEnsembleLinear(16, 10, num_members=4)
+    >>> layer(torch.randn(4 * 2, 16)).shape  # 4 members × 2 rows
+    torch.Size([8, 10])
+    >>> sorted(name for name, _ in layer.named_parameters())
+    ['bias', 'r', 's', 'weight']
     """
 
     plain = nn.Linear

@@ -59,6 +59,13 @@ def deep_ensemble(
     Each network must start from weights of its own, which PyTorch's modules do when they are made. `logits` takes the
     logits out of a network's output that is not a tensor. A loss that is the mean over all rows gives each member 1/M
     of the gradient that it would get alone; counterpoint's own training takes the sum over members.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from counterpoint import deep_ensemble
+    >>> ensemble = deep_ensemble(lambda: nn.Linear(4, 3), num_members=2)
+    >>> ensemble.predict_members(torch.zeros(5, 4)).shape
+    torch.Size([2, 5, 3])
     """
     check_members(num_members)
     members = [factory() for _ in range(num_members)]

@@ -20,6 +20,13 @@ class Ensemble(nn.Module):
     The network may take any tensors, in order or by name, also inside tuples, lists and dicts. Each has the network's
     batch on axis 0, or on `batch_axis` where it has that many axes. It may return its logits (B, …, K), an object with
     `.logits`, a mapping with "logits", or anything that the function `logits` finds them in.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from counterpoint.nn import Ensemble
+    >>> one = Ensemble(nn.Linear(4, 3))
+    >>> one.predict(torch.zeros(2, 4)).shape
+    torch.Size([2, 3])
     """
 
     def __init__(

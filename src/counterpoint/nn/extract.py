@@ -15,6 +15,14 @@ def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
     """A copy of member `index` as a plain network. In a BatchEnsemble its weights are W ∘ r_i s_iᵀ.
 
     A layer that changes its weight before use stays what it is, with r_i and s_i around it.
+
+    >>> import torch
+    >>> from counterpoint.nn import extract_member, resnet
+    >>> ensemble = resnet(num_classes=10, num_members=2, width=4).eval()
+    >>> member, images = extract_member(ensemble, 0), torch.randn(1, 3, 32, 32)
+    >>> alone, inside = member(images).softmax(1), ensemble.predict_members(images)[0]
+    >>> torch.allclose(alone, inside, atol=1e-5)
+    True
     """
     check_member(index, ensemble.num_members)
     if isinstance(ensemble.network, IndependentMembers):

@@ -13,6 +13,11 @@ def parameter_groups(
     """Optimiser groups named "weights", "member_biases", "batchnorm" and "rs", each with its weight decay.
 
     Everything is decayed, unless r and s or BatchNorm's parameters are exempted. Empty groups are left out.
+
+    >>> from counterpoint.nn import parameter_groups, resnet
+    >>> groups = parameter_groups(resnet(num_classes=10, num_members=2, width=4), 5e-4, decay_rs=False)
+    >>> {group["name"]: group["weight_decay"] for group in groups}
+    {'weights': 0.0005, 'member_biases': 0.0005, 'batchnorm': 0.0005, 'rs': 0.0}
     """
     decayed = {"weights": True, "member_biases": True, "batchnorm": decay_batchnorm, "rs": decay_rs}
     groups: dict[str, list[nn.Parameter]] = {kind: [] for kind in decayed}

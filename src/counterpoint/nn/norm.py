@@ -27,7 +27,14 @@ class PerMemberNorm(nn.Module):
 
 
 class PerMemberBatchNorm2d(PerMemberNorm, nn.BatchNorm2d):
-    """The same for images (M·B, C, H, W)."""
+    """BatchNorm for images (M·B, C, H, W) with statistics, scales and shifts of each member's own.
+
+    >>> import torch
+    >>> from counterpoint.nn import PerMemberBatchNorm2d
+    >>> norm = PerMemberBatchNorm2d(8, num_members=2)
+    >>> norm(torch.randn(2 * 3, 8, 4, 4)).shape
+    torch.Size([6, 8, 4, 4])
+    """
 
     plain = nn.BatchNorm2d
 

@@ -48,6 +48,16 @@ def resnet(
     init_std: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> ResNet | Ensemble:
-    """A small ResNet: a plain network, or with `num_members` a BatchEnsemble of it."""
+    """A small ResNet of depth 6n + 2: a plain network, or with `num_members` a BatchEnsemble of it.
+
+    `width` is the number of channels in its first stage.
+
+    >>> import torch
+    >>> from counterpoint import resnet
+    >>> resnet(num_classes=10, width=8)(torch.randn(2, 3, 32, 32)).shape
+    torch.Size([2, 10])
+    >>> resnet(num_classes=10, num_members=4, width=8)(torch.randn(4, 2, 3, 32, 32)).shape
+    torch.Size([4, 2, 10])
+    """
     network = ResNet(num_classes, depth, width, in_channels)
     return finish(network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator)

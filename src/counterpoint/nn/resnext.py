@@ -54,6 +54,12 @@ def resnext29(
     init_std: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> ResNeXt29 | Ensemble:
-    """ResNeXt-29: a plain network, or with `num_members` a BatchEnsemble of it."""
+    """ResNeXt-29, the paper's network: a plain network, or with `num_members` a BatchEnsemble of it.
+
+    >>> from counterpoint import resnext29
+    >>> network = resnext29(num_classes=10)
+    >>> sum(parameter.numel() for parameter in network.parameters())
+    6807882
+    """
     network = ResNeXt29(num_classes, cardinality, base_width, in_channels)
     return finish(network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator)

@@ -132,7 +132,13 @@ def vit(
     init_std: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> ViT | Ensemble:
-    """A small ViT: a plain network, or with `num_members` a BatchEnsemble of it. It has no BatchNorm."""
+    """A small vision transformer: a plain network, or with `num_members` a BatchEnsemble of it. It has no BatchNorm.
+
+    >>> import torch
+    >>> from counterpoint import vit
+    >>> vit(num_classes=10, num_members=4, depth=2, width=32)(torch.randn(4, 2, 3, 32, 32)).shape
+    torch.Size([4, 2, 10])
+    """
     network = ViT(num_classes, patch_size, depth, width, heads, in_channels)
     return finish(
         network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator, draw=initialise_vit

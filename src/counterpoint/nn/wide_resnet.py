@@ -70,6 +70,12 @@ def wide_resnet(
     init_std: float = 0.5,
     generator: torch.Generator | None = None,
 ) -> WideResNet | Ensemble:
-    """A wide ResNet: a plain network, or with `num_members` a BatchEnsemble of it."""
+    """A wide ResNet: a plain network, or with `num_members` a BatchEnsemble of it.
+
+    >>> import torch
+    >>> from counterpoint import wide_resnet
+    >>> wide_resnet(num_classes=10, depth=10, widen=1)(torch.randn(2, 3, 32, 32)).shape
+    torch.Size([2, 10])
+    """
     network = WideResNet(num_classes, depth, widen, in_channels)
     return finish(network, num_members, batchnorm=batchnorm, init_std=init_std, generator=generator)

@@ -40,7 +40,7 @@ def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
         Column("Images"),
         Column("Confidence", "mean, %"),
         Column("Accuracy", "%"),
-        Column("Gap", "points"),
+        Column("Over-confidence", "points"),
     ]
     if intervals:
         columns.insert(4, Column("Interval", "95 %"))
@@ -56,7 +56,7 @@ def _bin_row(row: Bin, with_interval: bool) -> Row:
             Entry(percent(row.confidence)),
             Entry(percent(row.accuracy)),
             *([Entry(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
-            Entry(signed(row.accuracy - row.confidence)),
+            Entry(signed(row.confidence - row.accuracy)),
         ),
     )
 

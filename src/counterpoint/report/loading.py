@@ -11,7 +11,17 @@ from counterpoint.records.results import Results, Shifted
 
 
 def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
-    """What is known of several runs, each of which must be given once."""
+    """What is known of several runs, each of which must be given once.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.report import load_runs
+    >>> labels = np.arange(40) % 2
+    >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> load_runs([Path("runs/theirs")])[0].results.clean.ensemble.error
+    0.0
+    """
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files):
         if file in files[:number]:

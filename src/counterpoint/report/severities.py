@@ -32,6 +32,18 @@ class Severity:
         return f"Severity {self.number}" if self.number else "Clean"
 
 
+@dataclass(frozen=True)
+class RunSeverities:
+    """One run on one suite, at each severity."""
+
+    shifted: ShiftedRun
+    points: list[Severity]
+
+    @property
+    def label(self) -> str:
+        return self.shifted.label
+
+
 def severities(shifted: ShiftedRun) -> list[Severity]:
     """Each severity, after the clean set where that is the same images."""
     clean = [_pool(0, [shifted.run.clean])] if shifted.clean_is_severity_0 else []

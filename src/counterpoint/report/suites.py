@@ -61,6 +61,12 @@ class ShiftedRun:
         return self.run.label if self.suite == _PAPERS else f"{self.run.label} on {self.suite}"
 
     @property
+    def kind(self) -> str:
+        """What its images are, in a heading."""
+        kind = "Corrupted images" if self.is_ours else "Shifted images"
+        return kind if self.called == kind.lower() else f"{kind} ({self.called})"
+
+    @property
     def dataset(self) -> str:
         dataset = self.run.results.evaluated_on.dataset
         return f"{dataset}-{self.called.removeprefix('-')}" if self.is_ours else f"{dataset}, {self.called}"

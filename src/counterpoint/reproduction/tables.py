@@ -18,15 +18,17 @@ from counterpoint.storage.files import write_atomically
 HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
 _CLEAN_CALIBRATION = slice(1, 3)
 _NOTES = (
-    "In percent. Ours: mean ± standard deviation over n seeds. ECE with 15 equal-width bins; -C by "
-    "corruption: the five severities pooled, then the mean of the 15 corruptions."
+    "All figures are percentages. Ours are the mean over n seeds, with ± the standard deviation where n is above 1. "
+    "The ECE uses 15 equal-width bins. On -C each metric is computed per corruption, over its five severities "
+    "together, and then averaged over the 15 corruptions."
 )
 _DOES_IT_RUN = (
-    "Rows that train and are evaluated from start to end. Figures of so few steps and images say nothing more."
+    "This schedule only shows that a row trains and is evaluated from start to end. Its figures come from few steps "
+    "and few images, and show nothing more."
 )
 _SHORTER = (
-    "This is not the paper's schedule, and its figures do not stand for the paper's. Clean calibration is left out: "
-    "networks trained briefly are not yet over-confident."
+    "This is not the paper's schedule, so these figures cannot be compared with the paper's. Clean calibration is "
+    "left out, because networks that are trained briefly are not yet over-confident."
 )
 
 
@@ -78,16 +80,19 @@ def notes(schedule: Schedule) -> str:
 def page(folders: Folders) -> str:
     """docs/reproduction.md: every table at each schedule of which something was run, and where it comes from."""
     parts = [
-        "# The paper's tables, and ours",
-        "`counterpoint reproduce all --page docs/reproduction.md` writes this page from the files in results/ and, for "
-        "rows under way, from the folder of runs (`--out`). It runs nothing; `--run` runs what is missing. A result "
-        "counts for a row only if the hash of its configuration is the row's. Differences from the paper are in "
-        "[differences.md](differences.md).",
+        "# The paper's tables beside ours",
+        "This page shows every row of the paper's tables with our figures. A row is one experiment. A result counts "
+        "for a row only if its whole configuration is the row's; a hash decides this. "
+        "[Findings](findings.md) says what the figures mean. [Differences](differences.md) says where ours differ from "
+        "the paper's, and why. The [glossary](glossary.md) explains the terms.",
+        "`counterpoint reproduce all --page docs/reproduction.md` writes this page and trains nothing. It reads the "
+        "files in results/. For unfinished rows it reads the folder of runs (`--out`). With `--run` the command first "
+        "trains and evaluates the rows that are missing.",
     ]
     for schedule in SCHEDULES.values():
         sections = _sections(schedule, folders)
         if sections or schedule.name == "paper":
-            parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["Nothing was run yet."])]
+            parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["No row has been run yet."])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -115,7 +120,7 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
         for printed in paper_tables(rows)
     ]
     ran = ["### What was run", _provenance(results)] if results else []
-    return [f"Ours, then the paper's. {notes(schedule)}", *tables, *ran]
+    return [f"Each cell shows our figure, then the paper's. {notes(schedule)}", *tables, *ran]
 
 
 def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, Results]]:

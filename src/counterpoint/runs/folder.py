@@ -49,7 +49,14 @@ class Description:
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk."""
+    """A run on disk. `load_run` reads one.
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.runs.folder import Run
+    >>> Run(Path("runs/mine"), Experiment("mine", "digits"), record={}).experiment.name
+    'mine'
+    """
 
     folder: Path
     experiment: Experiment
@@ -216,7 +223,18 @@ def _as_json(description: Description) -> dict[str, Any]:
 
 
 def load_run(folder: Path) -> Run:
-    """The run in `folder`, with its experiment checked."""
+    """The run in `folder`, with its experiment checked.
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load
+    >>> from counterpoint.runs.folder import load_run
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> load_run(Path("runs/mine")).experiment.name
+    'mine'
+    """
     if not (folder / "run.json").exists():
         raise InputError(
             f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"

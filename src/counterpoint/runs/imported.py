@@ -45,7 +45,17 @@ def write_import(run: ImportedRun) -> None:
 
 
 def load_any_run(folder: Path) -> AnyRun:
-    """The run in `folder`, whether it was trained here or not."""
+    """The run in `folder`, or the predictions that were made elsewhere.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.runs.imported import load_any_run
+    >>> labels = np.arange(40) % 2
+    >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> load_any_run(Path("runs/theirs")).folder.name
+    'theirs'
+    """
     if not _is_import(folder):
         return load_run(folder)
     check_links(folder)

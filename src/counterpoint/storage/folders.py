@@ -7,7 +7,14 @@ from pathlib import Path
 
 
 def data_root() -> Path:
-    """The folder COUNTERPOINT_DATA names, or `counterpoint` in the user's cache folder."""
+    """The folder COUNTERPOINT_DATA names, or `counterpoint` in the user's cache folder.
+
+    >>> import os
+    >>> from counterpoint.data import data_root
+    >>> os.environ["COUNTERPOINT_DATA"] = "my-data"
+    >>> data_root().name
+    'my-data'
+    """
     if chosen := os.environ.get("COUNTERPOINT_DATA"):
         return Path(chosen).expanduser()
     caches = {"Darwin": "~/Library/Caches", "Windows": "~/AppData/Local"}

@@ -42,7 +42,12 @@ _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
 @dataclass(frozen=True)
 class Options:
-    """How to run an experiment. Nothing here changes the distribution of its result."""
+    """How to run an experiment. Nothing here changes the distribution of its result.
+
+    >>> from counterpoint.training.loop import Options
+    >>> Options(device="cpu", max_minutes=30).engine
+    'auto'
+    """
 
     device: str = "auto"
     engine: EngineName = "auto"
@@ -96,6 +101,14 @@ def train(
     False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. `start` is a
     finished run whose weights a new run begins with. Several processes do it together if all of them call this, each
     with its own `world` (docs/parallel.md). The first of them writes, and tells the watcher.
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    True
     """
     options, clock = options or Options(), _Clock()
     watcher = watcher if world.is_first else SILENT

@@ -16,10 +16,10 @@ def test_a_line_for_each_series_and_a_point_for_each_name() -> None:
     svg = ElementTree.fromstring(lines_chart("ece", ["Clean", "Severity 1"], LINES, scale, "x"))
     assert [one.get("class") for one in svg.iter("path")] == ["second-line", "first-line"]
     assert [one.text for one in svg.iter("title")] == [
-        "Clean, ours: 2 %",
-        "Severity 1, ours: 10 %",
-        "Clean, <theirs>: 0 %",
-        "Severity 1, <theirs>: 5 %",
+        "ours\nClean: 2 %",
+        "ours\nSeverity 1: 10 %",
+        "<theirs>\nClean: 0 %",
+        "<theirs>\nSeverity 1: 5 %",
     ]
     assert texts(svg, "middle") == ["clean", "1"]
     assert texts(svg, "end") == ["0", "2", "4", "6", "8", "10"]

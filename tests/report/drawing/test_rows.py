@@ -7,10 +7,13 @@ from counterpoint.report.drawing.rows import (
     Difference,
     Estimate,
     Pair,
+    Strip,
     differences_chart,
     estimates_chart,
     pairs_chart,
+    strips_chart,
 )
+from counterpoint.report.drawing.series import Ink
 from counterpoint.report.drawing.strokes import ticks_from_zero
 
 LEFT, RIGHT = 6, 348
@@ -26,8 +29,8 @@ def place(value: float, highest: float) -> float:
 
 def test_estimates_lie_at_their_values() -> None:
     rows = [
-        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x"),
-        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y"),
+        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x", ink=Ink("a", 0)),
+        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y", ink=Ink("b", 1)),
     ]
     svg = estimates_chart(rows, "x")
     for i, row in enumerate(rows):
@@ -69,6 +72,23 @@ def test_pairs_lie_at_their_values() -> None:
     )
     (box,) = marks(svg, "corrupted-point")
     assert float(box.attrib["x"]) + 4 == pytest.approx(place(0.1, 0.1), abs=0.02)
+
+
+def test_strips_have_a_marker_for_each_run_and_a_band_around_the_mean() -> None:
+    a, b = Ink("a", 0), Ink("b", 1)
+    svg = strips_chart([Strip("x", [(a, 0.02, "two"), (b, 0.04, "four")], 0.03, 0.01)], "x")
+    points = marks(svg, "point")
+    assert [float(one.attrib["data-x"]) for one in points] == pytest.approx([place(0.02, 0.04), place(0.04, 0.04)])
+    assert [one.findtext("title") for one in points] == ["a\ntwo", "b\nfour"]
+    (band,), (mean,) = marks(svg, "spread-band"), marks(svg, "mean-mark")
+    left, width = float(band.attrib["x"]), float(band.attrib["width"])
+    assert [left, left + width] == pytest.approx([place(0.02, 0.04), place(0.04, 0.04)], abs=0.02)
+    assert float(mean.attrib["x1"]) == pytest.approx(place(0.03, 0.04), abs=0.02)
+
+
+def test_a_band_does_not_go_below_zero() -> None:
+    svg = strips_chart([Strip("x", [(Ink("a", 0), 0.0, ""), (Ink("b", 1), 0.04, "")], 0.02, 0.028)], "x")
+    assert float(marks(svg, "spread-band")[0].attrib["x"]) == LEFT
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def test_markdown_holds_the_tables_of_the_page(two_runs: list[Evaluated]) -> Non
             entries = [f"**{entry.text}**" if entry.best else entry.text for entry in row.entries]
             assert f"| {row.label} | {' | '.join(entries)} |" in text
     # Besides, of each run the headlines and two of bins; of noise for each calibration error, clean and under shift; of
-    # severities; of two curves; the maps.
-    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 1 + 2 + 9
+    # two of severities; of two curves; the maps.
+    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 2 + 2 + 9
     assert all(f"| {corruption_label(name)} |" in text for name in CORRUPTIONS)
     assert "    counterpoint evaluate runs/many" in text
 
@@ -66,11 +66,12 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "cifar10/single (seed 1) − digits/single",
         "Reliability",
         "Under corruption: -C",
-        "Accuracy and confidence against severity",
+        "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
         "Keeping the surest",
         "When to trust it: cifar10/single (seed 0)",
         "When to trust it: cifar10/single (seed 1)",
+        "Recalibrated: all runs",
         *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "Do the members differ? cifar10/single (seed 0)",
         "Do the members differ? cifar10/single (seed 1)",
@@ -82,6 +83,7 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Calibration errors and their noise floors",
         "What was run: cifar10/single (seed 0)",
         "What was run: cifar10/single (seed 1)",
+        "Commands that do it again",
         "Glossary",
     ]
 
@@ -93,9 +95,12 @@ def test_sentences_are_there_too(make_evaluated: MakeEvaluated) -> None:
     text = to_markdown([run])
     assert run.results.collapse is not None
     assert run.results.collapse.verdict in text
-    assert "After epoch 17, of 400 channels 16 (4.00 %) are dead and 0 (0.00 %) have a variance below eps." in text
+    assert (
+        "At the end of training (after epoch 17), 16 (4.00 %) of 400 channels are dead, and 0 (0.00 %) have a variance "
+        "below eps. At the start (after epoch"
+    ) in text
     assert "\n\nMany are lost.\n\n" in text
-    assert "| 17 | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
+    assert "| 17 (end) | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
     assert "Clean images: cross-fitted on two seeded halves of the validation images." in text
 
 

@@ -1,5 +1,6 @@
 from statistics import mean, stdev
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -90,3 +91,18 @@ def test_results_from_before_a_setting_existed_belong_to_the_same_experiment(mak
     runs = [changed(run, "results.config", config) for run, config in ((one, settings), (other, earlier))]
     (table,) = tables(label_runs(runs))
     assert table.columns[1].unit == "n = 2 seeds"
+
+
+def test_each_seed_has_its_marker_in_a_plot_of_error_and_one_of_ece(make_evaluated: MakeEvaluated) -> None:
+    runs = runs_of(make_evaluated, (0, 1, 2), shifted=True)
+    content = seeds(runs)
+    assert content is not None
+    assert [len(one.plots) for one in content.sets] == [2, 2]
+    error, ece = content.sets[0].plots
+    for plot, values in (
+        (error, [run.clean.ensemble.error for run in runs]),
+        (ece, [run.clean.ensemble.ece_width15 for run in runs]),
+    ):
+        titles = [one.text or "" for one in ElementTree.fromstring(plot.svg).iter("title")]
+        assert [text.split()[-2] for text in titles] == [f"{100 * value:.2f}" for value in values]
+        assert [text.partition("\n")[0] for text in titles] == [run.label for run in runs]

@@ -52,6 +52,17 @@ def batch_ensemble(
 
     `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
     rows in the model's inputs, if it is not the first. `logits` finds the logits in what the model returns.
+
+    >>> import torch
+    >>> from torch import nn
+    >>> from counterpoint import batch_ensemble
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    >>> images = torch.randn(5, 1, 8, 8)
+    >>> ensemble = batch_ensemble(model, num_members=4, example_input=images)
+    >>> ensemble.predict(images).shape  # averaged over the members
+    torch.Size([5, 10])
+    >>> ensemble.predict_members(images).shape
+    torch.Size([4, 5, 10])
     """
     if batchnorm not in ("shared", "per-member"):
         raise unknown("batchnorm", batchnorm, ("shared", "per-member"))

@@ -34,10 +34,15 @@ class LeftOut(Layer):
 
 @dataclass(frozen=True)
 class Conversion:
-    """The report of one conversion; `str` gives it as text.
+    """What a conversion did; `str` gives it as text.
 
     A weight layer multiplies activations by a weight: linear layers, convolutions, attention's projections, recurrent
     layers. An embedding is looked up and a normalisation scales, so neither is one.
+
+    >>> from counterpoint.nn import batch_ensemble, resnet
+    >>> ensemble = batch_ensemble(resnet(num_classes=10, width=4), num_members=2)
+    >>> ensemble.conversion.layer_share  # every weight layer was converted
+    1.0
     """
 
     model: str

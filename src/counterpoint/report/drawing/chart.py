@@ -14,3 +14,13 @@ class Chart:
     svg: Markup
     caption: str
     table: Table
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Several runs in one picture with its text alternative, its legend, its caption, and each run's numbers."""
+
+    svg: Markup
+    legend: Markup
+    caption: str
+    tables: tuple[Table, ...]

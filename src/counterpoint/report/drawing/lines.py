@@ -10,9 +10,9 @@ from counterpoint.report.drawing.strokes import (
     circle,
     drawing,
     evenly_placed,
-    group,
     markup,
     path,
+    point,
     ticks_from_zero,
     x_axis,
     y_axis,
@@ -46,12 +46,13 @@ def lines_chart(kind: str, names: Sequence[str], lines: Sequence[Line], scale: S
     ticks = ticks_from_zero(max(max(line.values) for line in lines) / (100 * of_tick))
     panel = Panel(top=12, height=250, ceiling=ticks[-1] * of_tick)
     places = evenly_placed(len(names))
-    y_axis(svg, panel, ticks, scale.title, percent=scale.percent)
+    y_axis(svg, panel, ticks, f"{scale.title}, %" if scale.percent else scale.title, percent=scale.percent)
     short = [name.lower().removeprefix("severity ") for name in names]
-    x_axis(svg, panel, dict(zip(places, short, strict=True)), "severity")
+    x_axis(svg, panel, dict(zip(places, short, strict=True)), "corruption severity")
     for line in lines:
         dots = [(panel.x(place), panel.y(value)) for place, value in zip(places, line.values, strict=True)]
         path(svg, f"{line.kind}-line", dots)
         for (x, y), name, value in zip(dots, names, line.values, strict=True):
-            circle(group(svg, f"{name}, {line.label}: {scale.show(value)}"), f"{line.kind}-point", x, y, 3.5)
+            words = f"{line.label}\n{name}: {scale.show(value)}"
+            circle(point(svg, x, y, words), f"{line.kind}-point", x, y, 3.5)
     return markup(svg)

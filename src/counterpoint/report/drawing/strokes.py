@@ -1,7 +1,7 @@
 """The strokes of an inline SVG chart. Colours are classes that the page's style sheet fills in, light or dark."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, tostring
 
@@ -38,17 +38,25 @@ def group(parent: Element, tooltip: str) -> Element:
     return element
 
 
+def point(parent: Element, x: float, y: float, tooltip: str) -> Element:
+    """A group whose words the page's script shows when (x, y) is nearest to the pointer."""
+    element = group(parent, tooltip)
+    element.attrib.update({"class": "point", "data-x": f"{x:.2f}", "data-y": f"{y:.2f}"})
+    return element
+
+
 def y_axis(svg: Element, panel: Panel, ticks: Sequence[float], title: str = "", *, percent: bool = True) -> None:
+    """`ticks` of fractions are in percent."""
     for tick in ticks:
         y = panel.y(tick / 100 if percent else tick)
         line(svg, "grid", panel.x(0), y, panel.x(1), y)
-        text(svg, panel.left - 6, y + 3.5, f"{tick:g}", "end")
+        text(svg, panel.left - 6, y + 3.5, f"{tick:g}".replace("-", "−"), "end")
     if title:
         middle = panel.top + panel.height / 2
-        text(svg, 12, middle, f"{title}, %" if percent else title, "axis", transform=f"rotate(-90 12 {middle:g})")
+        text(svg, 12, middle, title, "axis", transform=f"rotate(-90 12 {middle:g})")
 
 
-def x_axis(svg: Element, panel: Panel, ticks: dict[float, str], title: str) -> None:
+def x_axis(svg: Element, panel: Panel, ticks: Mapping[float, str], title: str) -> None:
     """`ticks` are the places in [0, 1] and what stands there."""
     bottom = panel.top + panel.height
     line(svg, "axis-line", panel.x(0), bottom, panel.x(1), bottom)
@@ -76,6 +84,14 @@ def ticks_from_zero(highest: float) -> list[float]:
     span = min(100 * highest, 100.0)
     step = next(step for step in (0.1, 0.2, 0.5, *_STEPS) if 5 * step >= span)
     return [round(i * step, 1) for i in range(max(1, math.ceil(span / step)) + 1)]
+
+
+def ticks_around_zero(lowest: float, highest: float) -> list[float]:
+    """At most eight round percentages, 0 among them, from `lowest` to `highest` (fractions) or beyond."""
+    low, high = min(0.0, 100 * lowest), max(0.0, 100 * highest)
+    step = next(step for step in (0.1, 0.2, 0.5, *_STEPS, 50) if 5 * step >= high - low)
+    first, last = math.floor(low / step), max(1, math.ceil(high / step))
+    return [round(i * step, 1) for i in range(first, last + 1)]
 
 
 def box(parent: Element, kind: str, left: float, top: float, width: float, bottom: float) -> None:

@@ -23,6 +23,13 @@ def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "htm
     """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
 
     Returns a note for whatever was left out.
+
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits, write_report
+    >>> labels = np.arange(40) % 2
+    >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> write_report(["runs/theirs"], "figures.csv", format="csv")
+    []
     """
     if format not in FORMATS:
         raise unknown("report format", format, FORMATS)

@@ -1,8 +1,12 @@
 """The report as one self-contained page."""
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from counterpoint import __version__
 from counterpoint.records.files import Evaluated
@@ -11,10 +15,36 @@ from counterpoint.report.sections import build_sections
 
 
 def render(evaluated: Sequence[Evaluated], title: str | None = None) -> str:
-    """The page of one or more runs, as HTML that needs no other file."""
+    """The page of one or more runs, as HTML that needs no other file.
+
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits
+    >>> from counterpoint.report import load_runs, render
+    >>> labels = np.arange(40) % 2
+    >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> render(load_runs([Path("runs/theirs")])).lower().startswith("<!doctype html>")
+    True
+    """
     runs = label_runs(evaluated)
-    page = _environment().get_template("formats/page.html")
-    return page.render(title=title or page_title(runs), sections=build_sections(runs), version=__version__)
+    page, script = _environment().get_template("formats/page.html"), _script()
+    return page.render(
+        title=title or page_title(runs),
+        sections=build_sections(runs),
+        script=script,
+        script_hash=_content_hash(script),
+        version=__version__,
+    )
+
+
+def _script() -> Markup:
+    """What makes the plots answer to mouse, keyboard and touch."""
+    return Markup(files("counterpoint.report").joinpath("formats", "plots.js").read_text(encoding="utf-8"))
+
+
+def _content_hash(script: str) -> str:
+    """As a content security policy names the one script that may run."""
+    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
 
 
 def _environment() -> Environment:

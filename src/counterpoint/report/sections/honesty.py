@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Aggregate, CalibrationError
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Estimate, estimates_chart
+from counterpoint.report.drawing.series import Ink, ink_of
 from counterpoint.report.intervals import percent_interval
 from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
@@ -14,6 +15,7 @@ from counterpoint.report.tables import (
     BY_KEY,
     Column,
     Entry,
+    Line,
     Row,
     Table,
     by_images,
@@ -76,9 +78,10 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
 
 
 def _clean(key: str, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
-    every_line = [line for run in runs for line in lines(run.label, run.clean)]
-    models_of_runs = [line for line in every_line if f"{key}_debiased" in line[2]]
-    estimates = [_estimate(key, name, scores) for name, _, scores in models_of_runs]
+    every_line = [(ink_of(run), line) for run in runs for line in lines(run.label, run.clean)]
+    drawn = [(ink, line) for ink, line in every_line if f"{key}_debiased" in line[2]]
+    models_of_runs = [line for _, line in drawn]
+    estimates = [_estimate(key, line, ink) for ink, line in drawn]
     table = Table(
         f"{label}, on {images}",
         _ESTIMATE_COLUMNS,
@@ -118,7 +121,8 @@ def _debiased(estimate: Estimate) -> tuple[Entry, ...]:
     return Entry(percent(estimate.debiased)), Entry(percent_interval(estimate.low, estimate.high))
 
 
-def _estimate(key: str, label: str, scores: Scores) -> Estimate:
+def _estimate(key: str, line: Line, ink: Ink) -> Estimate:
+    label, kind, scores = line
     observed, floor, debiased, low, high = (
         _known(scores, key, part) for part in ("", "_floor", "_debiased", "_low", "_high")
     )
@@ -126,7 +130,7 @@ def _estimate(key: str, label: str, scores: Scores) -> Estimate:
         f"observed {with_sign(observed)}, noise floor {with_sign(floor)}, debiased {with_sign(debiased)}, "
         f"95 % interval {percent_interval(low, high)} %"
     )
-    return Estimate(label, observed, floor, debiased, low, high, words)
+    return Estimate(label, observed, floor, debiased, low, high, words, ink, is_member=kind == "member")
 
 
 def _known(scores: Scores, key: str, part: str) -> float:

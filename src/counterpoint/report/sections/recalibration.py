@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
-from counterpoint.report.drawing.chart import Chart
+from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
 from counterpoint.report.recalibrations.corruptions import corruptions_topic
 from counterpoint.report.recalibrations.moves import moves_topic
+from counterpoint.report.recalibrations.together import recalibrations_together
 from counterpoint.report.recalibrations.topic import Topic
 from counterpoint.report.recalibrations.under_shift import label_of, severities_topic, shift_topic
 from counterpoint.report.recalibrations.words import (
@@ -40,16 +41,20 @@ class RunRecalibration:
 
 @dataclass(frozen=True)
 class Recalibration(Content):
+    together: tuple[Plot, ...]  # several runs on the same images
     runs: tuple[RunRecalibration, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for run in self.runs for one in run.topics)
+        if self.together:
+            yield Block(f"{_TITLE}: all runs", tuple(table for plot in self.together for table in plot.tables))
+        for run in self.runs:
+            yield from (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for one in run.topics)
 
 
 def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
     """None where no run was recalibrated."""
     found = tuple(_of_run(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None)
-    return Recalibration(found) if found else None
+    return Recalibration(recalibrations_together(runs), found) if found else None
 
 
 def ways_table(recalibrated: Recalibrated) -> Table:

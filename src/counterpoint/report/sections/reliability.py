@@ -1,74 +1,105 @@
-"""Reliability diagrams of each run on clean images: can the confidence be trusted?"""
+"""Reliability diagrams of all runs on clean images: can the confidence be trusted?"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.bins import bins_in_words, bins_table, reliability_of
-from counterpoint.report.drawing.calibration import equal_mass_chart, equal_width_chart
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.strokes import percent_ticks
+from counterpoint.records.figures import Bin
+from counterpoint.report.bins import bins_in_words, bins_table, reliability_of, wilson_interval
+from counterpoint.report.drawing.chart import Plot
+from counterpoint.report.drawing.plots import FIFTHS, Axes, reliability_chart, series_chart
+from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
+from counterpoint.report.drawing.strokes import ticks_around_zero
+from counterpoint.report.reliabilities import bin_in_words, reliability_series
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import with_sign
+from counterpoint.report.tables import by_images, with_sign
 
 _TITLE = "Reliability"
 
 
 @dataclass(frozen=True)
-class RunReliability:
-    """One run's diagrams."""
+class ImageSet:
+    """The diagrams of all runs on one set of images."""
 
     label: str
-    charts: tuple[Chart, ...]
+    plots: tuple[Plot, ...]
 
 
 @dataclass(frozen=True)
 class Reliability(Content):
-    runs: tuple[RunReliability, ...]
+    sets: tuple[ImageSet, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(chart.table for run in self.runs for chart in run.charts))
+        yield Block(_TITLE, tuple(table for one in self.sets for plot in one.plots for table in plot.tables))
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Reliability:
-    """The y axis of the equal-mass chart is the same for all runs of a page."""
-    ticks = percent_ticks(_lowest(runs))
-    return Reliability(tuple(RunReliability(run.label, (_equal_width(run), _equal_mass(run, ticks))) for run in runs))
-
-
-def _lowest(runs: Sequence[ReportedRun]) -> float:
-    """The least confidence or accuracy of any equal-mass bin."""
-    bins = [row for run in runs for row in reliability_of(run.clean).mass15]
-    return min(min(row.confidence, row.accuracy) for row in bins)
-
-
-def _equal_width(run: ReportedRun) -> Chart:
-    bins, figures = reliability_of(run.clean).width15, run.clean.ensemble
-    caption = (
-        f"Equal-width bins: ECE {with_sign(figures.ece_width15)}, ECE-rms {with_sign(figures.ece_rms_width15)}. "
-        "Each bar is a bin of confidence, its height the share of right predictions, the whisker its 95 % interval; "
-        "below, the images in each bin."
-    )
-    alternative = f"Reliability diagram of {run.label} with equal-width bins. {bins_in_words(bins)}"
-    return Chart(
-        equal_width_chart(bins, alternative),
-        caption,
-        bins_table(f"{run.label}: the 15 equal-width bins", bins, intervals=True),
+    """One set of diagrams for each set of clean images."""
+    return Reliability(
+        tuple(ImageSet(images, (_equal_width(group), _equal_mass(group))) for images, group in by_images(runs))
     )
 
 
-def _equal_mass(run: ReportedRun, ticks: Sequence[int]) -> Chart:
-    bins, figures = reliability_of(run.clean).mass15, run.clean.ensemble
-    caption = (
-        f"Equal-mass bins: ECE {with_sign(figures.ece_mass15)}, ECE-rms {with_sign(figures.ece_rms_mass15)}. "
-        "Images in order of confidence, about the same number in each step; the shaded area is the ECE."
+def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
+    bins = {run.label: reliability_of(run.clean).width15 for run in runs}
+    errors = [f"{run.label} {with_sign(run.clean.ensemble.ece_width15)}" for run in runs]
+    counts = [(ink_of(run), bins[run.label]) for run in runs]
+    return Plot(
+        reliability_chart(
+            [reliability_series(ink, rows, intervals=True) for ink, rows in counts],
+            counts,
+            f"Reliability diagram with equal-width bins. {_in_words(bins)}",
+        ),
+        legend(runs),
+        f"Equal-width bins. ECE: {', '.join(errors)}. Each point is one bin of confidence: its height is the share of "
+        "right predictions, and its whisker is the 95 % interval of that share. A small marker is a bin with few "
+        "images. On the diagonal, confidence and accuracy are equal. The bars below show how many images are in each "
+        "bin.",
+        tuple(bins_table(f"{label}: the 15 equal-width bins", rows, intervals=True) for label, rows in bins.items()),
     )
-    alternative = f"Reliability diagram of {run.label} with equal-mass bins. {bins_in_words(bins)}"
-    return Chart(
-        equal_mass_chart(bins, ticks, alternative),
-        caption,
-        bins_table(f"{run.label}: the 15 equal-mass bins", bins, intervals=True),
+
+
+def _equal_mass(runs: Sequence[ReportedRun]) -> Plot:
+    bins = {run.label: reliability_of(run.clean).mass15 for run in runs}
+    errors = [f"{run.label} {with_sign(run.clean.ensemble.ece_mass15)}" for run in runs]
+    series = [_gaps(run, (number + 1) / (len(runs) + 1)) for number, run in enumerate(runs)]
+    ticks = ticks_around_zero(reach(series, min), reach(series, max))
+    axes = Axes(FIFTHS, "share of images, least confident first, %", ticks, "confidence − accuracy, points")
+    return Plot(
+        series_chart("equal-mass", axes, series, f"Reliability diagram with equal-mass bins. {_in_words(bins)}"),
+        legend(runs),
+        f"Equal-mass bins. ECE: {', '.join(errors)}. Each step holds about the same number of images. Above 0 the run "
+        "is over-confident, below 0 it is under-confident. The area between a line and 0 is the ECE. The whiskers are "
+        "95 % intervals.",
+        tuple(bins_table(f"{label}: the 15 equal-mass bins", rows, intervals=True) for label, rows in bins.items()),
     )
+
+
+def _gaps(run: ReportedRun, within: float) -> Series:
+    """What the confidence is above the accuracy, as steps over the images in order of confidence.
+
+    `within` is where on a step its point stands, so that the whiskers of several runs do not hide each other.
+    """
+    bins = reliability_of(run.clean).mass15
+    total, before = sum(row.count for row in bins), 0
+    points: list[Point] = []
+    outline: list[tuple[float, float]] = []
+    for row in bins:
+        left, right = before / total, (before + row.count) / total
+        before += row.count
+        points.append(_gap(left + within * (right - left), row))
+        outline += [(left, points[-1].y), (right, points[-1].y)]
+    return Series(ink_of(run), points, outline=outline)
+
+
+def _gap(place: float, row: Bin) -> Point:
+    low, high = wilson_interval(row.accuracy, row.count)
+    interval = row.confidence - high, row.confidence - low
+    return Point(place, row.confidence - row.accuracy, bin_in_words(row, interval=True), interval)
+
+
+def _in_words(bins: dict[str, tuple[Bin, ...]]) -> str:
+    return " ".join(f"{label}: {bins_in_words(rows)}" for label, rows in bins.items())
 
 
 SECTION = Section("reliability", _TITLE, reliability, "sections/reliability.html")

@@ -7,18 +7,47 @@ from statistics import mean, stdev
 from typing import Any
 
 from counterpoint.experiments.hashes import saved_hash
+from counterpoint.report.drawing.chart import Plot
+from counterpoint.report.drawing.rows import Strip, strips_chart
+from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import by_cells, by_suite
-from counterpoint.report.tables import METRICS, Column, Entry, Metric, Row, Table, by_images, decimal, percent
+from counterpoint.report.tables import (
+    BY_KEY,
+    METRICS,
+    Column,
+    Entry,
+    Metric,
+    Row,
+    Table,
+    by_images,
+    decimal,
+    percent,
+    with_sign,
+)
+
+_DRAWN = ("error", "ece_width15")
 
 Measured = tuple[ReportedRun, Scores]
 """A run, and its figures on one set of images."""
 
 
 @dataclass(frozen=True)
+class SetSeeds:
+    """All experiments with several seeds on one set of images."""
+
+    plots: tuple[Plot, ...]
+    table: Table
+
+
+@dataclass(frozen=True)
 class Seeds(Content):
-    tables: tuple[Table, ...]
+    sets: tuple[SetSeeds, ...]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(one.table for one in self.sets)
 
     def blocks(self) -> Iterator[Block]:
         yield Block("Spread over seeds, not over images", self.tables)
@@ -35,8 +64,31 @@ def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
             measured = [(shifted.run, whole_scores(shifted.aggregate(HEADLINE))) for shifted in together]
             sets.append((f"{images}: {HEADLINE}", measured))
     several = [(images, groups) for images, measured in sets if (groups := _by_experiment(measured))]
-    tables = tuple(_table(f"Spread over seeds on {images}", groups) for images, groups in several)
-    return Seeds(tables) if tables else None
+    return Seeds(tuple(_set(images, groups) for images, groups in several)) if several else None
+
+
+def _set(images: str, groups: Sequence[Sequence[Measured]]) -> SetSeeds:
+    plots = tuple(_plot(images, BY_KEY[key], groups) for key in _DRAWN)
+    return SetSeeds(plots, _table(f"Spread over seeds on {images}", groups))
+
+
+def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]]) -> Plot:
+    strips = [_strip(metric, group) for group in groups]
+    words = "; ".join(f"{strip.label}: {_mean_and_spread(metric, strip.mean, strip.deviation)}" for strip in strips)
+    name = "ECE in 15 equal-width bins" if metric.key.startswith("ece") else metric.column.label
+    return Plot(
+        strips_chart(strips, f"{name} of each seed on {images}. {words}."),
+        legend([run for group in groups for run, _ in group]),
+        f"{name} of each seed. The line is the mean. The band is one standard deviation to each side.",
+        (),
+    )
+
+
+def _strip(metric: Metric, group: Sequence[Measured]) -> Strip:
+    found = [(run, value) for run, scores in group if (value := scores[metric.key]) is not None]
+    values = [value for _, value in found]
+    said = [(ink_of(run), value, f"{metric.column.label} {with_sign(value)}") for run, value in found]
+    return Strip(group[0][0].results.experiment, said, mean(values), stdev(values))
 
 
 def _by_experiment(measured: Sequence[Measured]) -> list[list[Measured]]:
@@ -68,8 +120,12 @@ def _name(metric: Metric) -> str:
 
 def _spread(metric: Metric, figures: Sequence[Scores]) -> Entry:
     values = [value for scores in figures if (value := scores[metric.key]) is not None]
+    return Entry(_mean_and_spread(metric, mean(values), stdev(values)))
+
+
+def _mean_and_spread(metric: Metric, middle: float, spread: float) -> str:
     show = decimal if metric.show is decimal else percent
-    return Entry(f"{metric.show(mean(values))} ± {show(stdev(values))}")
+    return f"{metric.show(middle)} ± {show(spread)}"
 
 
 SECTION = Section("seeds", "Spread over seeds", seeds, "sections/seeds.html")

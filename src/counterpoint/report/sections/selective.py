@@ -3,87 +3,137 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from counterpoint.records.figures import Curve
 from counterpoint.records.results import Outside
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.curves import risk_coverage_chart
+from counterpoint.report.drawing.chart import Plot
+from counterpoint.report.drawing.plots import FIFTHS, HALVES, Axes, series_chart
+from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
 from counterpoint.report.drawing.strokes import ticks_from_zero
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import named_severities, papers_suite
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
+from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
+from counterpoint.report.tables import Column, Entry, Row, Table, by_images, decimal, percent, with_sign
 
 _TITLE = "Keeping the surest"
+_CLEAN = "Clean"
+_KEPT_AXIS = "share of images kept, surest first, %"
 _KEPT = (0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 @dataclass(frozen=True)
-class Selective(Content):
-    """Risk–coverage of each run that has it, and how well confidence tells images of another data set."""
+class Kept:
+    """All runs on one set of images: one large plot, or a small one for each severity."""
 
-    curves: tuple[tuple[str, Chart], ...]
+    label: str
+    images: str
+    plots: tuple[Plot, ...]
+    legend: Markup
+
+
+@dataclass(frozen=True)
+class Selective(Content):
+    """Error against the share kept, and how well confidence tells images of another data set."""
+
+    clean: tuple[Kept, ...]
+    corrupted: tuple[Kept, ...]
     ood: Table | None
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*(chart.table for _, chart in self.curves), *([self.ood] if self.ood else []))
+        tables = (table for kept in self.clean for plot in kept.plots for table in plot.tables)
+        return (*tables, *([self.ood] if self.ood else []))
 
     def blocks(self) -> Iterator[Block]:
         yield Block(_TITLE, self.tables)
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """A run's curve on clean images, and at each severity with all corruptions pooled."""
-
-    run: ReportedRun
-    clean: Curve
-    by_severity: dict[str, Curve]
-
-    @property
-    def all(self) -> dict[str, Curve]:
-        return {"Clean": self.clean, **self.by_severity}
-
-
 def selective(runs: Sequence[ReportedRun]) -> Selective | None:
     """None where no run has any of it."""
-    curves = [_curves(run, clean) for run in runs if (clean := run.clean.risk_coverage) is not None]
+    having = [run for run in runs if run.clean.risk_coverage]
     outside = [(run, ood) for run in runs if (ood := run.results.ood) is not None]
-    if not curves and not outside:
+    if not having and not outside:
         return None
-    highest = max((max(curve.risk) for of_run in curves for curve in of_run.all.values()), default=0.0)
-    ticks = ticks_from_zero(highest)
+    shifted = [one for one in papers_suites(having) if one.figures.risk_coverage]
     return Selective(
-        tuple((of_run.run.label, _chart(of_run, ticks)) for of_run in curves),
+        tuple(_clean(images, group) for images, group in by_images(having)),
+        tuple(_corrupted(images, group) for images, group in by_cells(shifted)),
         _ood_table(outside) if outside else None,
     )
 
 
-def _curves(run: ReportedRun, clean: Curve) -> _Curves:
+def _curves(run: ReportedRun) -> dict[str, Curve]:
+    """On clean images, and at each severity with all corruptions together."""
     shifted = papers_suite(run)
-    by_severity = dict(zip(named_severities(shifted), shifted.figures.risk_coverage, strict=False)) if shifted else {}
-    return _Curves(run, clean, by_severity)
+    by_severity = zip(named_severities(shifted), shifted.figures.risk_coverage, strict=False) if shifted else ()
+    return {**({_CLEAN: run.clean.risk_coverage} if run.clean.risk_coverage else {}), **dict(by_severity)}
 
 
-def _chart(curves: _Curves, ticks: Sequence[float]) -> Chart:
-    run, shifted = curves.run, papers_suite(curves.run)
-    words = [
-        f"{name.lower()}: {with_sign(curve.risk[-1])} of all, {with_sign(_risk_at(curve, 0.5))} of the surer half"
-        for name, curve in curves.all.items()
+def _clean(images: str, runs: Sequence[ReportedRun]) -> Kept:
+    series = [_series(run, _CLEAN) for run in runs]
+    axes = Axes(FIFTHS, _KEPT_AXIS, ticks_from_zero(reach(series, max)), "wrong among those kept, %")
+    ends = "; ".join(f"{run.label}: {_ends(_curves(run)[_CLEAN])}" for run in runs)
+    alternative = f"Error on clean images against the share of images kept, surest first. {ends}."
+    plot = Plot(
+        series_chart("risk-coverage", axes, series, alternative),
+        legend(runs),
+        f"Wrong predictions, {ends}.",
+        tuple(map(_table, runs)),
+    )
+    return Kept("Clean images", images, (plot,), plot.legend)
+
+
+def _corrupted(images: str, group: Sequence[ShiftedRun]) -> Kept:
+    """The severities share one scale."""
+    names, runs = named_severities(group[0]), [one.run for one in group]
+    series = {name: [_series(run, name) for run in runs] for name in names}
+    ticks = ticks_from_zero(max(reach(of_severity, max) for of_severity in series.values()))
+    axes = Axes(HALVES, "", ticks, "")
+    return Kept(
+        group[0].kind,
+        images,
+        tuple(_at_severity(name, axes, of_severity, runs) for name, of_severity in series.items()),
+        legend(runs),
+    )
+
+
+def _at_severity(name: str, axes: Axes, series: Sequence[Series], runs: Sequence[ReportedRun]) -> Plot:
+    ends = "; ".join(f"{run.label}: {_ends(_curves(run)[name])}" for run in runs)
+    alternative = f"Error at {name.lower()} against the share of images kept, surest first. {ends}."
+    return Plot(series_chart("risk-coverage", axes, series, alternative, small=True), legend([]), name, ())
+
+
+def _series(run: ReportedRun, name: str) -> Series:
+    """A line through all points of the curve; about 20 of them answer to the pointer."""
+    curve = _curves(run)[name]
+    last, step = len(curve.risk) - 1, max(1, len(curve.risk) // 20)
+    points = [
+        Point(
+            curve.coverage[i],
+            curve.risk[i],
+            f"{name}\nkept: the surest {100 * curve.coverage[i]:.3g}\N{NO-BREAK SPACE}% of the images\n"
+            f"wrong among those kept: {with_sign(curve.risk[i])}",
+        )
+        for i in range(last % step, last + 1, step)
     ]
-    ends = "; ".join(dict.fromkeys((words[0], words[-1])))
-    note = f" Clean is of other images: {run.images}." if shifted and not shifted.clean_is_severity_0 else ""
-    table = Table(
+    outline = list(zip(curve.coverage, curve.risk, strict=True))
+    return Series(ink_of(run), points, outline=outline, marked_every=5)
+
+
+def _ends(curve: Curve) -> str:
+    return f"{with_sign(curve.risk[-1])} of all, {with_sign(_risk_at(curve, 0.5))} of the surer half"
+
+
+def _table(run: ReportedRun) -> Table:
+    return Table(
         f"{run.label}: error of the images kept, %",
         (Column("Kept"), *(Column(f"{100 * share:g} %") for share in _KEPT)),
         tuple(
             Row(name, tuple(Entry(percent(_risk_at(curve, share))) for share in _KEPT))
-            for name, curve in curves.all.items()
+            for name, curve in _curves(run).items()
         ),
     )
-    alternative = f"Error of {run.label} against the share of images kept, surest first: {'; '.join(words)}."
-    svg = risk_coverage_chart(curves.clean, curves.by_severity, ticks, alternative)
-    return Chart(svg, f"Wrong, {ends}.{note}", table)
 
 
 def _risk_at(curve: Curve, share: float) -> float:

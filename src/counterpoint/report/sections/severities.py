@@ -1,61 +1,81 @@
-"""Accuracy and confidence at each severity, of each run on each suite."""
+"""Accuracy, confidence and ECE at each severity: all runs on the same images in one plot."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
-from counterpoint.report.drawing.calibration import severity_chart, small_equal_width_chart
-from counterpoint.report.drawing.chart import Chart
+from counterpoint.report.drawing.chart import Plot
+from counterpoint.report.drawing.plots import reliability_chart
+from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.drawing.strokes import percent_ticks
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.reliabilities import reliability_series
+from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.severities import Severity, severities, severity_table
-from counterpoint.report.suites import ShiftedRun, by_suite, counted
-from counterpoint.report.tables import with_sign
+from counterpoint.report.severities import RunSeverities, severities
+from counterpoint.report.severity_plots import accuracy_plot, ece_plot, lowest_rate
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, listed
+from counterpoint.report.tables import Table, with_sign
 
 
 @dataclass(frozen=True)
-class RunSeverities:
-    """One run on one suite, at each severity."""
+class SuiteSeverities:
+    """All runs on one suite, at each severity."""
 
     label: str
-    severity: Chart | None  # None where there is one severity and nothing to set beside it
-    note: str
-    bins: str  # what the numbers behind the diagrams are called
-    reliability: tuple[Chart, ...]
+    images: str
+    notes: tuple[str, ...]  # whether there is a clean point
+    lines: tuple[Plot, ...]  # over severities; empty where there is one severity and nothing to set beside it
+    reliability: tuple[Plot, ...]
+
+    @property
+    def bins(self) -> tuple[Table, ...]:
+        return tuple(table for plot in self.reliability for table in plot.tables)
 
 
 @dataclass(frozen=True)
 class Severities(Content):
-    runs: tuple[RunSeverities, ...]
+    suites: tuple[SuiteSeverities, ...]
 
     def blocks(self) -> Iterator[Block]:
-        tables = tuple(run.severity.table for run in self.runs if run.severity)
+        tables = tuple(table for suite in self.suites for plot in suite.lines for table in plot.tables)
         if tables:
-            yield Block("Accuracy and confidence against severity", tables)
+            yield Block("Accuracy, confidence and ECE against severity", tables)
 
 
 def against_severity(runs: Sequence[ReportedRun]) -> Severities | None:
-    """None where no run was evaluated under shift. The y axis is the same for all runs of a page."""
-    points = [(shifted, severities(shifted)) for group in by_suite(runs).values() for shifted in group]
-    if not points:
+    """None where no run was evaluated under shift. The axis of accuracy is the same in all plots of a page."""
+    suites = [
+        (images, [RunSeverities(one, severities(one)) for one in same])
+        for group in by_suite(runs).values()
+        for images, same in by_cells(group)
+    ]
+    if not suites:
         return None
-    ticks = percent_ticks(min(_lowest(point) for _, of_run in points for point in of_run))
-    return Severities(tuple(_run_severities(shifted, of_run, ticks) for shifted, of_run in points))
-
-
-def _lowest(point: Severity) -> float:
-    return min(min(rates.accuracy, rates.confidence) for rates in (point.ensemble, *point.members))
-
-
-def _run_severities(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[int]) -> RunSeverities:
-    return RunSeverities(
-        label=shifted.label,
-        severity=_severity(shifted, points, ticks) if len(points) > 1 else None,
-        note=_note(shifted),
-        bins="the bins of each severity" if shifted.has_severities else "the bins",
-        reliability=tuple(_reliability(shifted, point) for point in points),
+    ticks = percent_ticks(min(lowest_rate(of_runs) for _, of_runs in suites))
+    names = grouped((of_runs[0].shifted.kind for _, of_runs in suites), str)
+    return Severities(
+        tuple(
+            _suite(images, of_runs, ticks, is_alone=len(names[of_runs[0].shifted.kind]) == 1)
+            for images, of_runs in suites
+        )
     )
+
+
+def _suite(images: str, runs: Sequence[RunSeverities], ticks: Sequence[int], *, is_alone: bool) -> SuiteSeverities:
+    label, names = runs[0].shifted.kind, [run.label for run in runs]
+    several = len({point.name for run in runs for point in run.points}) > 1
+    return SuiteSeverities(
+        label=label if is_alone else f"{label}: {listed(names)}",
+        images=images,
+        notes=tuple(dict.fromkeys(_note(run.shifted) for run in runs)),
+        lines=(accuracy_plot(runs, ticks), ece_plot(runs)) if several else (),
+        reliability=tuple(_reliability(name, runs) for name in _names(runs)),
+    )
+
+
+def _names(runs: Sequence[RunSeverities]) -> list[str]:
+    longest = max((run.points for run in runs), key=len)
+    return [point.name for point in longest]
 
 
 def _note(shifted: ShiftedRun) -> str:
@@ -70,30 +90,25 @@ def _note(shifted: ShiftedRun) -> str:
     )
 
 
-def _severity(shifted: ShiftedRun, points: Sequence[Severity], ticks: Sequence[int]) -> Chart:
-    first, last = points[0], points[-1]
-    words = (
-        f"from {first.name.lower()} to {last.name.lower()} accuracy goes from {with_sign(first.ensemble.accuracy)} to "
-        f"{with_sign(last.ensemble.accuracy)} and mean confidence from {with_sign(first.ensemble.confidence)} to "
-        f"{with_sign(last.ensemble.confidence)}."
-    )
-    return Chart(
-        severity_chart(points, ticks, f"Accuracy and mean confidence of {shifted.label} against severity: {words}"),
-        f"{_mean_of(shifted)}{words}",
-        severity_table(f"{shifted.label}: accuracy and confidence at each severity", points),
-    )
-
-
-def _mean_of(shifted: ShiftedRun) -> str:
-    return "All images: " if shifted.is_own else f"Mean of the {counted(len(shifted.figures.cells), 'corruption')}: "
-
-
-def _reliability(shifted: ShiftedRun, point: Severity) -> Chart:
-    alternative = f"Reliability diagram of {shifted.label}, {point.name.lower()}, with equal-width bins. "
-    return Chart(
-        small_equal_width_chart(point.bins, alternative + bins_in_words(point.bins)),
-        f"{point.name}: ECE {with_sign(binned_ece(point.bins))}",
-        bins_table(f"{shifted.label}, {point.name.lower()}: the 15 equal-width bins", point.bins, intervals=False),
+def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
+    """All runs at one severity. Bins have no intervals: an image is in them once for each corruption."""
+    found = [(run, point.bins) for run in runs for point in run.points if point.name == name]
+    words = [f"{run.label}: {bins_in_words(bins)}" for run, bins in found]
+    counts = [(ink_of(run.shifted.run), bins) for run, bins in found]
+    errors = ", ".join(with_sign(binned_ece(bins)) for _, bins in found)
+    return Plot(
+        reliability_chart(
+            [reliability_series(ink, bins, intervals=False) for ink, bins in counts],
+            counts,
+            f"Reliability diagram, {name.lower()}, with equal-width bins. {' '.join(words)}",
+            small=True,
+        ),
+        legend([]),
+        f"{name}: ECE {errors}" if len(found) == 1 else name,
+        tuple(
+            bins_table(f"{run.label}, {name.lower()}: the 15 equal-width bins", bins, intervals=False)
+            for run, bins in found
+        ),
     )
 
 

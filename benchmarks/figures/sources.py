@@ -1,0 +1,64 @@
+"""What the pictures are made from: CIFAR-10, the digits, the demo's runs and the committed results."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from counterpoint.data import DataSet, data_root, load
+from counterpoint.evaluation.logits import read_about, read_cells, read_labels, read_probs
+from counterpoint.evaluation.suites import CORRUPTED
+from counterpoint.experiments.quickstart import QUICKSTART
+from counterpoint.runs.folder import Run, load_run
+
+
+@dataclass(frozen=True)
+class Sources:
+    """`demo` is the folder that `counterpoint demo` wrote, `results` the folder of committed results."""
+
+    demo: Path
+    results: Path
+
+    @property
+    def ensemble(self) -> Run:
+        """The demo's ensemble."""
+        return load_run(self.demo / QUICKSTART[0].name.replace("/", "-"))
+
+    @property
+    def digits(self) -> DataSet:
+        return _loaded("digits")
+
+    @property
+    def cifar(self) -> DataSet:
+        return _loaded("cifar10")
+
+
+@dataclass(frozen=True, eq=False)
+class Shifted:
+    """The members' probabilities (M, N, K) of the images of all cells, and their labels."""
+
+    probs_MNK: NDArray[np.float64]
+    labels_N: NDArray[np.int64]
+
+
+@cache
+def _loaded(name: str) -> DataSet:
+    return load(name, data_root())
+
+
+def corrupted_probs(run: Run) -> Shifted:
+    """What a run's members say of every corrupted image that it was evaluated on."""
+    about = read_about(run)
+    cells = [logits_MNK for _, logits_MNK in read_cells(run, CORRUPTED.name, about.suites[CORRUPTED.name])]
+    labels_N = read_labels(run, "labels", about.clean.images)
+    probs_MNK = softmax(np.concatenate(cells, axis=1).astype(np.float64), axis=2)
+    return Shifted(probs_MNK, np.concatenate([labels_N[: cell.shape[1]] for cell in cells]))
+
+
+def corrupted_cell(run: Run, corruption: str, severity: int) -> Shifted:
+    """The same of one cell."""
+    probs_MNK = read_probs(run, f"{corruption}-{severity}")
+    return Shifted(probs_MNK, read_labels(run, "labels", read_about(run).clean.images)[: probs_MNK.shape[1]])

@@ -1,0 +1,55 @@
+from xml.etree import ElementTree
+
+from counterpoint.report.recalibrations.together import recalibrations_together
+from counterpoint.report.recalibrations.under_shift import compared_ways
+from counterpoint.report.run import label_runs
+from tests.report.made import OFFICIAL, MakeEvaluated, changed
+
+
+def test_the_runs_with_and_without_recalibration_share_a_plot(make_evaluated: MakeEvaluated) -> None:
+    runs = label_runs([make_evaluated(name, members=2, shifted=True, more=True) for name in "ab"])
+    (plot,) = recalibrations_together(runs)
+    groups = [one for one in ElementTree.fromstring(plot.svg) if one.tag == "g"]
+    assert [(one.get("class"), one.get("data-run")) for one in groups] == [
+        ("series dashed run-1", "0"),
+        ("series solid run-1", "0"),
+        ("series dashed run-2", "1"),
+        ("series solid run-2", "1"),
+    ]
+    (table,) = plot.tables
+    found, corrupted = runs[0].evaluated.recalibrated, runs[0].results.corrupted
+    assert found is not None
+    assert corrupted is not None
+    scaled = found.ways[compared_ways(found)[-1]].corrupted
+    assert scaled is not None
+    shown = [row.entries[1].text for row in table.rows]
+    assert shown == [f"{100 * figures.ece_width15:.2f}" for figures in scaled.severities]
+    assert [row.label for row in table.rows] == [f"Severity {i}" for i in range(1, 6)]
+    assert "without recalibration\nECE " in (groups[0].findtext("*/title") or "")
+
+
+def test_a_run_without_recalibration_stands_beside_one_that_has_it(make_evaluated: MakeEvaluated) -> None:
+    having = make_evaluated("a", members=1, shifted=True, more=True)
+    (plot,) = recalibrations_together(label_runs([having, make_evaluated("b", members=1, shifted=True)]))
+    assert [len(row.entries) for row in plot.tables[0].rows] == 5 * [3]
+
+
+def test_a_clean_point_is_recalibrated_too(make_evaluated: MakeEvaluated) -> None:
+    one, other = (make_evaluated(name, members=1, shifted=True, more=True) for name in "ab")
+    runs = label_runs([changed(one, "results.evaluated_on.images", 40), other])
+    (plot,) = recalibrations_together(runs)
+    first = plot.tables[0].rows[0]
+    found = one.recalibrated
+    assert found is not None
+    ece = found.ways[compared_ways(found)[-1]].clean.ensemble.ece_width15
+    assert (first.label, first.entries[1].text) == ("Clean", f"{100 * ece:.2f}")
+    assert [entry.text for entry in first.entries[2:]] == ["–", "–"]
+
+
+def test_nothing_to_compare(make_evaluated: MakeEvaluated) -> None:
+    one, other = (make_evaluated(name, members=1, shifted=True, more=True) for name in "ab")
+    plain = make_evaluated("c", members=1, shifted=True)
+    assert recalibrations_together(label_runs([one])) == ()
+    assert recalibrations_together(label_runs([plain, plain])) == ()
+    apart = changed(other, "results.corrupted.source", OFFICIAL)
+    assert recalibrations_together(label_runs([one, apart])) == (), "other images"

@@ -1,0 +1,33 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from counterpoint.report.run import label_runs
+from counterpoint.report.sections.reliability import reliability
+from tests.report.made import MakeEvaluated, changed
+
+
+def test_one_pair_of_plots_for_each_set_of_images(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated(name, members=1) for name in "abc"]
+    content = reliability(label_runs([*runs[:2], changed(runs[2], "results.evaluated_on.part", "validation")]))
+    both, alone = content.sets
+    assert [len(one.plots) for one in content.sets] == [2, 2]
+    for plot in both.plots:
+        drawn = {one.get("data-run") for one in ElementTree.fromstring(plot.svg).iter("g")}
+        assert drawn == {"0", "1", None}
+        assert [table.caption[0] for table in plot.tables] == ["a", "b"]
+    assert {one.get("data-run") for one in ElementTree.fromstring(alone.plots[0].svg).iter("g")} == {"2", None}
+
+
+def test_the_area_between_a_line_and_zero_is_the_ece(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=1)
+    svg = ElementTree.fromstring(reliability(label_runs([run])).sets[0].plots[1].svg)
+    (line,) = (one for one in svg.iter("path") if one.get("class") == "line")
+    (zero,) = (one for one in svg.iter("line") if one.get("class") == "zero-line")
+    places = [float(number) for number in line.attrib["d"].removeprefix("M").split()]
+    heights = [float(one.attrib["y1"]) for one in svg.iter("line") if one.get("class") == "grid"]
+    ticks = [float((one.text or "").replace("−", "-")) for one in svg.iter("text") if one.get("class") == "end"]
+    per_point = (heights[0] - heights[-1]) / (ticks[-1] - ticks[0])
+    steps = zip(places[::4], places[2::4], places[1::4], strict=True)
+    area = sum((right - left) * abs(float(zero.attrib["y1"]) - y) for left, right, y in steps)
+    assert area / (302 * per_point) == pytest.approx(100 * run.results.clean.ensemble.ece_mass15, abs=0.02)
