@@ -19,12 +19,14 @@ def report(
     ] = None,
 ) -> None:
     """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
-    from counterpoint.report import write_report
+    from counterpoint.report import load_runs, verdict, write_report
 
     kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
     for note in write_report(runs, path, kind):
         console.print(note, highlight=False, soft_wrap=True)
+    for sentence in verdict(load_runs(runs)):
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     console.print(f"report: {path}", soft_wrap=True)
 
 
