@@ -2,8 +2,8 @@
 
     python examples/table.py
 
-The table has 64 columns: the pixels of scikit-learn's digits, as numbers. Member i learns with a share of its columns
-missing that is its own. The shift is the test table with columns missing.
+The table has 64 columns: the pixels of scikit-learn's digits, as numbers. In training, each member loses its own share
+of the numbers. The shift is the test table with half of its numbers missing.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint import Ensemble, batch_ensemble, ece, nll
 
-MISSING_RATES = (0.0, 0.1, 0.2, 0.3)  # one for each member
+MISSING_RATES = (0.0, 0.1, 0.2, 0.3)  # one per member
 
 
 def lose(rows: Tensor, rate: float, generator: torch.Generator) -> Tensor:

@@ -2,9 +2,9 @@
 
     python examples/text.py
 
-The texts are the docstrings of numpy, scipy, scikit-learn and torch as they are installed here, read without importing
-anything. Modules are split, so that no module is in both halves, and words that give the package away are taken out.
-Member i learns with a share of its words dropped that is its own. The shift is the same texts with words lost.
+The texts are the docstrings of the installed numpy, scipy, scikit-learn and torch, read without importing them. The
+split is by module, so no module is in both parts. Words that give the package away are removed. In training, each
+member loses its own share of the words. The shift is the test texts with half of their words lost.
 """
 
 import argparse
@@ -24,11 +24,11 @@ from counterpoint import Ensemble, batch_ensemble, ece, nll
 PACKAGES = ("numpy", "scipy", "sklearn", "torch")
 TELLING = {*PACKAGES, "np", "scikit", "learn", "pytorch", "ndarray", "array_like", "tensor", "tensors"}
 WORDS, LENGTH = 4000, 32
-DROP_RATES = (0.0, 0.1, 0.2, 0.3)  # one for each member
+DROP_RATES = (0.0, 0.1, 0.2, 0.3)  # one per member
 
 
 def docstrings(package: str, most: int) -> list[tuple[str, list[str]]]:
-    """Docstrings of modules in an arbitrary order, each with its module and its words."""
+    """At most `most` docstrings of a package, each with its module and words. The order of modules is arbitrary."""
     found: list[tuple[str, list[str]]] = []
     files = Path(sysconfig.get_paths()["purelib"], package).rglob("*.py")
     for file in sorted(files, key=lambda file: zlib.crc32(str(file.relative_to(file.parents[1])).encode())):
@@ -45,7 +45,7 @@ def docstrings(package: str, most: int) -> list[tuple[str, list[str]]]:
 
 
 def load(most: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Tokens (N, LENGTH), labels, and which texts are for training. 0 pads, 1 is a word that is not known or lost."""
+    """Tokens (N, LENGTH), labels, and which texts are for training. 0 pads; 1 is an unknown or a lost word."""
     texts = [(k, *one) for k, package in enumerate(PACKAGES) for one in docstrings(package, most)]
     training = torch.tensor([zlib.crc32(Path(module).name.encode()) % 4 > 0 for _, module, _ in texts])
     counts = Counter(word for (_, _, words), known in zip(texts, training, strict=True) if known for word in words)
@@ -79,7 +79,7 @@ def lose(tokens: Tensor, rate: float, generator: torch.Generator) -> Tensor:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--most", type=int, default=1000, help="texts of each package")
+    parser.add_argument("--most", type=int, default=1000, help="texts per package")
     arguments = parser.parse_args()
     tokens, labels, training = load(arguments.most)
     test, test_labels = tokens[~training], labels[~training]

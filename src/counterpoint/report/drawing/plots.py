@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from counterpoint.records.figures import Bin
+from counterpoint.report.drawing.labels import label_runs_directly
 from counterpoint.report.drawing.series import Ink, Series, draw_series, series_group
 from counterpoint.report.drawing.strokes import Panel, box, drawing, line, markup, text, x_axis, y_axis
 
@@ -37,6 +38,8 @@ def series_chart(kind: str, axes: Axes, series: Sequence[Series], alternative: s
     if bottom < 0 < ceiling:
         line(svg, "zero-line", panel.x(0), panel.y(0), panel.x(1), panel.y(0))
     _draw_all(svg, panel, series)
+    if not small:
+        label_runs_directly(svg, panel, series)
     return markup(svg)
 
 

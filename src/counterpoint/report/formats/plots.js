@@ -27,7 +27,7 @@
       const words = title.textContent;
       title.remove();
       const owner = element.closest("[data-run]");
-      const line = element.closest(".series, .row") || element;
+      const line = element.closest(".series, .row, .way") || element;
       return { element, words, owner, line, x: Number(element.dataset.x), y: Number(element.dataset.y) };
     });
     const ring = document.createElementNS(svg.namespaceURI, "circle");

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.results import Between, Collapse, Factors
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.drawing.series import ink_of
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
@@ -26,6 +27,7 @@ class RunDifferences:
     """How much one run's members differ."""
 
     label: str
+    colour: str
     verdict: str
     chart: Chart
     factors: Table | None
@@ -45,21 +47,25 @@ class MemberDifferences(Content):
 
 def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:
     """None where no run's members were compared."""
-    found = tuple(_of_run(run, collapse) for run in runs if (collapse := run.results.collapse) is not None)
-    return MemberDifferences(found) if found else None
+    found = [(run, collapse) for run in runs if (collapse := run.results.collapse) is not None]
+    sets = [between for _, collapse in found for between in (collapse.clean, *collapse.severities)]
+    highest = max((max(between.disagreement, between.independent_disagreement) for between in sets), default=0.0)
+    return MemberDifferences(tuple(_of_run(*one, highest) for one in found)) if found else None
 
 
-def _of_run(run: ReportedRun, found: Collapse) -> RunDifferences:
+def _of_run(run: ReportedRun, found: Collapse, highest: float) -> RunDifferences:
     factors = {name: one for name, one in (("r", found.r), ("s", found.s)) if one is not None}
     return RunDifferences(
         label=run.label,
+        colour=ink_of(run).colour,
         verdict=found.verdict,
-        chart=_chart(run, found),
+        chart=_chart(run, found, highest),
         factors=_factors_table(run.label, factors) if factors else None,
     )
 
 
-def _chart(run: ReportedRun, found: Collapse) -> Chart:
+def _chart(run: ReportedRun, found: Collapse, highest: float) -> Chart:
+    """`highest` is the most that members of any run disagree: all runs have the same axis."""
     shifted = papers_suite(run)
     severities = dict(zip(named_severities(shifted), found.severities, strict=False)) if shifted else {}
     points = {"Clean": found.clean, **severities}
@@ -79,7 +85,7 @@ def _chart(run: ReportedRun, found: Collapse) -> Chart:
             "disagreement",
             list(joined),
             lines,
-            Scale("two members disagree", True, with_sign),
+            Scale("two members disagree", True, with_sign, highest),
             f"How often two members of {run.label} disagree: {'; '.join(words)}.",
         ),
         f"How often two members disagree. {ends.capitalize()}.",

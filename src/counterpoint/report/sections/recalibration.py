@@ -7,6 +7,7 @@ from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
 from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
+from counterpoint.report.drawing.series import ink_of
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
 from counterpoint.report.recalibrations.corruptions import corruptions_topic
 from counterpoint.report.recalibrations.moves import moves_topic
@@ -36,6 +37,7 @@ class RunRecalibration:
     """One run with and without recalibrations."""
 
     label: str
+    colour: str
     topics: tuple[Topic, ...]
 
 
@@ -120,7 +122,7 @@ def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
         *(shift_topic(other, found) for other in suites_of(run) if other.suite in found.shifts),
         moves_topic(run.label, found),
     )
-    return RunRecalibration(run.label, tuple(topic for topic in topics if topic))
+    return RunRecalibration(run.label, ink_of(run).colour, tuple(topic for topic in topics if topic))
 
 
 def _choice(run: ReportedRun, found: Recalibrated) -> Topic | None:
