@@ -38,9 +38,8 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     def make(
         folder_name: str = "run", *, members: int = 2, seed: int = 0, cell_images: int = CELL_IMAGES, **changes: Any
     ) -> Run:
-        experiment = replace(
-            find_experiment("digits/quickstart"), num_members=members, policy=MemberPolicy(), **changes
-        )
+        on_all = replace(find_experiment("digits/quickstart"), train_on="all")
+        experiment = replace(on_all, num_members=members, policy=MemberPolicy(), **changes)
         folder = tmp_path_factory.mktemp("runs") / folder_name
         record = {"schema": 1, "experiment": to_dict(experiment), "seed": seed, "command": "counterpoint train"}
         write_json(folder / "run.json", record | {"started": "then", "environment": ENVIRONMENT})

@@ -32,8 +32,8 @@ TINY = Experiment(
     batch_size=8,
     policy=ALL_AUGMENTATIONS,
 )
-QUICK = replace(find_experiment("digits/quickstart"), epochs=1, batch_size=128, width=4)
-"""The quickstart in eleven steps."""
+QUICK = replace(find_experiment("digits/quickstart"), train_on="all", epochs=1, batch_size=128, width=4, init_std=0.5)
+"""The quickstart's ensemble on all training images, in eleven steps."""
 
 
 def noise(count: int, size: int = 8, channels: int = 3, *, name: str = "tiny", below: int = 256) -> Tensor:

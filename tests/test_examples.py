@@ -28,7 +28,7 @@ def test_a_table_is_learned_by_all_three() -> None:
 
 
 def test_a_text_model_converts_wholly_and_learns() -> None:
-    output = run("text.py", "--epochs", "3", "--most", "250")
+    output = run("text.py", "--epochs", "2", "--most", "250")
     assert "converted  13 Linear: 13 of 13 weight layers" in output
     found = errors(output)
     assert len(found) == 6

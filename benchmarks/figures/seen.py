@@ -14,7 +14,7 @@ from counterpoint.data import ImageSet
 from counterpoint.evaluation.members import load_model
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.normalisation import NORMALISATION
-from counterpoint.policy import Adversarial
+from counterpoint.policy import Adversarial, MemberPolicy
 from figures.sources import Sources
 from figures.svg import Drawing, Picture
 
@@ -27,22 +27,23 @@ Operation = Callable[[Tensor, Tensor], Tensor]
 
 
 def views(sources: Sources) -> Drawing:
-    """One picture of CIFAR-10 and one digit, as each member sees them in two epochs."""
+    """One picture of CIFAR-10 and one digit, as each member of the paper's diverse ensemble sees them in two epochs."""
     drawing = Drawing(616, 430, "A dog and a digit, as four members with AugMix severity 1 to 4 see them in two epochs")
     for column, words in enumerate(("the image", *(f"member {m + 1}" for m in range(4)))):
         drawing.text(146 + column * _STEP, 28, words, "middle strong" if column else "middle")
         drawing.text(146 + column * _STEP, 44, f"severity {column}" if column else "", "small middle")
+    policy = EXPERIMENTS["cifar10/am-bern-0.875"].policy
     rows = [
-        (sources.cifar.train, _DOG, "cifar10/am-bern-0.875", "CIFAR-10"),
-        (sources.digits.train, _DIGIT, "digits/quickstart", "a digit"),
+        (sources.cifar.train, _DOG, policy, "CIFAR-10"),
+        (sources.digits.train, _DIGIT, replace(policy, flip=False), "a digit"),
     ]
-    for block, (images, number, experiment, label) in enumerate(rows):
+    for block, (images, number, policy, label) in enumerate(rows):
         top = 54 + block * (2 * _STEP + 8)
         drawing.text(16, top + _TILE + 8, label)
         drawing.tile(_pictures(images.images_NCHW[[number]])[0], 104, top + _STEP / 2, _TILE)
         for epoch in range(2):
             drawing.text(604, top + epoch * _STEP + 46, f"epoch {epoch + 1}", "small end")
-            for member, view in enumerate(_views(images, number, experiment, epoch)):
+            for member, view in enumerate(_views(images, number, policy, epoch)):
                 drawing.tile(view, 104 + (member + 1) * _STEP, top + epoch * _STEP, _TILE)
     return drawing
 
@@ -97,11 +98,10 @@ def adversarial(sources: Sources) -> Drawing:
     return drawing
 
 
-def _views(images: ImageSet, number: int, experiment: str, epoch: int) -> list[Picture]:
-    policy = EXPERIMENTS[experiment].policy
+def _views(images: ImageSet, number: int, policy: MemberPolicy, epoch: int) -> list[Picture]:
     views_MBCHW = make_views(
         images.images_NCHW[[number]],
-        replace(policy, adversarial=None),
+        policy,
         num_members=len(_SEVERITIES),
         indices_B=torch.tensor([number]),
         epoch=epoch,

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from counterpoint.data import DataSet, data_root, load
+from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.experiments.quickstart import QUICKSTART
@@ -51,14 +52,16 @@ def _loaded(name: str) -> DataSet:
 
 def corrupted_probs(run: Run) -> Shifted:
     """What a run's members say of every corrupted image that it was evaluated on."""
-    about = read_about(run)
-    cells = [logits_MNK for _, logits_MNK in read_cells(run, CORRUPTED.name, about.suites[CORRUPTED.name])]
-    labels_N = read_labels(run, "labels", about.clean.images)
+    shift = read_about(run).suites[CORRUPTED.name]
+    cells = [logits_MNK for _, logits_MNK in read_cells(run, CORRUPTED.name, shift)]
     probs_MNK = softmax(np.concatenate(cells, axis=1).astype(np.float64), axis=2)
-    return Shifted(probs_MNK, np.concatenate([labels_N[: cell.shape[1]] for cell in cells]))
+    return Shifted(probs_MNK, np.tile(_cell_labels(run), len(cells)))
 
 
 def corrupted_cell(run: Run, corruption: str, severity: int) -> Shifted:
     """The same of one cell."""
-    probs_MNK = read_probs(run, f"{corruption}-{severity}")
-    return Shifted(probs_MNK, read_labels(run, "labels", read_about(run).clean.images)[: probs_MNK.shape[1]])
+    return Shifted(read_probs(run, f"{corruption}-{severity}"), _cell_labels(run))
+
+
+def _cell_labels(run: Run) -> NDArray[np.int64]:
+    return read_labels(run, labels_file(CORRUPTED.name), read_about(run).suites[CORRUPTED.name].images)

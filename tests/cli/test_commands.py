@@ -115,11 +115,11 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["compare", "nowhere", "elsewhere"], "nowhere does not exist"),
         (["report", "nowhere"], "nowhere does not exist"),
         (["report", "nowhere", "--format", "pdf"], "unknown report format 'pdf'"),
-        (["report", "nowhere", "--out", "r.pdf"], "'r.pdf' ends in none of .html, .csv, .md, .json"),
+        (["report", "nowhere", "--out", "r.pdf"], "'r.pdf' does not end in .html, .csv, .md, .json"),
         (["report", "nowhere", "--out", "."], ". is a folder; give the report's file name"),
         (["reproduce", "table1", "--run"], "cifar10 is not in"),
-        (["reproduce", "table1", "--results", "file"], "file is a file, and a folder is needed there"),
-        (["reproduce", "table1", "--out", "file"], "file is a file, and a folder is needed there"),
+        (["reproduce", "table1", "--results", "file"], "file is a file, but a folder is needed there"),
+        (["reproduce", "table1", "--out", "file"], "file is a file, but a folder is needed there"),
         (["reproduce", "table1", "--run", "--page", "."], ". is a folder; give the page's file name"),
         (["reproduce", "table1", "--max-minutes", "5"], "--max-minutes needs --run"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         ),
         (["corrupt", "cifar10", "--atlas", "a.gif"], "a picture cannot be written as 'a.gif'"),
         (["corrupt", "digits", "--constants", "cifar"], "unknown --constants 'cifar'; did you mean 'cifar-c'?"),
-        (["corrupt", "digits", "--out", "file"], "file is a file, and a folder is needed there"),
+        (["corrupt", "digits", "--out", "file"], "file is a file, but a folder is needed there"),
         (["corrupt"], "name a data set to corrupt"),
         (["experiments", "imagenet"], "no experiment has 'imagenet' in its name"),
         (["trian"], "No such command 'trian'"),
@@ -176,7 +176,7 @@ def test_wrong_arguments_exit_with_2_and_say_why(
 def test_lists(tmp_path: Path) -> None:
     listed = run("experiments").stdout
     assert "cifar100/am-bern-0.875+adv/test" in listed
-    assert "on: split holds training images out" in listed
+    assert "on: split holds some training images out" in listed
     shown = run("data", data=tmp_path).stdout
     assert "counterpoint data cifar10-c" in shown
     assert "scikit-learn" in shown

@@ -24,7 +24,7 @@ def test_evaluate_prints_and_writes_the_results(make_run: MakeRun, call: Call) -
     assert "digits/quickstart" in ended.out
     assert f"{100 * results.clean.ensemble.error:.2f}" in ended.out
     assert "The members differ" in ended.out
-    assert f"written: {run.folder / 'results.json'}; now `counterpoint report {run.folder}`" in ended.out
+    assert f"written: {run.folder / 'results.json'}; next: `counterpoint report {run.folder}`" in ended.out
     after = files_of(run.folder)
     assert after.keys() - before.keys() == {"results.json", "scores.npz"}
     assert after.items() >= before.items()
@@ -79,9 +79,9 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--recompute", "--cell-images", "5"], "--recompute takes the saved logits as they are; leave --sets, "),
-        (["--recompute", "--precision", "bf16"], "--recompute takes the saved logits as they are; leave --sets, "),
-        (["--recompute", "--sets", "validation-extra"], "--recompute takes the saved logits as they are; leave --sets"),
+        (["--recompute", "--cell-images", "5"], "--recompute uses the saved logits as they are; leave --sets, "),
+        (["--recompute", "--precision", "bf16"], "--recompute uses the saved logits as they are; leave --sets, "),
+        (["--recompute", "--sets", "validation-extra"], "--recompute uses the saved logits as they are; leave --sets"),
         (["--precision", "bf61"], "unknown precision 'bf61'"),
         (
             ["--sets", "corrupted,validation"],
@@ -118,7 +118,7 @@ def test_a_stop_says_how_to_go_on(make_run: MakeRun, call: Call, monkeypatch: py
     monkeypatch.setattr("counterpoint.evaluation.pipeline.evaluate_run", interrupted)
     ended = call("evaluate", make_run(seed=1).folder)
     assert ended.status == 130
-    assert "stopped; the same command goes on from there" in ended.out
+    assert "stopped; the same command continues from there" in ended.out
 
 
 def test_help_says_what_it_does_and_hides_the_old_options(call: Call) -> None:

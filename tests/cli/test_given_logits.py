@@ -25,7 +25,7 @@ def test_from_a_file_to_a_report(file: Path, call: Call, tmp_path: Path, monkeyp
     for words in ("ours on 200 unnamed data test images", "shifted images: 2 shifts, each at 2 severities: 4 cells of"):
         assert words in ended.out
     assert "Hospital-B: 1 shift of 30 test images, as given." in ended.out
-    assert "written: a/results.json; now `counterpoint report a`" in ended.out
+    assert "written: a/results.json; next: `counterpoint report a`" in ended.out
     other = save(tmp_path / "q.npz", made_arrays(images=200, seed=4) | shifted_arrays(images=200, seed=4))
     assert call("evaluate", "--logits", other, "--out", "b").status == 0
     assert "NLL on shifted images" in call("recalibrate", "a").out
@@ -49,15 +49,18 @@ def test_from_a_file_to_a_report(file: Path, call: Call, tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a run's folder, or a file of predictions with --logits FILE --out DIR"),
-        (["--out", "o"], "name a run's folder, or a file of predictions with --logits FILE --out DIR"),
-        (["r", "--out", "o"], "--out is for --logits FILE; the results of r go into its own folder"),
-        (["--logits", "f"], "--logits f needs --out DIR, the folder to be made"),
-        (["r", "--logits", "f", "--out", "o"], "give a run (r) or --logits f, and not both"),
-        (["r", "--logits", "f"], "give a run (r) or --logits f, and not both"),
+        ([], "name the folder of a run, or give a file of predictions with --logits FILE --out DIR"),
+        (["--out", "o"], "name the folder of a run, or give a file of predictions with --logits FILE --out DIR"),
+        (
+            ["r", "--out", "o"],
+            "--out works only with --logits FILE; leave it out: the results of r go into its own folder",
+        ),
+        (["--logits", "f"], "--logits f needs --out DIR, the folder for its results"),
+        (["r", "--logits", "f", "--out", "o"], "give either a run (r) or --logits f, not both"),
+        (["r", "--logits", "f"], "give either a run (r) or --logits f, not both"),
         (
             ["--logits", "f", "--out", "o", "--images", "i"],
-            "--logits takes predictions as they are; leave --images out",
+            "--logits evaluates predictions as they are; leave --images out",
         ),
         (["--logits", "f", "--out", "o", "--recompute"], "leave --recompute out"),
         (
@@ -96,7 +99,7 @@ def test_a_run_is_not_replaced(file: Path, make_run: MakeRun, call: Call) -> Non
     before = files_of(folder)
     ended = call("evaluate", "--logits", file, "--out", folder)
     assert ended.status == 2
-    assert "holds a run that was trained here, which nothing replaces; choose another --out" in ended.err
+    assert "holds a run that counterpoint trained, and it is never replaced; choose another --out" in ended.err
     assert files_of(folder) == before
 
 
@@ -122,10 +125,10 @@ def test_a_stop_says_how_to_go_on(file: Path, call: Call, tmp_path: Path, monkey
     monkeypatch.setattr("counterpoint.evaluation.imported.importing.evaluate_logits", interrupted)
     ended = call("evaluate", "--logits", file, "--out", tmp_path / "o")
     assert ended.status == 130
-    assert "stopped; the same command begins anew" in ended.out
+    assert "stopped; the same command starts again" in ended.out
 
 
 def test_help_says_how_a_file_is_given(call: Call) -> None:
     ended = call("evaluate", "--help")
-    for words in ("--logits", "--out", "FILE", "DIR", "trained elsewhere"):
+    for words in ("--logits", "--out", "FILE", "DIR", "may come from anywhere"):
         assert words in ended.out

@@ -150,7 +150,7 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
     ("arguments", "said"),
     [
         (["--out", "run"], "name an experiment (`counterpoint experiments` lists them), or your images"),
-        (["digits/quickstart", "--out", "run", "--skip-bad"], "--skip-bad is for your own images"),
+        (["digits/quickstart", "--out", "run", "--skip-bad"], "--skip-bad works only with your own images"),
         (["--images", "gone", "--out", "run"], "gone"),
         (["--images", "photos", "--out", "run", "--set", "images.size=0"], "images.size is 0"),
         (["--images", "photos", "--out", "run", "--set", "images.val=1"], "images.val is 1.0; it must be at least 0"),

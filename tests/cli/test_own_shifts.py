@@ -53,8 +53,8 @@ def test_from_shifted_pictures_to_the_page(tmp_path: Path, call: Call) -> None:
         (["run", "--shift", "=folder"], "it must be NAME=PATH"),
         (["run", "--shift", "fog="], "it must be NAME=PATH"),
         (["run", "--shift", "fog=a", "--shift", "fog=b"], "--shift fog is given twice, with a and b"),
-        (["run", "--skip-bad"], "--skip-bad is for the images of --shift NAME=PATH"),
-        (["run", "--recompute", "--shift", "fog=a"], "--recompute takes the saved logits as they are"),
+        (["run", "--skip-bad"], "--skip-bad works only with --shift NAME=PATH"),
+        (["run", "--recompute", "--shift", "fog=a"], "--recompute uses the saved logits as they are"),
         (["--logits", "a.npz", "--out", "b", "--shift", "fog=a"], "leave --shift out"),
     ],
 )

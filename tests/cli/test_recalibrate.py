@@ -43,7 +43,7 @@ def test_a_run_on_the_split_has_images_of_its_own(runs: tuple[Run, Run], call: C
     ended = call("recalibrate", twin.folder)
     assert (ended.status, ended.err) == (0, "")
     assert "cross-fitted on two seeded halves" in ended.out
-    assert f"written: {twin.folder / 'recalibrated.json'}; now `counterpoint report {twin.folder}`" in ended.out
+    assert f"written: {twin.folder / 'recalibrated.json'}; next: `counterpoint report {twin.folder}`" in ended.out
     after = files_of(twin.folder)
     assert after.keys() - before.keys() == {"recalibrated.json"}
     assert after.items() >= before.items()

@@ -35,7 +35,7 @@ def test_the_command(
     shown = reproduce(capsys, monkeypatch, *here)
     assert "not run" in shown
     assert "1 of 1 results are missing; --run runs them" in shown
-    assert "no results: there is no folder results" in shown
+    assert "no results: the folder results does not exist" in shown
     assert "written" not in shown
     assert not list(tmp_path.iterdir())
     parts = ("--export-parts", "parts", "--part-mib", 1)

@@ -31,7 +31,7 @@ def test_wrong_arguments_are_named(run: Run, tmp_path: Path, call: Call) -> None
         port = taken.getsockname()[1]
         ended = call("serve", run.folder, "--port", port)
         assert ended.status == 2
-        assert f"port {port} of 127.0.0.1 is in use; give another, or --port 0 for any that is free" in ended.err
+        assert f"port {port} of 127.0.0.1 is in use; give another port, or --port 0 for a free one" in ended.err
 
 
 def test_missing_packages_are_named_with_the_extra(run: Run, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:

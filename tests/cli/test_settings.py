@@ -23,7 +23,7 @@ def test_one_setting_has_all_that_it_means(call: Call) -> None:
     out = call("settings", "train_on").out
     assert out.startswith("train_on: `split` keeps images to validate on")
     assert "It may be one of split, all. Its default is split. For example: --set train_on=split" in out
-    assert "It has no default, since every experiment says it." in call("settings", "dataset").out
+    assert "It has no default: every experiment sets it." in call("settings", "dataset").out
 
 
 def test_a_group_is_listed_alone(call: Call) -> None:

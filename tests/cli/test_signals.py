@@ -99,7 +99,7 @@ def test_a_signal_ends_the_demo_with_a_checkpoint(
     in_step(step, lambda: os.kill(os.getpid(), number))
     ended = call("demo", "--out", tmp_path / "demo", "--device", "cpu")
     assert ended.status == status
-    assert "the same command goes on from there" in ended.out
+    assert "the same command continues from there" in ended.out
     assert [run.name for run in (tmp_path / "demo").iterdir()] == ["digits-quickstart"], "no other training begins"
     checkpoint = latest_checkpoint(tmp_path / "demo" / "digits-quickstart")
     assert checkpoint is not None

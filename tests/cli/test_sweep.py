@@ -83,8 +83,8 @@ def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
     ("options", "message"),
     [
         (("--launcher", "pbs"), "unknown launcher 'pbs' (known: local, slurm)"),
-        (("--partition", "long"), "--partition is for a cluster; add --launcher slurm"),
-        (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes is for a cluster"),
+        (("--partition", "long"), "--partition works only on a cluster; add --launcher slurm"),
+        (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes works only on a cluster"),
         (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
         (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
         (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
@@ -111,5 +111,5 @@ def test_a_machine_without_slurm_is_told_so(
     monkeypatch.setitem(sys.modules, "submitit", sys)  # any module that is there
     status, _, err = call(*command, "--out", "runs", "--launcher", "slurm", "--run")
     assert status == 2
-    assert "there is no sbatch here" in err
+    assert "sbatch was not found on this machine" in err
     assert not list(tmp_path.iterdir())

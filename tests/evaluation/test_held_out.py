@@ -68,11 +68,15 @@ def test_a_thousand_images_of_a_corrupted_set_are_read(make_run: MakeRun) -> Non
 
 
 def test_test_images_are_refused(run: Run, on_all: Run, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has logits of test images, and only validation images are fitted on"):
+    with pytest.raises(
+        InputError, match="has logits of test images, but a recalibration is fitted on validation images only"
+    ):
         read_held_out(on_all, None)
     copy = copied(run, tmp_path / "run")
     set_about(copy, clean={"dataset": "digits", "part": "test", "images": IMAGES})
-    with pytest.raises(InputError, match="has logits of test images, and only validation images are fitted on"):
+    with pytest.raises(
+        InputError, match="has logits of test images, but a recalibration is fitted on validation images only"
+    ):
         read_held_out(copy, shift(copy))
 
 
@@ -87,8 +91,8 @@ def test_a_corruption_of_the_test_set_is_refused(run: Run, tmp_path: Path, name:
     assert found is not None
     with pytest.raises(
         InputError,
-        match=rf"validation-extra in .*run has validation images under spatter, {name}; only validation images under "
-        "corruptions that are in no test set are fitted on",
+        match=rf"validation-extra in .*run has validation images under spatter, {name}; a recalibration is fitted "
+        "only on validation images under corruptions that are in no test set",
     ):
         read_held_out(copy, found)
 

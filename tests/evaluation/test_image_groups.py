@@ -18,6 +18,7 @@ from counterpoint.evaluation.image_groups import (
     labels_file,
     outside_group,
     suite_group,
+    validation_group,
 )
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA
 from counterpoint.runs.folder import Run
@@ -36,14 +37,25 @@ def test_a_run_on_everything_is_evaluated_on_the_test_images() -> None:
     assert torch.equal(group.labels[1], data.test.labels_N)
 
 
-def test_a_run_on_the_split_is_evaluated_on_its_held_out_images() -> None:
-    data = few_digits(40)
+def test_a_run_on_cifars_split_is_evaluated_on_its_held_out_images() -> None:
+    data = replace(few_digits(40), reported="validation")
     held_out = held_out_images(data, ON_SPLIT.experiment)
     group = clean_group(ON_SPLIT, parts_of(data, ON_SPLIT.experiment))
     assert group.about == {"dataset": "digits", "part": "validation", "images": 449}
     assert torch.equal(group.files["clean"]()[:], held_out.images_NCHW)
     assert group.labels is not None
     assert torch.equal(group.labels[1], held_out.labels_N)
+    assert validation_group(parts_of(data, ON_SPLIT.experiment)) is None
+
+
+def test_a_run_on_the_digits_split_is_evaluated_on_the_test_images_and_keeps_its_held_out_ones_apart() -> None:
+    data = few_digits(40)
+    parts = parts_of(data, ON_SPLIT.experiment)
+    clean, validation = clean_group(ON_SPLIT, parts), validation_group(parts)
+    assert clean.about == {"dataset": "digits", "part": "test", "images": 40}
+    assert validation is not None
+    assert validation.about == {"dataset": "digits", "part": "validation", "images": 449}
+    assert torch.equal(validation.files["validation"]()[:], held_out_images(data, ON_SPLIT.experiment).images_NCHW)
 
 
 @pytest.mark.parametrize(("asked", "used"), [(None, 40), (15, 15), (100, 40)])

@@ -294,7 +294,8 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Cou
 
 
 def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path) -> None:
-    data, experiment = few_digits(40), replace(QUICK, train_on="split", num_members=None, policy=MemberPolicy())
+    data = replace(few_digits(40), reported="validation")
+    experiment = replace(QUICK, train_on="split", num_members=None, policy=MemberPolicy())
     model = build_model(experiment, 10, 1, seed=0).eval()
     held_out = held_out_images(data, experiment).first(30)
     steps = total_steps(experiment, len(data.train) - 449)

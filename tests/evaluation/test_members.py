@@ -161,7 +161,7 @@ def test_an_unknown_precision_is_refused() -> None:
 def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     data = few_digits(40)
     train(QUICK, tmp_path / "run", data, options=Options(device="cpu", max_minutes=0.0))
-    with pytest.raises(InputError, match=r"is not finished: 1 of 11 steps are done; go on with"):
+    with pytest.raises(InputError, match=r"is not finished: 1 of 11 steps are done; continue it with"):
         load_model(load_run(tmp_path / "run"), CPU)
 
 
@@ -176,7 +176,7 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
             None,
             "runs/a says that its network is made by m:f, and .* `counterpoint predict runs/a … --model m:f`",
         ),
-        ("m:f", "m:g", "the model of runs/a is m:f, and not m:g; give --model m:f, or leave it out"),
+        ("m:f", "m:g", "the model of runs/a is m:f, not m:g; give --model m:f, or leave it out"),
         ("resnet", "vit", "the model of runs/a is resnet, and not vit"),
     ],
 )

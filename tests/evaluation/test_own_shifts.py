@@ -110,7 +110,7 @@ def test_the_same_images_are_not_run_again_and_others_replace_them(
     assert heard.notes == [], "a shift whose folder is removed is forgotten"
     (run.folder / "logits" / "Fog" / "Fog-2.npy").unlink()
     assert not recompute_results(run, heard).shifts
-    assert "--shift Fog=PATH` goes on" in heard.notes[0]
+    assert "--shift Fog=PATH` makes them" in heard.notes[0]
 
 
 def test_other_pictures_with_the_same_names_are_other_images(run: Run, place: Path, tmp_path: Path) -> None:

@@ -204,7 +204,7 @@ def test_an_interrupted_suite_leaves_the_first_one_whole(
         again = recompute_results(split_run, heard)
         (note,) = heard.notes
         assert note.startswith("validation-extra is left out: 16 of its files are missing; `counterpoint evaluate ")
-        assert note.endswith(" --sets validation-extra` goes on")
+        assert note.endswith(" --sets validation-extra` makes them")
         assert without_times(again) == without_times(before)
         assert again.shifts == {}
         assert (split_run.folder / "scores.npz").read_bytes() == scores

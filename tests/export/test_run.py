@@ -158,7 +158,7 @@ def test_an_unfinished_run_is_refused(trained: MakeTrained, tmp_path: Path) -> N
     run = copied(trained(), tmp_path / "run")
     for checkpoint in (run.folder / "checkpoints").iterdir():
         checkpoint.unlink()
-    with pytest.raises(InputError, match="is not finished: 0 of 12 steps are done; go on with"):
+    with pytest.raises(InputError, match="is not finished: 0 of 12 steps are done; continue it with"):
         export_run(run, tmp_path / "model.onnx")
     assert not list(tmp_path.glob("model*"))
 
@@ -166,7 +166,7 @@ def test_an_unfinished_run_is_refused(trained: MakeTrained, tmp_path: Path) -> N
 def test_a_function_of_the_users_must_be_named(trained: MakeTrained, tmp_path: Path) -> None:
     run = trained()
     somebodys = replace(run, experiment=replace(run.experiment, model="mymodule:make_model"))
-    with pytest.raises(InputError, match="its network is made by mymodule:make_model, and a run's files are no reason"):
+    with pytest.raises(InputError, match="its network is made by mymodule:make_model, but a run's files alone never"):
         export_run(somebodys, tmp_path / "model.onnx")
     with pytest.raises(InputError, match=r"the model of .* is mymodule:make_model, and not resnet"):
         export_run(somebodys, tmp_path / "model.onnx", said="resnet")

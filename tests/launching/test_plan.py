@@ -100,5 +100,5 @@ def test_folders_that_hold_something_else_are_refused(tmp_path: Path) -> None:
     (tmp_path / "digits-single__seed=0" / "notes.txt").touch()
     with pytest.raises(InputError, match="is not empty and holds no run"):
         plan(out=tmp_path)
-    with pytest.raises(InputError, match=r"notes.txt is a file, and a folder is needed there; give another --out"):
+    with pytest.raises(InputError, match=r"notes.txt is a file, but a folder is needed there; give another --out"):
         plan(out=tmp_path / "digits-single__seed=0" / "notes.txt")

@@ -91,7 +91,7 @@ def test_what_would_be_another_training_is_refused() -> None:
     with pytest.raises(InputError, match="BatchNorm is shared"):
         steps(replace(SMALL, batchnorm="shared"), one_by_one=True)
     drawing = batch_ensemble(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), 2)
-    with pytest.raises(InputError, match="layers that draw while it trains"):
+    with pytest.raises(InputError, match="layers that draw random numbers in training"):
         make_engine(TrainState.before_first_step(drawing, SMALL), SMALL, "eager", one_by_one=True)
 
 

@@ -50,7 +50,7 @@ def test_torchrun_trains_in_two_processes(tmp_path: Path) -> None:
 def test_an_error_is_told_once() -> None:
     ended = start("report", "nowhere")
     assert ended.returncode != 0
-    assert ended.stderr.count("`counterpoint report` is for one process; start it without torchrun") == 1
+    assert ended.stderr.count("`counterpoint report` runs in one process; start it without torchrun") == 1
 
 
 def test_a_process_that_is_killed_ends_the_run_which_goes_on_without_it(tmp_path: Path) -> None:

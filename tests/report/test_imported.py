@@ -67,7 +67,7 @@ def test_a_page_has_no_section_on_training(given: list[Evaluated], given_runs: l
     assert "The whole configuration" not in page
     assert str(given_runs[0].parent) not in page
     assert imported(given[0]).sha256 in page
-    assert "one model, trained elsewhere" in page
+    assert "a single model that was trained elsewhere" in page
     assert "the ensemble − the single" in page
     assert "seed None" not in page
     for word in ("Given set: Hospital-B", "by-corruption means by shift", "Other images than the clean ones"):
@@ -76,7 +76,7 @@ def test_a_page_has_no_section_on_training(given: list[Evaluated], given_runs: l
 
 def test_models_of_one_name_are_told_apart(given: list[Evaluated]) -> None:
     runs = label_runs([given[0], given[0], given[1]])
-    assert [run.label for run in runs] == ["the ensemble, run 1", "the ensemble, run 2", "the single"]
+    assert [run.label for run in runs] == ["the ensemble (run 1)", "the ensemble (run 2)", "the single"]
 
 
 def test_a_set_is_called_what_it_is(given: list[Evaluated]) -> None:
@@ -94,11 +94,12 @@ def test_a_set_is_called_what_it_is(given: list[Evaluated]) -> None:
     table = headline_table(single)
     assert [row.label for row in table.rows] == ["model", "", ""]
     assert [row.entries[0].text for row in table.rows] == ["clean", "shifted images", "Hospital-B"]
-    cards = headlines([ensemble]).runs[0].groups
-    assert [(group.label, group.aggregate) for group in cards] == [
-        ("Clean images", ""),
-        ("Shifted images", "by-corruption"),
-        ("Shifted images", "Hospital-B"),
+    content = headlines([ensemble])
+    assert content.kinds == ("the ensemble is an ensemble of 3 members that was trained elsewhere.",)
+    assert [table.caption.partition(":")[0] for table in content.tables] == [
+        "Clean images",
+        "Shifted images",
+        "Shifted images",
     ]
 
 

@@ -37,7 +37,9 @@ def fill_the_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
 def test_a_full_disk_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"old")
     fill_the_disk(monkeypatch, ".file")
-    with pytest.raises(InputError, match=r"the disk is full: .*file cannot be written; make room, and give the same"):
+    with pytest.raises(
+        InputError, match=r"the disk is full: .*file cannot be written; free some space, then give the same"
+    ):
         write_atomically(tmp_path / "file", b"new")
     assert (tmp_path / "file").read_bytes() == b"old"
 

@@ -54,7 +54,8 @@ def test_a_run_of_a_librarys_model_is_not_described_by_asking_the_library(tmp_pa
     record["experiment"]["model"] = "hf/google/vit"
     (folder / "run.json").write_text(json.dumps(record))
     with pytest.raises(
-        InputError, match=r"run.json does not describe the hf/google/vit that was trained; go on with `make_fixture.py`"
+        InputError,
+        match=r"run.json does not describe the hf/google/vit that was trained; continue it with `make_fixture.py`",
     ):
         describe_run(load_run(folder), parts_of(load("digits"), TINY))
 

@@ -72,7 +72,9 @@ def test_training_is_refused_before_a_run_is_begun(tmp_path: Path, monkeypatch: 
 
 
 def test_a_network_that_cannot_fit_is_not_made() -> None:
-    with pytest.raises(InputError, match=r"weights take [\d,.]+ GiB, and there are .* GiB of memory; make the network"):
+    with pytest.raises(
+        InputError, match=r"weights take [\d,.]+ GiB, but this machine has .* GiB of memory; make the network"
+    ):
         build_model(replace(SINGLE, width=10_000), 3, 1, seed=0)
     with pytest.raises(InputError, match=r"weights take [\d,.]+ GiB"):
         build_model(replace(SINGLE, width=300, num_members=1_000, ensemble="deep"), 3, 1, seed=0)

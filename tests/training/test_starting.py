@@ -182,7 +182,7 @@ def test_images_with_other_channels_are_refused(
 def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     source = finished(tmp_path / "run", BATCH, step=14)
     for use in (lambda: start(BATCH, source), lambda: weights_hash(source)):
-        with pytest.raises(InputError, match=r"run is not finished: 14 of 15 steps are done; go on with"):
+        with pytest.raises(InputError, match=r"run is not finished: 14 of 15 steps are done; continue it with"):
             use()
 
 

@@ -42,8 +42,8 @@ _FOR_SEVERAL = ("train", "evaluate")
 app = typer.Typer(
     name="counterpoint",
     cls=Group,
-    help="Train ensembles whose members each see a differently augmented version of the data, and see how far their "
-    "confidence can be trusted.",
+    help="Train ensembles whose members each see a differently augmented version of the data, and measure how far "
+    "you can trust their confidence.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -98,12 +98,12 @@ def _in_words(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, RuntimeError | MemoryError) and is_out_of_memory(error):
         what = str(error).splitlines()[0] if str(error) else "of this machine"
-        return f"there is not enough memory ({what}); end what else uses it, or try a machine or a --device with more"
+        return f"there is not enough memory ({what}); close other programs, or use a machine or --device with more"
     if isinstance(error, FileExistsError):
-        return f"{error.filename} is a file, and a folder is needed there; give another path"
+        return f"{error.filename} is a file, but a folder is needed there; give another path"
     if isinstance(error, OSError):
         if error.errno == errno.ENOSPC:
-            return "the disk is full; make room, and give the same command again"
+            return "the disk is full; free some space, then give the same command again"
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     return None
 
@@ -132,4 +132,4 @@ def _options(
     del version  # its callback did the work
     command = context.invoked_subcommand
     if command not in _FOR_SEVERAL and not this_world().is_alone:
-        raise InputError(f"`counterpoint {command}` is for one process; start it without torchrun")
+        raise InputError(f"`counterpoint {command}` runs in one process; start it without torchrun")

@@ -9,31 +9,32 @@ from counterpoint.cli.arguments.options import SetOption, choose_experiment
 from counterpoint.cli.terminal.help import Command, Group
 from counterpoint.cli.terminal.progress import console
 
-bench = typer.Typer(cls=Group, help="Measure this machine.", no_args_is_help=True)
+bench = typer.Typer(cls=Group, help="Measure the speed of this machine.", no_args_is_help=True)
 
 
 @bench.callback()
 def _bench() -> None:
-    """Measure this machine."""
+    """Measure the speed of this machine."""
 
 
 @bench.command(cls=Command)
 def step(
     experiment: Annotated[
-        str, typer.Argument(help="A name that `counterpoint experiments` lists.")
+        str, typer.Argument(help="Name of an experiment, which `counterpoint experiments` lists.")
     ] = "cifar10/batch-ensemble",
     set_: SetOption = None,
-    repeats: Annotated[int, typer.Option(min=3, help="Steps timed per engine.")] = 40,
+    repeats: Annotated[int, typer.Option(min=3, help="Steps to time per engine.")] = 40,
     slow: Annotated[
         bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32, TF32 and bf16.")
     ] = True,
     out: Annotated[Path | None, typer.Option(help="Also write the figures to this JSON file.")] = None,
 ) -> None:
-    """Time a training step on the GPU: eager, torch.compile and the fast engine, with the same inputs in one run.
+    """Time a training step on the GPU with each engine: eager, compiled and fast, on the same inputs.
 
-    First the engines' logits and gradients are compared with fp32's.
+    The command first compares the logits and gradients of the engines with those of fp32.
 
-    The floor is computed from the network and from this GPU's rates, measured in the same run.
+    The floor is the least time that a step can take. It is computed from the network and from this GPU's rates, which
+    are measured in the same run.
     """
     from dataclasses import asdict
 

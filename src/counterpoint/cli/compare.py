@@ -15,19 +15,19 @@ def compare(
     others: Annotated[
         list[Path],
         typer.Argument(
-            metavar="OTHER...", help="Folders of other runs, evaluated on the same images.", show_default=False
+            metavar="OTHER...", help="Folders of other runs that were evaluated on the same images.", show_default=False
         ),
     ],
 ) -> None:
-    """Show how an evaluated run differs from others on the same images, with 95 % intervals over images.
+    """Compare an evaluated run with others on the same images, with 95 % intervals over images.
 
-    Needs results.json and scores.npz of each run, and no network.
+    The command needs results.json and scores.npz of each run, and no network.
 
-    The differences go to compared.json in RUN's folder, in place of earlier ones.
+    It writes the differences to compared.json in the first run's folder, and replaces earlier ones.
     """
     from counterpoint.cli.terminal.tables import comparison_table
     from counterpoint.evaluation.comparison import compare_run
 
     compared = compare_run(run, others)
     print_parts([comparison_table(comparison) for comparison in compared.against])
-    console.print(f"written: {run / 'compared.json'}; now `counterpoint report {quoted(run)}`", soft_wrap=True)
+    console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)

@@ -13,33 +13,44 @@ from counterpoint.errors import InputError, unknown
 
 def corrupt(
     dataset: Annotated[
-        str | None, typer.Argument(help="cifar10, cifar100 or digits; not needed for an atlas.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Data set to corrupt: cifar10, cifar100 or digits. An atlas of a picture file needs none.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for the set.", show_default="regenerated/… in the data folder")
+        Path | None, typer.Option(help="Folder for the corrupted set.", show_default="regenerated/… in the data folder")
     ] = None,
     atlas: Annotated[
-        Path | None, typer.Option(help="Instead: draw every corruption of one image into this PNG or JPEG.")
+        Path | None,
+        typer.Option(help="Draw every corruption of one image into this PNG or JPEG file, instead of making a set."),
     ] = None,
     image: Annotated[
-        str, typer.Option(help="The atlas's image: its number in the test set, or a picture's path.")
+        str, typer.Option(help="Image for the atlas: its number in the test set, or the path of a picture.")
     ] = "0",
-    seed: Annotated[int, typer.Option(min=0, help="Of the random corruptions.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random corruptions.")] = 0,
     constants: Annotated[
         str | None,
         typer.Option(
-            help="Whose severities: cifar-c or imagenet-c.", show_default="cifar-c up to 64 pixels, imagenet-c above"
+            help="Constants of the severities: cifar-c or imagenet-c.",
+            show_default="cifar-c up to 64 pixels, imagenet-c above",
         ),
     ] = None,
-    extra: Annotated[bool, typer.Option("--extra", help="Also the four extra corruptions, for validation.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one per core")] = None,
+    extra: Annotated[
+        bool, typer.Option("--extra", help="Also make the four extra corruptions, which are for validation.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")
+    ] = None,
     root: DataOption = None,
 ) -> None:
-    """Make the corrupted test set of a data set: 15 corruptions × 5 severities, in CIFAR-C's own layout.
+    """Make a corrupted test set: 15 corruptions × 5 severities, in the layout of CIFAR-C.
 
-    What is there already is kept, so that an interrupted command goes on where it stopped.
+    Finished corruptions are kept, so an interrupted command continues where it stopped.
 
-    The atlas of a photograph shows it reduced to 224 pixels, the size that ImageNet-C's corruptions were made for.
+    --atlas draws one image under every corruption. A photograph is reduced to 224 pixels for it, the size that
+    ImageNet-C's corruptions were made for.
     """
     from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, Constants
     from counterpoint.data import data_root, load
@@ -70,7 +81,9 @@ def corrupt(
                 data, folder, suite, out=out, seed=seed, constants=severities, workers=workers, watcher=watcher
             )
     except KeyboardInterrupt:
-        console.print("stopped; finished corruptions are kept, and the same command goes on from there", soft_wrap=True)
+        console.print(
+            "stopped; finished corruptions are kept, and the same command continues from there", soft_wrap=True
+        )
         raise typer.Exit(130) from None
     console.print(
         f"corrupted set: {made.folder} ({made.source.constants}, frost from {made.source.frost})", soft_wrap=True

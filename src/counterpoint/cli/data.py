@@ -13,11 +13,17 @@ from counterpoint.cli.terminal.tables import data_table
 def data(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="To download: cifar10, cifar100, cifar10-c, cifar100-c. None lists what is there."),
+        typer.Argument(
+            help="Data sets to download: cifar10, cifar100, cifar10-c or cifar100-c. Without a name the command lists "
+            "what is there."
+        ),
     ] = None,
     root: DataOption = None,
 ) -> None:
-    """List the data sets that are there, or download some, with progress, resume and checksum."""
+    """List the data sets that are on this machine, or download some.
+
+    A download that was interrupted continues, and a checksum is verified at the end.
+    """
     from counterpoint.data import data_root
     from counterpoint.data.fetch import check_download, fetch, status
 

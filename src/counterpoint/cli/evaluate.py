@@ -27,33 +27,45 @@ def evaluate(
         str,
         typer.Option(
             metavar="NAMES",
-            help="The sets of images beside the clean one, separated by commas: corrupted (the test images under 15 "
-            "corruptions), validation-extra (held-out images under 4 others).",
+            help="Image sets to evaluate on besides the clean images, separated by commas: corrupted (the test images "
+            "under 15 corruptions) and validation-extra (the validation images under 4 other corruptions).",
         ),
     ] = "corrupted",
     shift: ShiftOption = None,
     cell_images: Annotated[
-        int | None, typer.Option(min=1, help="Use the first N images of each corrupted cell.", show_default="all")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Use only the first N images of each cell, which is one corruption at one severity.",
+            show_default="all",
+        ),
     ] = None,
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Compute the figures again from the saved logits; needs no network.")
+        bool,
+        typer.Option("--recompute", help="Compute the figures again from the saved logits. This needs no network."),
     ] = False,
     precision: Annotated[
         str,
         typer.Option(
-            help="Of the network: headline (fp32, convolutions in TF32 where the GPU has it), bf16 (fastest on a GPU, "
-            "slow on a CPU) or strict (fp32 throughout)."
+            help="Precision of the network: headline (fp32, with convolutions in TF32 if the GPU has it), bf16 "
+            "(fastest on a GPU, slow on a CPU) or strict (fp32 throughout)."
         ),
     ] = "headline",
     model: RunsModelOption = None,
     images: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Where the run's own images are now.", show_default="as in training"),
+        typer.Option(
+            metavar="PATH",
+            help="Where the images of the run are now, if they were moved.",
+            show_default="as in training",
+        ),
     ] = None,
     skip_bad: Annotated[
         bool,
         typer.Option(
-            "--skip-bad", help="Leave out files of --shift that give no image, instead of ending with a list."
+            "--skip-bad",
+            help="Leave out files of --shift that cannot be read as images. Without it the command lists them "
+            "and ends.",
         ),
     ] = False,
     root: DataOption = None,
@@ -62,21 +74,23 @@ def evaluate(
     old_twin: Annotated[Path | None, typer.Option("--temperatures-from", hidden=True)] = None,
     old_against: Annotated[list[Path] | None, typer.Option("--against", hidden=True)] = None,
 ) -> None:
-    """Compute a finished run's error, scores and calibration, clean and under shift, into results.json.
+    """Measure the error and the calibration of a finished run, on clean images and under shift.
 
-    The corrupted test set is the official one if it is in the data folder; otherwise it is made there first.
+    The figures go to results.json in the run's folder. Image sets of earlier evaluations stay in it.
 
-    A run on your own images is evaluated on their test images; validation images are for `recalibrate` and `threshold`.
+    The corrupted test set is the official one if the data folder has it. Otherwise it is made there first.
 
-    With --shift NAME=PATH it is also evaluated on shifted images of your own, such as those of another camera.
+    A run on your own images is evaluated on their test images. `recalibrate` and `threshold` use the validation images.
 
-    An interrupted evaluation goes on where it stopped. Sets of earlier evaluations stay in results.json.
+    --shift NAME=PATH adds shifted images of your own, such as pictures from another camera.
 
-    With --logits FILE --out DIR there is no network: the file has any model's predictions, and DIR is used like a run.
+    --logits FILE --out DIR evaluates the predictions of any model. You can then use DIR like a run.
 
-    On several GPUs: `torchrun --nproc-per-node 4 -m counterpoint evaluate …`, where each computes some of the sets.
+    An interrupted evaluation continues where it stopped.
 
-    Then: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
+    To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint evaluate …`.
+
+    Next: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
     from counterpoint.cli.terminal.tables import results_parts
     from counterpoint.devices import check_precision
@@ -102,7 +116,7 @@ def evaluate(
     _refuse_old_options(folder, old_recalibrate, old_twin, old_against)
     if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted"):
         raise InputError(
-            "--recompute takes the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
+            "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
             "--precision out"
         )
     shifts = named_shifts(shift or [], skip_bad=skip_bad)
@@ -110,7 +124,7 @@ def evaluate(
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     world = this_world()
     if not world.is_alone and (logits or recompute):
-        raise InputError("--logits and --recompute need no network, and one process; leave torchrun out")
+        raise InputError("--logits and --recompute run in one process; start them without torchrun")
     try:
         with joined(world, LONG_PATIENCE), TerminalWatcher() as watcher:
             if logits is not None:
@@ -135,10 +149,10 @@ def evaluate(
                     world=world,
                 )
     except KeyboardInterrupt:
-        console.print(f"stopped; the same command {'begins anew' if logits else 'goes on from there'}")
+        console.print(f"stopped; the same command {'starts again' if logits else 'continues from there'}")
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
-    console.print(f"written: {folder / 'results.json'}; now `counterpoint report {quoted(folder)}`", soft_wrap=True)
+    console.print(f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`", soft_wrap=True)
 
 
 def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:

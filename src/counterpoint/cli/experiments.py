@@ -11,10 +11,12 @@ from counterpoint.cli.terminal.tables import EXPERIMENTS_LEGEND, experiments_tab
 def experiments(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help="Show only names with all of these words; a whole name is that one alone."),
+        typer.Argument(
+            help="Show only names that contain all of these words. A whole name shows that experiment alone."
+        ),
     ] = None,
 ) -> None:
-    """List the experiments that `train` knows."""
+    """List the experiments that `train` can run."""
     from counterpoint.experiments import select_experiments
 
     found = select_experiments(words or [])

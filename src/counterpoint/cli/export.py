@@ -12,36 +12,38 @@ from counterpoint.cli.terminal.progress import console
 def export(
     run: RunArgument,
     out: Annotated[
-        Path, typer.Option(help="The file to write: .onnx, or .pt2 for torch.export. Its card ends in .md.")
+        Path, typer.Option(help="File to write: .onnx, or .pt2 for torch.export. The model card beside it ends in .md.")
     ] = Path("model.onnx"),
     not_sure_below: Annotated[
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Let the file and its card say below which confidence nobody should be sure: 0.9, 90%, or the word "
-            "threshold for what `counterpoint threshold` found, with the confidences that its promise is for.",
+            help="Confidence below which a prediction is not sure: 0.9, 90%, or the word threshold, which takes what "
+            "`counterpoint threshold` found and the confidence that its promise is for. The file and its card name it.",
             show_default=False,
         ),
     ] = None,
     model: RunsModelOption = None,
     root: DataOption = None,
 ) -> None:
-    """Write a finished run as one file that needs no counterpoint, and a model card beside it.
+    """Write a finished run as one file that works without counterpoint, with a model card beside it.
 
-    Pixels go in (uint8, N × height × width × channels), and the ensemble's and each member's probabilities come out.
+    The input is pixels (uint8, N × height × width × channels), in batches of any size. The outputs are the
+    probabilities of the ensemble and of each member.
 
-    Normalisation, all members and the recalibration that `predict` applies are inside, for batches of any size.
+    The file contains the normalisation, all members and the recalibration that `predict` applies.
 
-    Before the file is there it is compared with PyTorch, and refused if any probability is more than 0.0001 off.
+    The command compares the file with PyTorch first. It refuses to write a file whose probabilities differ by more than
+    0.0001.
 
-    For .onnx: pip install 'counterpoint\\[export]'.
+    An .onnx file needs: pip install 'counterpoint\\[export]'.
     """
     from counterpoint.export import export_run
     from counterpoint.runs.folder import load_run
 
     find_modules_here(model)
     loaded = load_run(run)
-    with console.status("finding the graph, writing it and comparing it with PyTorch"):
+    with console.status("tracing the network, writing the file and comparing it with PyTorch"):
         written = export_run(loaded, out, root, not_sure_below=not_sure_below, said=model)
     for note in written.notes:
         console.print(note, highlight=False, soft_wrap=True)

@@ -25,28 +25,32 @@ def predict(
     run: RunArgument,
     paths: Annotated[
         list[str],
-        typer.Argument(help="Picture files, folders of them, or - for a list on standard input.", show_default=False),
+        typer.Argument(
+            help="Picture files or folders of them. - reads a list of paths from standard input.", show_default=False
+        ),
     ],
-    format_: Annotated[str, typer.Option("--format", help="table, jsonl (a JSON object per line) or csv.")] = "table",
+    format_: Annotated[
+        str, typer.Option("--format", help="Output format: table, jsonl (one JSON object per line) or csv.")
+    ] = "table",
     not_sure_below: Annotated[
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Say of each prediction whether its confidence is at least this: 0.9, 90%, or the word threshold for "
-            "what `counterpoint threshold` found.",
+            help="Mark each prediction as sure or not sure by this confidence: 0.9, 90%, or the word threshold, which "
+            "takes what `counterpoint threshold` found.",
             show_default=False,
         ),
     ] = None,
     model: RunsModelOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Predict the class of pictures with a finished run: class and confidence, and what each member says.
+    """Predict the class of pictures, with a confidence and with what each member says.
 
-    The confidence is corrected as the run's validation images judged best, if it has been recalibrated.
+    If the run was recalibrated, the confidence is corrected with the recalibration that was best on validation images.
 
-    A picture is resized to the run's images by its shorter side, and its middle is taken.
+    A picture is resized by its shorter side to the size of the run's images, and its middle square is taken.
 
-    A file that gives no picture gets a line with its error, and the command ends with status 1.
+    A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """
     from counterpoint.runs.folder import load_run
     from counterpoint.serving.correction import find_correction

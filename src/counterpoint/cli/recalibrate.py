@@ -17,8 +17,8 @@ def recalibrate(
         Path | None,
         typer.Option(
             metavar="TWIN",
-            help="For a run trained on all images: the evaluated run of the same experiment on the split, whose "
-            "held-out images are fitted on.",
+            help="Folder of the twin, for a run that was trained on all images. The twin is the same experiment, "
+            "trained on the split and evaluated. Its held-out images give the recalibration.",
             show_default=False,
         ),
     ] = None,
@@ -26,21 +26,24 @@ def recalibrate(
         bool,
         typer.Option(
             "--choose",
-            help="Choose one on held-out images: fitted without one of the extra corruptions and judged on it, the "
-            "simplest within the noise is taken. Needs `evaluate --sets validation-extra`.",
+            help="Choose one recalibration. Each one is fitted without one extra corruption and judged on that "
+            "corruption. The simplest that is as good as the best, within noise, is chosen. Needs `evaluate --sets "
+            "validation-extra`.",
         ),
     ] = False,
     care: Annotated[
-        str, typer.Option(help="What counts in fitting under shift and in choosing: clean, both or shift.")
+        str, typer.Option(help="Images that count in fitting under shift and in choosing: clean, shift or both.")
     ] = "both",
 ) -> None:
-    """Correct an evaluated run's confidence: fit recalibrations on its validation images, and compute its figures.
+    """Correct the confidence of an evaluated run with temperatures, and show what that changes.
 
-    Temperatures are fitted on clean validation images: before or after averaging the members, or one per member.
+    The temperatures are fitted on validation images, and never on test images. There are several kinds: one temperature
+    before the members are averaged, one after, or one per member.
 
-    After `evaluate --sets validation-extra` also on images under shift, and so that they follow how members differ.
+    After `evaluate --sets validation-extra` there are more kinds. They are fitted on corrupted validation images too,
+    and some of them follow how much the members differ.
 
-    Never on test images. Needs the saved logits and no network. It writes recalibrated.json; results.json stays.
+    The command needs the saved logits, and no network. It writes recalibrated.json and leaves results.json as it is.
     """
     from typing import get_args
 
@@ -58,4 +61,4 @@ def recalibrate(
             load_any_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
         )
     print_parts(recalibrated_parts(recalibrated))
-    console.print(f"written: {run / 'recalibrated.json'}; now `counterpoint report {quoted(run)}`", soft_wrap=True)
+    console.print(f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)

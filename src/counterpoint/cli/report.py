@@ -12,19 +12,25 @@ from counterpoint.errors import InputError
 
 def report(
     runs: RunsArgument,
-    out: Annotated[Path | None, typer.Option(help="The file to write.", show_default="report.FORMAT")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write.", show_default="report.FORMAT")] = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="html, csv, md or json.", show_default="as the file's name ends, or html"),
+        typer.Option(
+            "--format",
+            help="Format of the file: html, csv, md or json.",
+            show_default="by the ending of --out, or html",
+        ),
     ] = None,
 ) -> None:
-    """Write one self-contained page about evaluated runs, side by side; or the same figures as csv, md or json."""
-    from counterpoint.report import write_report
+    """Write a report of evaluated runs as a single HTML file that works offline, or as csv, md or json."""
+    from counterpoint.report import load_runs, verdict, write_report
 
     kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
     for note in write_report(runs, path, kind):
         console.print(note, highlight=False, soft_wrap=True)
+    for sentence in verdict(load_runs(runs)):
+        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
     console.print(f"report: {path}", soft_wrap=True)
 
 
@@ -36,5 +42,5 @@ def _format_of(out: Path | None) -> str:
         return "html"
     if (ending := out.suffix[1:].lower()) not in FORMATS:
         endings = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(f"{str(out)!r} ends in none of {endings}; give such a name, or add --format")
+        raise InputError(f"{str(out)!r} does not end in {endings}; change the name, or add --format")
     return ending

@@ -29,37 +29,50 @@ PAGE = Path("docs/reproduction.md")
 
 
 def reproduce(
-    table: Annotated[str, typer.Argument(help="table1, table2, table3 or all.", show_default=False)],
+    table: Annotated[
+        str, typer.Argument(help="Table of the paper: table1, table2, table3 or all.", show_default=False)
+    ],
     rows: Annotated[
         list[str] | None,
         typer.Option(
             "--rows",
             metavar="WORDS",
-            help='Only rows with these words in their name, e.g. "cifar10 single"; a whole name is that row alone.',
+            help='Only rows with these words in their name, such as "cifar10 single". A whole name takes that row '
+            "alone.",
         ),
     ] = None,
     schedule: Annotated[
-        str, typer.Option(help="paper, short (a fifth of the epochs) or smoke (64 steps: does it run?).")
+        str,
+        typer.Option(
+            help="Schedule: paper, short (a fifth of the epochs) or smoke (64 steps, to see whether it runs)."
+        ),
     ] = "paper",
     run: Annotated[
-        bool, typer.Option("--run", help="Train and evaluate what is missing; otherwise only print.")
+        bool,
+        typer.Option("--run", help="Train and evaluate the missing rows first. Without it the command only prints."),
     ] = False,
-    seeds: Annotated[str, typer.Option(help="The seeds to run, e.g. 0,1,2; every seed that was run is shown.")] = "0",
+    seeds: Annotated[
+        str, typer.Option(help="Seeds to run, such as 0,1,2. The tables show every seed that was run.")
+    ] = "0",
     max_minutes: Annotated[
-        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this time is over.")
+        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this many minutes have passed.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs"),
-    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
+    results: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     page: Annotated[
-        Path | None, typer.Option(help="Write all tables as Markdown.", show_default="docs/reproduction.md with --run")
+        Path | None,
+        typer.Option(help="Markdown file to write all tables to.", show_default="docs/reproduction.md with --run"),
     ] = None,
     import_parts: Annotated[
-        Path | None, typer.Option(help="First join the runs that --export-parts wrote to this folder.")
+        Path | None, typer.Option(help="Folder that --export-parts wrote. Its runs are joined first.")
     ] = None,
     export_parts: Annotated[
-        Path | None, typer.Option(help="In the end write the runs with their newest checkpoints here, to be carried.")
+        Path | None,
+        typer.Option(
+            help="Folder to write the runs and their newest checkpoints to at the end, in parts for another machine."
+        ),
     ] = None,
-    part_mib: Annotated[int, typer.Option(min=1, help="The size of a part.")] = 14,
+    part_mib: Annotated[int, typer.Option(min=1, help="Size of a part in MiB.")] = 14,
     launcher: LauncherOption = "local",
     partition: PartitionOption = None,
     gpus: GpusOption = None,
@@ -68,11 +81,11 @@ def reproduce(
     root: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Show the paper's tables with our results beside them; with --run, first run what is missing.
+    """Show the paper's tables with our results beside them. --run trains the missing rows first.
 
-    Finished rows are skipped and interrupted ones go on. A row's result is kept in results/, small enough to commit.
+    --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
-    With --launcher slurm each row and seed is a job of a cluster; the command returns at once, and shows the jobs.
+    With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
     from counterpoint.reproduction.rows import Folders, RowRun, parse_seeds, read_result, select_rows
@@ -80,12 +93,14 @@ def reproduce(
     from counterpoint.runs.transfer import export_runs, import_runs
 
     if max_minutes is not None and not run:
-        raise InputError("--max-minutes needs --run; without it nothing is trained")
+        raise InputError("--max-minutes needs --run, because nothing is trained without it")
     resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
     if resources.gpus > 1:
         raise InputError(f"--gpus is {gpus}; a row is trained on one GPU, so leave it at 1, or at 0 for a CPU")
     if max_minutes is not None and where == "slurm":
-        raise InputError("--max-minutes is for rows that are run here; --minutes is the time limit of a cluster's job")
+        raise InputError(
+            "--max-minutes works only on this machine; on a cluster, --minutes sets the time limit of a job"
+        )
     if run and page is None:
         page = PAGE
     if page:
@@ -123,9 +138,11 @@ def reproduce(
         console.print(shown)
     console.print(notes(chosen), highlight=False)
     if not run and not results.exists():
-        console.print(f"no results: there is no folder {results}; --results names another", soft_wrap=True)
+        console.print(
+            f"no results: the folder {results} does not exist; name another one with --results", soft_wrap=True
+        )
     if missing := sum(read_result(results, row_run) is None for row_run in wanted):
-        console.print(f"{missing} of {len(wanted)} results are missing; --run runs them, or goes on with them")
+        console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)
     raise typer.Exit(status)

@@ -15,21 +15,24 @@ if TYPE_CHECKING:
 
 def serve(
     run: RunArgument,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 picks a free one.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 takes a free one.")] = 8000,
     host: Annotated[
         str,
-        typer.Option(help="An address of this machine, or its name. By default no other machine can reach the server."),
+        typer.Option(
+            help="Address or name of this machine to listen on. With the default, no other machine can reach the "
+            "server."
+        ),
     ] = "127.0.0.1",
     model: RunsModelOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Serve a finished run to this machine's browser: drop a picture, corrupt it, and watch the members' confidence.
+    """Open a local page where you drop a picture, corrupt it, and watch each member's confidence.
 
-    For programs: POST /predict with a picture's bytes answers what `predict --format jsonl` writes for the file.
+    Programs send a picture's bytes with POST /predict. The answer is what `predict --format jsonl` writes.
 
-    The confidence is corrected as in `predict`. With a threshold of the run, it says which predictions are sure.
+    The confidence is corrected as in `predict`. If the run has a threshold, the page says which predictions are sure.
 
-    It needs two packages more: pip install 'counterpoint\\[serve]'. Ctrl-C ends it.
+    The command needs: pip install 'counterpoint\\[serve]'. Ctrl-C ends it.
     """
     _check_packages()
     import numpy as np
@@ -71,7 +74,7 @@ def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
     console.print(f"recalibration: {facts.recalibration}{sure}", highlight=False, soft_wrap=True)
     if not local:
         TerminalWatcher().warned(
-            "other machines can reach this server, and there is no password: whoever reaches it can use the model"
+            "other machines can reach this server, and it has no password: anyone who reaches it can use the model"
         )
     console.print(f"serving at {url} (Ctrl-C ends it)", highlight=False, soft_wrap=True)
 

@@ -11,12 +11,12 @@ from counterpoint.errors import unknown
 
 def settings(
     key: Annotated[
-        str | None, typer.Argument(help="One setting with all that it means, or a group such as policy.augmix.")
+        str | None, typer.Argument(help="Setting to explain in full, or a group such as policy.augmix.")
     ] = None,
 ) -> None:
-    """List every setting that `train --set KEY=VALUE` changes, with what it may be, its default and its meaning.
+    """List the settings that `train --set KEY=VALUE` changes: meaning, allowed values and default.
 
-    An experiment has its own values for some of them, as `counterpoint experiments` shows.
+    An experiment has its own values for some of them. `counterpoint experiments` shows the most important ones.
     """
     from counterpoint.experiments.settings import all_settings
 

@@ -23,25 +23,31 @@ from counterpoint.cli.terminal.signals import stop_on_signal
 
 def sweep(
     experiments: Annotated[
-        list[str], typer.Argument(help="Names that `counterpoint experiments` lists.", show_default=False)
+        list[str],
+        typer.Argument(help="Names of experiments, which `counterpoint experiments` lists.", show_default=False),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the runs, one folder for each.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the runs. Each run gets its own folder in it.", show_default=False)
+    ],
     vary: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KEY=VALUE",
-            help="A setting that differs between the runs, once for each value: --vary learning_rate=0.1 "
+            help="Setting that differs between the runs. Give it once per value: --vary learning_rate=0.1 "
             "--vary learning_rate=0.05. With several settings, every combination is run.",
             show_default=False,
         ),
     ] = None,
     set_: SetOption = None,
-    seeds: Annotated[str, typer.Option(help="The seeds of each combination, e.g. 0,1,2.")] = "0",
+    seeds: Annotated[str, typer.Option(help="Seeds of each combination, such as 0,1,2.")] = "0",
     run: Annotated[
-        bool, typer.Option("--run", help="Run what is not finished; otherwise only show the states.")
+        bool,
+        typer.Option(
+            "--run", help="Run what is not finished. Without it the command only shows the state of each run."
+        ),
     ] = False,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate/--no-evaluate", help="Also evaluate each run when it is trained.")
+        bool, typer.Option("--evaluate/--no-evaluate", help="Evaluate each run after its training.")
     ] = True,
     launcher: LauncherOption = "local",
     partition: PartitionOption = None,
@@ -51,17 +57,18 @@ def sweep(
     root: DataOption = None,
     device: DeviceOption = "auto",
 ) -> None:
-    """Train and evaluate every combination of experiments, settings and seeds; show what has become of each run.
+    """Train and evaluate every combination of experiments, settings and seeds.
 
-    Nothing is run without --run. The same command without it shows the states again, at any time.
+    Without --run the command runs nothing and shows the state of each run. You can do that at any time.
 
-    With --run, finished runs are skipped, interrupted ones go on, and failed ones are tried again.
+    --run skips finished runs, continues interrupted ones, and tries failed ones again.
 
-    A run that fails does not stop the others. The status is then 1 in the end.
+    A run that fails does not stop the others. The command then ends with status 1.
 
-    On a cluster (pip install 'counterpoint\\[slurm]') it returns at once. A job whose node is taken away goes on later.
+    On a cluster (pip install 'counterpoint\\[slurm]') the command returns at once. A job that loses its node continues
+    later.
 
-    For example: `counterpoint sweep cifar10/single --vary epochs=50 --vary epochs=250 --seeds 0,1 --out sweeps/a`.
+    Example: `counterpoint sweep cifar10/single --vary epochs=50 --vary epochs=250 --seeds 0,1 --out sweeps/a`.
     """
     from counterpoint.cli.terminal.jobs import print_states
     from counterpoint.launching.plan import Sweep, make_jobs, parse_varied
@@ -97,5 +104,5 @@ def sweep(
     print_states(states)
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
-        console.print("--run runs those that are not finished, or goes on with them")
+        console.print("--run runs those that are not finished, or continues them")
     raise typer.Exit(status or ("failed" in kinds))

@@ -15,21 +15,24 @@ def threshold(
         str,
         typer.Option(
             metavar="SHARE",
-            help="The error that what is kept must stay below: 1% or 0.01. Decide on it before you look: the promise "
-            "is for one target, and to try several until one is reached makes it worth less.",
+            help="Target: the highest error that the kept predictions may have, such as 1% or 0.01. Decide on it "
+            "before you look. The promise is for one target, and it is weaker if you try several.",
             show_default=False,
         ),
     ],
 ) -> None:
-    """Find the lowest confidence from which on an evaluated run's predictions can be kept, at an error below a target.
+    """Find the lowest confidence at which predictions can be kept so that their error stays below a target.
 
-    The promise holds with 95 % confidence for images like the validation images, and comes with the share to be kept.
+    The command promises, with 95 % confidence, that the error of the kept predictions is below the target. The promise
+    is for images like the validation images. The command also says what share of such images will be kept.
 
-    It is chosen on validation images that no temperature saw; a target that these cannot show is refused.
+    The threshold is chosen on validation images that no temperature was fitted on. If there are too few of them to
+    prove the target, the command refuses it.
 
-    How it fares on test images is shown beside it. Under shift, where nothing promises it, it often breaks.
+    The table shows how the threshold does on test images. There is no promise under shift, where it often breaks.
 
-    Needs the saved logits and no network. It writes threshold.json; after `recalibrate` it is for such confidences.
+    The command needs the saved logits, and no network. It writes threshold.json. If the run was recalibrated, the
+    threshold is for the corrected confidence.
     """
     from counterpoint.cli.terminal.tables import threshold_parts
     from counterpoint.evaluation.threshold import threshold_run

@@ -28,7 +28,10 @@ from counterpoint.storage.folders import quoted
 
 
 def train(
-    out: Annotated[Path, typer.Option(help="The run's folder; an unfinished run there goes on.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the run. If it holds an unfinished run, that run continues.", show_default=False),
+    ],
     experiment: MaybeExperimentArgument = None,
     images: ImagesOption = None,
     skip_bad: SkipBadOption = False,
@@ -39,60 +42,66 @@ def train(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="Start from the weights of another finished run of the same network; its classes may be others.",
+            help="Start from the weights of another finished run of the same network. It may have other classes.",
             show_default=False,
         ),
     ] = None,
     seed: SeedOption = 0,
     set_: SetOption = None,
     max_minutes: Annotated[
-        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this time is over.")
+        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this many minutes have passed.")
     ] = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
     engine: Annotated[
         str,
         typer.Option(
-            help="What computes a step: auto, fast (own kernels; ResNeXt-29 on a GPU), compiled (torch.compile) or "
-            "eager (plain PyTorch). auto is the fastest that the network and the device have."
+            help="Engine that computes a step: auto, fast (our own kernels, for ResNeXt-29 on an NVIDIA GPU), compiled "
+            "(torch.compile) or eager (plain PyTorch). auto takes the fastest one that works."
         ),
     ] = "auto",
     old_engine: Annotated[str | None, typer.Option("--path", hidden=True, help="The old name of --engine.")] = None,
     deterministic: Annotated[
-        bool, typer.Option("--deterministic", help="The same bits every time on a GPU too, at some cost in speed.")
+        bool,
+        typer.Option(
+            "--deterministic", help="Make a GPU give the same bits every time. Training is slower. A CPU always does."
+        ),
     ] = False,
     less_memory: Annotated[
         bool,
         typer.Option(
             "--less-memory",
-            help="Compute activations again in the backward pass instead of keeping them: the same result, slower. "
-            "With the eager engine only.",
+            help="Save memory: compute activations again in the backward pass instead of keeping them. The result is "
+            "the same, and training is slower. Only with the eager engine.",
         ),
     ] = False,
     member_by_member: Annotated[
         bool,
         typer.Option(
             "--member-by-member",
-            help="Hold the activations of one member at a time: the same result, slower. Not with shared BatchNorm.",
+            help="Save memory: keep the activations of one member at a time. The result is the same, and training is "
+            "slower. Not with shared BatchNorm.",
         ),
     ] = False,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also log for TensorBoard.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write a log for TensorBoard.")] = False,
     validate: Annotated[
         bool | None,
         typer.Option(
             "--validate/--no-validate",
-            help="Show error, NLL and ECE on the validation images after each epoch. No weights are chosen by them.",
+            help="Show error, NLL and ECE on the validation images after each epoch. They change nothing: training "
+            "does not stop early, and no weights are chosen.",
             show_default="on for --images",
         ),
     ] = None,
 ) -> None:
-    """Train an experiment, or train on your own images, or go on with the unfinished run in the folder.
+    """Train an experiment or your own images, or continue an unfinished run.
 
-    For a folder of photographs: `counterpoint train --images photos --model timm/resnet50 --pretrained --out runs/a`.
+    Example with photographs: `counterpoint train --images photos --model timm/resnet50 --pretrained --out runs/a`.
 
-    Without validation images of their own, some are split off the training images; a single folder is split in three.
+    If your images have no validation part, one is split off the training images. If they have no parts at all, they are
+    split into train, val and test.
 
-    On several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …` gives the result that one gives.
+    To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is that of one GPU.
     """
     from counterpoint.data import UserImages
     from counterpoint.model_names import is_function
@@ -138,7 +147,7 @@ def train(
             )
     if finished:
         again = f" --model {chosen.model}" if is_function(chosen.model) else ""
-        console.print(f"finished: {out}; now `counterpoint evaluate {quoted(out)}{again}`", soft_wrap=True)
+        console.print(f"finished: {out}; next: `counterpoint evaluate {quoted(out)}{again}`", soft_wrap=True)
     else:
-        console.print(f"stopped with a checkpoint in {out}; the same command goes on from there", soft_wrap=True)
+        console.print(f"stopped with a checkpoint in {out}; the same command continues from there", soft_wrap=True)
         raise typer.Exit(stop.status)

@@ -19,18 +19,18 @@ from counterpoint.cli.terminal.progress import TerminalWatcher, console
 def views(
     experiment: MaybeExperimentArgument = None,
     images: ImagesOption = None,
-    out: Annotated[Path, typer.Option(help="The PNG to write.")] = Path("views.png"),
-    count: Annotated[int, typer.Option("--count", min=1, help="How many images to show.")] = 8,
+    out: Annotated[Path, typer.Option(help="PNG file to write.")] = Path("views.png"),
+    count: Annotated[int, typer.Option("--count", min=1, help="Number of images to show.")] = 8,
     model: ModelOption = None,
     seed: SeedOption = 0,
-    epoch: Annotated[int, typer.Option(min=0, help="Of which epoch, counted from 0.")] = 0,
+    epoch: Annotated[int, typer.Option(min=0, help="Epoch whose views are drawn. The first one is 0.")] = 0,
     set_: SetOption = None,
     skip_bad: SkipBadOption = False,
     root: DataOption = None,
 ) -> None:
-    """Draw the views that each member would be trained on: rows are images, columns the members.
+    """Draw what each member sees in training: a row per image, a column per member.
 
-    The adversarial perturbation, if the experiment has one, is that of the initial weights.
+    An adversarial perturbation, if the experiment has one, is drawn for the initial weights.
     """
     from counterpoint.pictures.member_views import draw_views
     from counterpoint.pictures.sheet import check_picture_name

@@ -24,7 +24,7 @@ def load_digits() -> DataSet:
     is_test = torch.zeros(len(labels_N), dtype=torch.bool)
     is_test[by_class[::4]] = True
     train, test = (ImageSet(images_N1HW[part], labels_N[part], tuple("0123456789")) for part in (~is_test, is_test))
-    return DataSet("digits", train, test)
+    return DataSet("digits", train, test, reported="test")
 
 
 def _enlarge(small_HW: np.ndarray) -> np.ndarray:

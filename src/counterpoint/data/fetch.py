@@ -93,8 +93,8 @@ def fetch(
         _unpack(part, archive, root)
     except (OSError, HTTPException, tarfile.TarError) as error:
         raise InputError(
-            f"{name} could not be fetched from {archive.url} ({str(error).strip('<>')}); run this again to go on from "
-            f"where it stopped, or download and unpack it by hand so that {target} is there"
+            f"{name} could not be fetched from {archive.url} ({str(error).strip('<>')}); run the command again to "
+            f"continue, or download and unpack it by hand so that {target} is there"
         ) from error
     part.unlink()
     return target
@@ -147,8 +147,8 @@ def _check_md5(part: Path, archive: Archive) -> None:
     if md5 != archive.md5:
         part.unlink()
         raise InputError(
-            f"what {archive.url} sent has md5 {md5} and must have {archive.md5}; it was removed: run this again to "
-            f"download it anew"
+            f"the file from {archive.url} has the md5 {md5}, but it must have {archive.md5}; it was removed: run the "
+            "command again to download it"
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor
@@ -143,6 +143,8 @@ class DataSet:
     name: str
     train: ImageSet
     test: ImageSet
+    reported: Literal["validation", "test"] = "validation"
+    """The part that figures of a run on the split are of. Those of CIFAR are of validation images, as in the paper."""
 
 
 def in_short(images: LabelledImages) -> str:

@@ -55,10 +55,11 @@ def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
     """The parts of a data set for an experiment.
 
     A user's own images have theirs, and figures are of test images. Of a data set that has a name some training images
-    are held out, and figures of a run on the split are of those (docs/paper.md, 21): a tenth (5,000 images of CIFAR).
-    Of a small set more is held out: 500 images, but no more than a third. Temperatures are fitted to these images. A
-    few dozen would be too few, and so would images that the network all gets right. With train_on="all" nothing is held
-    out, and figures are of the test images.
+    are held out: a tenth (5,000 images of CIFAR). Of a small set more is held out: 500 images, but no more than a
+    third. Temperatures are fitted to these images. A few dozen would be too few, and so would images that the network
+    all gets right. With CIFAR, figures of a run on the split are of these images too, as in the paper (docs/paper.md,
+    21). With the digits they are of test images. With train_on="all" nothing is held out, and figures are of the test
+    images.
 
     >>> from counterpoint import Experiment
     >>> from counterpoint.data import load, parts_of
@@ -72,4 +73,4 @@ def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
         return Parts(data.name, data.train, None, data.test, "test")
     count = len(data.train)
     kept, held_out = held_out_split(count, min(max(count // 10, 500), count // 3))
-    return Parts(data.name, data.train.select(kept), data.train.select(held_out), data.test, "validation")
+    return Parts(data.name, data.train.select(kept), data.train.select(held_out), data.test, data.reported)

@@ -120,7 +120,9 @@ def _check_labels(folder: Path, dataset: str, test_N: Tensor) -> None:
     path = folder / "labels.npy"
     labels_N = read_array(path, "unpack the official set again")
     if not np.array_equal(labels_N, np.tile(test_N.numpy(), len(SEVERITIES))):
-        raise InputError(f"{path} does not hold the labels of {dataset}'s test images five times; it is another set's")
+        raise InputError(
+            f"{path} does not hold the labels of {dataset}'s test images five times; the folder holds another set"
+        )
 
 
 def _name(data: DataSet | Parts, suite: Suite) -> str:

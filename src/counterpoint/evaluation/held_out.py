@@ -30,13 +30,13 @@ def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
     if run.experiment.images is not None:
         raise InputError(
             f"{run.folder} was trained on all images but the test images, so none are left to fit a temperature on; "
-            "train a run with `--set train_on=split`, or give images of their own for it in a folder val"
+            "train a run with `--set train_on=split`, or put validation images into a folder val"
         )
     if twin is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
-            f"`counterpoint train {quoted(run.experiment.name)} --set train_on=split --out TWIN` (and what else was set"
-            f"), evaluate it, and add --twin TWIN"
+            f"`counterpoint train {quoted(run.experiment.name)} --set train_on=split --out TWIN` and the same other "
+            f"settings, evaluate it, and add --twin TWIN"
         )
     _check_twin(run, twin)
     return twin
@@ -89,7 +89,8 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
     about = read_about(run)
     if about.held_out is None:
         raise InputError(
-            f"{run.folder} has logits of {about.clean.part} images, and only validation images are fitted on"
+            f"{run.folder} has logits of {about.clean.part} images, but a recalibration is fitted on validation images "
+            "only"
         )
     clean = read_clean(run) if about.held_out is about.clean else _read_validation(run)
     if shift is None:
@@ -97,7 +98,7 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
     if shift.part != "validation" or set(shift.corruptions) & set(CORRUPTIONS):
         raise InputError(
             f"{VALIDATION_EXTRA.name} in {run.folder} has {shift.part} images under {', '.join(shift.corruptions)}; "
-            "only validation images under corruptions that are in no test set are fitted on"
+            "a recalibration is fitted only on validation images under corruptions that are in no test set"
         )
     labels_N = read_labels(run, labels_file(VALIDATION_EXTRA.name), shift.images)[:FITTED_IMAGES]
     shifted: dict[str, list[Labelled]] = {}

@@ -53,11 +53,12 @@ def check_said(run: Run, said: str | None) -> None:
     """
     name = run.experiment.model
     if said is not None and said != name:
-        raise InputError(f"the model of {run.folder} is {name}, and not {said}; give --model {name}, or leave it out")
+        raise InputError(f"the model of {run.folder} is {name}, not {said}; give --model {name}, or leave it out")
     if said is None and is_function(name):
         raise InputError(
-            f"{run.folder} says that its network is made by {name}, and a run's files are no reason to run code; if "
-            f"you know and trust that function, say so: `{command_name()} {quoted(run.folder)} … --model {name}`"
+            f"{run.folder} says that its network is made by {name}, but a run's files alone never make "
+            f"counterpoint run code; if you know and trust that function, name it: "
+            f"`{command_name()} {quoted(run.folder)} … --model {name}`"
         )
 
 

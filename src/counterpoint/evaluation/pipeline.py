@@ -137,7 +137,7 @@ def _clean_groups(run: Run, parts: Parts, root: Path, count: int | None) -> list
 def _note_what_does_not_count(run: AnyRun, results: Results, watcher: Watcher) -> None:
     for name, missing in read_about(run).missing_files.items():
         sets = (f" --sets {name}" if name in SUITES else f" --shift {name}=PATH") if isinstance(run, Run) else ""
-        go_on = f"`{run.evaluate_command}{sets}` goes on"
+        go_on = f"`{run.evaluate_command}{sets}` makes them"
         watcher.noted(f"{name} is left out: {missing} of its files are missing; {go_on}")
     for note in stale_notes(run.folder, results):
         watcher.noted(note)

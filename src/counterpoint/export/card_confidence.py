@@ -8,11 +8,13 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.report.recalibrations.words import WITHOUT, fitted_in_words, parameters_in_words, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
-from counterpoint.report.sections.headlines import headlines, suites_in_words
+from counterpoint.report.sections.headlines import headline_table, suites_in_words
 from counterpoint.report.sections.honesty import honesty
 from counterpoint.report.suites import listed
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
 from counterpoint.report.thresholds import checks_table, threshold_in_words
+from counterpoint.report.verdicts.of_run import confidence_in_words
+from counterpoint.report.verdicts.sentence import measured as sets_of
 
 _SHOWN = [BY_KEY[key] for key in "error nll brier ece_width15 ece_rms_width15 mean_confidence overconfidence".split()]
 
@@ -55,9 +57,8 @@ def _own_table(rows: Sequence[Measured]) -> Table:
 
 def _without(run: ReportedRun) -> Iterator[Part]:
     """The headline figures without recalibration, with members, noise floors and, on clean images, an interval."""
-    (shown,) = headlines([run]).runs
-    yield shown.table
-    yield from shown.verdicts
+    yield headline_table(run)
+    yield from (confidence_in_words(run, one) for one in sets_of(run))
     if (honest := honesty([run])) is not None:
         yield from honest.errors[0].tables
 

@@ -20,7 +20,7 @@ def run_here(
         if is_locked(job.desk):
             watcher.noted(f"{number} of {len(missing)}: {job.name} is run by another process")
             continue
-        watcher.noted(f"{number} of {len(missing)}: {job.name}; what it prints: {job.log}")
+        watcher.noted(f"{number} of {len(missing)}: {job.name}; its output goes to {job.log}")
         outcome = JobRunner(job, own_session=True).run(should_stop, _epochs_told(job, watcher))
         watcher.noted(f"{job.name}: {outcome}")
 

@@ -52,7 +52,7 @@ def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
     """A job for every combination, in the order of the experiments, their settings and the seeds."""
     _check_fixed(sweep)
     if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file, and a folder is needed there; give another --out")
+        raise InputError(f"{out} is a file, but a folder is needed there; give another --out")
     combinations = [
         [f"{key}={value}" for key, value in zip(sweep.varied, values, strict=True)]
         for values in itertools.product(*sweep.varied.values())

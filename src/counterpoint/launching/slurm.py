@@ -63,8 +63,8 @@ def submit_missing(jobs: Sequence[Job], resources: Resources) -> None:
     _submitit()
     if shutil.which("sbatch") is None:
         raise InputError(
-            "there is no sbatch here, so that --launcher slurm cannot submit jobs; call it where Slurm is, or leave "
-            "--launcher out to run them here, one after another"
+            "sbatch was not found on this machine, so --launcher slurm cannot submit jobs; give the command where "
+            "Slurm is installed, or leave --launcher out to run the jobs on this machine, one after another"
         )
     states = job_states(jobs, queue_states(jobs))
     submit([state.job for state in states if state.kind != "finished" and not is_under_way(state)], resources)

@@ -143,6 +143,6 @@ def _reaching_others() -> Iterator[None]:
     except RuntimeError as error:
         detail = str(error).strip().splitlines()[0]
         raise ProcessLostError(
-            "another process of this run has ended or does not answer; what it said, and torchrun's report, say why. "
-            f"The same command goes on, also with another number of processes ({detail})"
+            "another process of this run has ended or does not answer; its message and torchrun's report say why. The "
+            f"same command continues the run, also with another number of processes ({detail})"
         ) from error

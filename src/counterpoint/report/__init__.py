@@ -8,5 +8,6 @@ from counterpoint.report.formats.files import FORMATS, write_report
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.loading import load_runs
+from counterpoint.report.verdicts.verdict import verdict
 
-__all__ = ["FORMATS", "load_runs", "render", "to_csv", "to_json", "to_markdown", "write_report"]
+__all__ = ["FORMATS", "load_runs", "render", "to_csv", "to_json", "to_markdown", "verdict", "write_report"]

@@ -145,11 +145,11 @@ def by_suite(runs: Iterable[ReportedRun]) -> dict[str, list[ShiftedRun]]:
 
 def by_cells(shifted: Iterable[ShiftedRun]) -> list[tuple[str, list[ShiftedRun]]]:
     """The runs that may be compared: under the same corruptions of the same images. With each group, its images."""
-    groups = grouped(shifted, _cells)
+    groups = grouped(shifted, same_cells)
     return [(group[0].images, group) for group in groups.values()]
 
 
-def _cells(one: ShiftedRun) -> tuple[object, ...]:
+def same_cells(one: ShiftedRun) -> tuple[object, ...]:
     """What two runs have in common if they were evaluated on the same cells."""
     figures, clean = one.figures, one.run.results.evaluated_on
     if one.is_own:  # whatever they were trained on

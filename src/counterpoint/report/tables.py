@@ -12,6 +12,11 @@ class Entry:
     text: str
     best: bool = False
     heat: int | None = None  # percent of a heat map's deepest colour; below zero, of the other colour
+    below: str = ""  # in small letters under the text
+
+    @property
+    def in_one_line(self) -> str:
+        return f"{self.text} ({self.below})" if self.below else self.text
 
 
 @dataclass(frozen=True)

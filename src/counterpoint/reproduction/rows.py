@@ -36,7 +36,7 @@ class Folders:
     def __post_init__(self) -> None:
         for folder in (self.runs, self.results):
             if folder.exists() and not folder.is_dir():
-                raise InputError(f"{folder} is a file, and a folder is needed there; give another path")
+                raise InputError(f"{folder} is a file, but a folder is needed there; give another path")
 
 
 @dataclass(frozen=True)

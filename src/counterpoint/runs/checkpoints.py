@@ -97,7 +97,7 @@ def finished_checkpoint(run: Run) -> Checkpoint:
             )
         why = "".join(f"{problem}. " for problem in damaged)
         raise InputError(
-            f"{why}{run.folder} is not finished: {done} of {total} steps are done; go on with `{run.command}`"
+            f"{why}{run.folder} is not finished: {done} of {total} steps are done; continue it with `{run.command}`"
         )
     return checkpoint
 

@@ -36,7 +36,9 @@ def check_import_folder(folder: Path) -> None:
     """Raise if predictions would get among other files, or in place of a run."""
     check_folder(folder)
     if (folder / "run.json").exists() and not _is_import(folder):
-        raise InputError(f"{folder} holds a run that was trained here, which nothing replaces; choose another --out")
+        raise InputError(
+            f"{folder} holds a run that counterpoint trained, and it is never replaced; choose another --out"
+        )
 
 
 def write_import(run: ImportedRun) -> None:

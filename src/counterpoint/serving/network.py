@@ -22,7 +22,7 @@ def load_corrected(run: Run, correction: Correction, device: torch.device, said:
     if correction.weights not in (None, fingerprint(model.state_dict())):
         raise InputError(
             f"{run.folder} was recalibrated with other weights than it has now; `counterpoint evaluate` and "
-            "`counterpoint recalibrate` make that anew"
+            "`counterpoint recalibrate` make it again"
         )
     return model
 

@@ -39,8 +39,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise InputError(
-                f"the disk is full: {path} cannot be written; make room, and give the same command again. What was "
-                "written before is whole"
+                f"the disk is full: {path} cannot be written; free some space, then give the same command again. "
+                "What was written before is whole"
             ) from error
         if error.errno in _FORBIDDEN:
             raise InputError(

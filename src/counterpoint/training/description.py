@@ -43,8 +43,8 @@ def describe_run(run: Run, parts: Parts) -> Run:
     is_described = "description" in run.record
     if not is_described and library_of(run.experiment.model):
         raise InputError(
-            f"{run.folder / 'run.json'} does not describe the {run.experiment.model} that was trained; go on with "
-            f"`{run.command}`, which adds it"
+            f"{run.folder / 'run.json'} does not describe the {run.experiment.model} that was trained; continue it "
+            f"with `{run.command}`, which adds it"
         )
     return keep_description(run, describe(run.experiment, parts, _facts(run.description) if is_described else None))
 

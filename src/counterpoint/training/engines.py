@@ -123,8 +123,8 @@ def make_engine(
         check_one_by_one(state.model)
         if has_draws(state.model):
             raise InputError(
-                f"{experiment.model} has layers that draw while it trains (dropout), which would draw otherwise for "
-                "one member after another; leave --member-by-member out"
+                f"{experiment.model} has layers that draw random numbers in training (dropout); with "
+                "--member-by-member these numbers would differ; leave it out"
             )
     if not world.is_alone:
         from counterpoint.nn.norm_over_processes import normalise_over_processes

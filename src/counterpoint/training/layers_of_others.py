@@ -31,8 +31,8 @@ def warn_of_draws(model: Ensemble, experiment: Experiment, world: World, watcher
     """Say so if the number of processes changes the result, because layers such as dropout draw for each of them."""
     if has_draws(model) and not world.is_alone and not is_own(experiment.model):
         watcher.warned(
-            f"{experiment.model} has layers that draw while it trains (dropout), and each process draws for its own "
-            f"images; with another number of processes than {world.size} the draws are others"
+            f"{experiment.model} has layers that draw random numbers in training (dropout), and each process draws its "
+            f"own; another number of processes than {world.size} gives other numbers"
         )
 
 

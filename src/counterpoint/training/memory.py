@@ -30,8 +30,8 @@ def check_weights(network: nn.Module, copies: int) -> None:
     needed = copies * _bytes(network)
     if needed > (there := total_memory(torch.device("cpu"))):
         raise InputError(
-            f"the network's weights take {_gib(needed)}, and there are {_gib(there)} of memory; make the network "
-            "smaller, or have fewer members"
+            f"the network's weights take {_gib(needed)}, but this machine has {_gib(there)} of memory; make "
+            "the network smaller, or have fewer members"
         )
 
 
@@ -68,8 +68,8 @@ def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None
         if not is_out_of_memory(error):
             raise
         raise InputError(
-            f"training needs more memory than {device} has left; end what else uses it and give the same command "
-            "again, which goes on from the last checkpoint, also with --less-memory, which takes longer and changes "
+            f"training needs more memory than {device} has left; close other programs and give the same command "
+            "again, which continues from the last checkpoint; --less-memory saves memory, takes longer and changes "
             f"nothing else; or {_smaller(experiment)}"
         ) from error
 

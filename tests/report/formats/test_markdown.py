@@ -60,29 +60,31 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "How the temperature moves",
     )
     assert re.findall("^## (.*)$", to_markdown(runs), re.MULTILINE) == [
-        "Headline figures: cifar10/single (seed 0)",
-        "Headline figures: cifar10/single (seed 1)",
-        "Beside the paper",
-        "cifar10/single (seed 0) − digits/single, seed 7",
-        "cifar10/single (seed 1) − digits/single, seed 7",
-        "All metrics",
-        "Spread over seeds, not over images",
+        "Verdict",
+        "Main figures",
+        "cifar10/single (seed 0) − digits/single",
+        "cifar10/single (seed 1) − digits/single",
         "Reliability",
-        "Calibration errors and their noise floors",
         "Under corruption: -C",
         "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
         "Keeping the surest",
-        "Recalibrated: all runs",
-        *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "When to trust it: cifar10/single (seed 0)",
         "When to trust it: cifar10/single (seed 1)",
+        "Recalibrated: all runs",
+        *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "Do the members differ? cifar10/single (seed 0)",
         "Do the members differ? cifar10/single (seed 1)",
         "Lost channels: cifar10/single (seed 0)",
         "Lost channels: cifar10/single (seed 1)",
+        "Beside the paper",
+        "Spread over seeds, not over images",
+        "All metrics",
+        "Calibration errors and their noise floors",
         "What was run: cifar10/single (seed 0)",
         "What was run: cifar10/single (seed 1)",
+        "Commands that do it again",
+        "Glossary",
     ]
 
 
@@ -93,9 +95,12 @@ def test_sentences_are_there_too(make_evaluated: MakeEvaluated) -> None:
     text = to_markdown([run])
     assert run.results.collapse is not None
     assert run.results.collapse.verdict in text
-    assert "After epoch 17, of 400 channels 16 (4.00 %) are dead and 0 (0.00 %) have a variance below eps." in text
+    assert (
+        "At the end of training (after epoch 17), 16 (4.00 %) of 400 channels are dead, and 0 (0.00 %) have a variance "
+        "below eps. At the start (after epoch"
+    ) in text
     assert "\n\nMany are lost.\n\n" in text
-    assert "| 17 | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
+    assert "| 17 (end) | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
     assert "Clean images: cross-fitted on two seeded halves of the validation images." in text
 
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.headlines import headline_table, headlines, suites_in_words
 from counterpoint.report.tables import Table
 from tests.report.made import EXTRA, MakeEvaluated, changed, changed_all
@@ -64,27 +64,53 @@ def test_every_suite_has_its_line(make_evaluated: MakeEvaluated) -> None:
 @pytest.mark.parametrize(
     ("members", "config", "kind"),
     [
-        (1, {"num_members": None}, "one network"),
-        (1, {"num_members": 1, "ensemble": "deep"}, "one network"),
-        (2, {"num_members": 2}, "2 members"),  # as before there was a choice
-        (2, {"num_members": 2, "ensemble": "batch"}, "2 members"),
-        (2, {"num_members": 2, "ensemble": "deep"}, "2 separate networks"),
+        (1, {"num_members": None}, "a single network"),
+        (1, {"num_members": 1, "ensemble": "deep"}, "a single network"),
+        (2, {"num_members": 2}, "an ensemble of 2 members"),  # as before there was a choice
+        (2, {"num_members": 2, "ensemble": "batch"}, "an ensemble of 2 members"),
+        (2, {"num_members": 2, "ensemble": "deep"}, "an ensemble of 2 separate networks"),
     ],
 )
-def test_a_card_says_what_the_members_are(
+def test_it_says_what_the_members_are(
     make_evaluated: MakeEvaluated, members: int, config: dict[str, Any], kind: str
 ) -> None:
     run = changed(make_evaluated(members=members), "results.config", config)
-    (card,) = headlines([ReportedRun("mine", run)]).runs
-    assert card.kind == kind
+    assert headlines([ReportedRun("mine", run)]).kinds == (f"mine is {kind}.",)
 
 
-def test_a_card_has_a_group_for_each_set_of_images(make_evaluated: MakeEvaluated) -> None:
-    content = headlines([ReportedRun("mine", make_evaluated(members=2, shifted=True, extra=True))])
-    (card,) = content.runs
-    assert [(group.label, group.aggregate) for group in card.groups] == [
-        ("Clean images", ""),
-        ("Corrupted images", "-C, by-corruption"),
-        ("Corrupted validation images", f"{EXTRA}, by-corruption"),
+def test_a_table_for_each_set_of_images_with_all_runs(make_evaluated: MakeEvaluated) -> None:
+    two = label_runs([make_evaluated(name, members=2, shifted=True, extra=True) for name in ("a", "b")])
+    tables = headlines(two).tables
+    assert [table.caption.partition(":")[0] for table in tables] == [
+        "Clean images",
+        "Corrupted images",
+        "Corrupted validation images",
     ]
-    assert [verdict.partition(":")[0] for verdict in card.verdicts] == [group.label for group in card.groups]
+    assert all([row.label for row in table.rows] == ["a", "b"] for table in tables)
+    assert [column.label for column in tables[0].columns[:4]] == ["Run", "Error", "ECE", "Noise floor"]
+    clean = two[0].clean
+    assert clean.honest is not None
+    assert [entry.text for entry in tables[0].rows[0].entries[:3]] == [
+        f"{100 * value:.2f}"
+        for value in (clean.ensemble.error, clean.ensemble.ece_width15, clean.honest.ensemble["ece_width15"].floor)
+    ]
+
+
+def test_figures_of_different_images_are_in_different_tables(make_evaluated: MakeEvaluated) -> None:
+    other = changed(make_evaluated("b", members=1), "results.evaluated_on.dataset", "cifar10")
+    tables = headlines(label_runs([make_evaluated("a", members=1), other])).tables
+    assert [[row.label for row in table.rows] for table in tables] == [["a"], ["b"]]
+
+
+def test_differences_stand_below_the_runs_that_were_compared(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated("a", members=2, shifted=True, more=True)
+    assert run.compared is not None
+    clean, corrupted = (table.rows[-1] for table in headlines(label_runs([run])).tables)
+    assert clean.label == corrupted.label == "a − digits/single"
+    found = run.compared.against[0]
+    assert found.clean is not None
+    assert found.corrupted is not None
+    for row, error in ((clean, found.clean.error), (corrupted, found.corrupted.mean.error)):
+        low, high = (float(text.replace("−", "-")) for text in row.entries[0].below.split(" to "))
+        assert (low, high) == pytest.approx((100 * error.low, 100 * error.high), abs=0.0051)
+        assert row.entries[2].text == "–", "a noise floor has no difference"

@@ -37,15 +37,16 @@ def test_the_table_by_hand(evaluated: Evaluated) -> None:
     columns, rows = shown(evaluated)
     assert columns == ["After epoch", "Dead scales", "Share", "Below eps", "Share", "Spread of r", "Spread of s"]
     assert rows == [
-        ["1", "10", "0.08", "0", "0.00", "0.500", "0.438"],
-        ["200", "1,525", "12.10", "3,152", "25.00", "0.125", "–"],
+        ["1 (start)", "10", "0.08", "0", "0.00", "0.500", "0.438"],
+        ["200 (end)", "1,525", "12.10", "3,152", "25.00", "0.125", "–"],
     ]
 
 
-def test_the_sentence_is_of_the_last_epoch(evaluated: Evaluated) -> None:
+def test_the_end_of_training_is_told_from_its_start(evaluated: Evaluated) -> None:
     found = of_run(evaluated)
     assert " ".join(found.sentence.split()) == (
-        "After epoch 200, of 12,608 channels 1,525 (12.10 %) are dead and 3,152 (25.00 %) have a variance below eps."
+        "At the end of training (after epoch 200), 1,525 (12.10 %) of 12,608 channels are dead, and 3,152 (25.00 %) have "
+        "a variance below eps. At the start (after epoch 1), 10 were dead, and 0 had a variance below eps."
     )
     assert found.warnings == ("Many are lost.",)
 
@@ -53,7 +54,7 @@ def test_the_sentence_is_of_the_last_epoch(evaluated: Evaluated) -> None:
 def test_a_plain_network_has_no_spread(evaluated: Evaluated) -> None:
     columns, rows = shown(changed(evaluated, "results.health.epochs", (HealthAfter(1, 0, 1261),)))
     assert columns == ["After epoch", "Dead scales", "Share", "Below eps", "Share"]
-    assert rows == [["1", "1,261", "10.00", "0", "0.00"]]
+    assert rows == [["1 (end)", "1,261", "10.00", "0", "0.00"]]
 
 
 def test_the_page_explains_the_spread_where_there_is_one(evaluated: Evaluated) -> None:
@@ -67,7 +68,7 @@ def test_the_page_explains_the_spread_where_there_is_one(evaluated: Evaluated) -
 def test_a_network_without_batchnorm_still_has_its_spread(evaluated: Evaluated) -> None:
     bare = changed(evaluated, "results.health", HealthRecord(0, (HealthAfter(1, 0, 0, 0.5, 0.25),), ()))
     assert of_run(bare).sentence.startswith("The network has no BatchNorm")
-    assert shown(bare)[1] == [["1", "0", "–", "0", "–", "0.500", "0.250"]]
+    assert shown(bare)[1] == [["1 (end)", "0", "–", "0", "–", "0.500", "0.250"]]
 
 
 def test_older_results_have_no_health(make_evaluated: MakeEvaluated) -> None:

@@ -94,5 +94,5 @@ def test_a_port_that_is_not_ours_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(socket, "create_server", refuse)
-    with pytest.raises(InputError, match=r"port 80 of 127\.0\.0\.1 is not for everybody"):
+    with pytest.raises(InputError, match=r"port 80 of 127\.0\.0\.1 needs special rights"):
         listen("127.0.0.1", 80)

@@ -10,20 +10,23 @@ from counterpoint.errors import InputError
 
 MaybeRunArgument = Annotated[
     Path | None,
-    typer.Argument(help="A run's folder, as `train --out` made it, or `evaluate --logits --out`.", show_default=False),
+    typer.Argument(
+        help="Folder of the run, which `train --out` or `evaluate --logits --out` made.", show_default=False
+    ),
 ]
 LogitsOption = Annotated[
     Path | None,
     typer.Option(
         "--logits",
         metavar="FILE",
-        help="In place of a run: predictions of a model that was trained elsewhere, as an .npz file with the arrays "
-        "logits or probs, and labels. It may also have those of validation images, and under shift.",
+        help="Evaluate a file of predictions instead of a run. The model may come from anywhere. The .npz file has the "
+        "array logits or probs, and the array labels. It may also have predictions for validation images and for "
+        "shifted images.",
         show_default=False,
     ),
 ]
 GivenOutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="The folder that --logits makes.", show_default=False)
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder to make for --logits.", show_default=False)
 ]
 
 
@@ -31,14 +34,18 @@ def folder_to_evaluate(run: Path | None, logits: Path | None, out: Path | None, 
     """Where the results go. `others` are the options that need a network, with their values where they were given."""
     if logits is None:
         if run is None:
-            raise InputError("name a run's folder, or a file of predictions with --logits FILE --out DIR")
+            raise InputError("name the folder of a run, or give a file of predictions with --logits FILE --out DIR")
         if out is not None:
-            raise InputError(f"--out is for --logits FILE; the results of {run} go into its own folder")
+            raise InputError(
+                f"--out works only with --logits FILE; leave it out: the results of {run} go into its own folder"
+            )
         return run
     if run is not None:
-        raise InputError(f"give a run ({run}) or --logits {logits}, and not both; the folder of --logits is --out DIR")
+        raise InputError(
+            f"give either a run ({run}) or --logits {logits}, not both; --out DIR names the folder for --logits"
+        )
     if out is None:
-        raise InputError(f"--logits {logits} needs --out DIR, the folder to be made")
+        raise InputError(f"--logits {logits} needs --out DIR, the folder for its results")
     if surplus := [option for option, value in others.items() if value]:
-        raise InputError(f"--logits takes predictions as they are; leave {', '.join(surplus)} out")
+        raise InputError(f"--logits evaluates predictions as they are; leave {', '.join(surplus)} out")
     return out

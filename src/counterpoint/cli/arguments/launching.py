@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 
 Launcher = Literal["local", "slurm"]
 LauncherOption = Annotated[
-    str, typer.Option(help="local: here, one after another. slurm: on a cluster, a job for each run.")
+    str,
+    typer.Option(
+        help="Where to run: local (on this machine, one run after another) or slurm (on a cluster, one job per run)."
+    ),
 ]
 PartitionOption = Annotated[
     str | None,
-    typer.Option(help="Of --launcher slurm: where its jobs are queued.", show_default="the cluster's"),
+    typer.Option(help="Partition of the cluster, for --launcher slurm.", show_default="the cluster's"),
 ]
 GpusOption = Annotated[
-    int | None, typer.Option(min=0, help="Of --launcher slurm: the GPUs of each job; 0 for a CPU.", show_default="1")
+    int | None, typer.Option(min=0, help="GPUs per job, for --launcher slurm. 0 uses a CPU.", show_default="1")
 ]
 MinutesOption = Annotated[
     int | None,
     typer.Option(
         min=5,
-        help="Of --launcher slurm: the time limit of a job. One that needs longer is requeued and goes on.",
+        help="Time limit of a job in minutes, for --launcher slurm. A job that needs longer is queued again and "
+        "continues.",
         show_default="240",
     ),
 ]
@@ -36,7 +40,8 @@ SbatchOption = Annotated[
     typer.Option(
         "--sbatch",
         metavar="NAME=VALUE",
-        help="Of --launcher slurm: any other option of sbatch, e.g. --sbatch account=lab --sbatch mem=32G.",
+        help="Any other option of sbatch, for --launcher slurm, such as --sbatch account=lab. May be given "
+        "several times.",
         show_default=False,
     ),
 ]
@@ -66,7 +71,7 @@ def cluster_resources(
     asked: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if asked and launcher != "slurm":
         options = ", ".join(f"--{name}" for name in asked)
-        raise InputError(f"{options} is for a cluster; add --launcher slurm, or leave it out")
+        raise InputError(f"{options} works only on a cluster; add --launcher slurm, or leave it out")
     if sbatch:
         asked["sbatch"] = dict(map(_named_value, sbatch))
     return Resources(**asked)

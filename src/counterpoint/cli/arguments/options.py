@@ -12,21 +12,33 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", help="Folder with the data sets.", envvar="COUNTERPOINT_DATA", show_default="user's cache"),
+    typer.Option(
+        "--data", help="Folder that holds the data sets.", envvar="COUNTERPOINT_DATA", show_default="user's cache"
+    ),
 ]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N; auto is the GPU if there is one.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="Decides initial weights, order and augmentation.")]
+DeviceOption = Annotated[
+    str, typer.Option(help="Device to use: auto, cpu, cuda or cuda:N. auto takes the GPU if there is one.")
+]
+SeedOption = Annotated[
+    int, typer.Option(min=0, help="Seed of the initial weights, the order of the images and the augmentation.")
+]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, e.g. --set epochs=20.")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a setting, such as --set epochs=20. May be given several times. `counterpoint settings` lists all "
+        "settings.",
+    ),
 ]
 ModelOption = Annotated[
     str | None,
     typer.Option(
         "--model",
         metavar="NAME",
-        help="The network: resnext29, resnet, wide-resnet-28-10 (-DEPTH-WIDENING), vit, timm/NAME, torchvision/NAME, "
-        "hf/NAME-OR-FOLDER, or MODULE:FUNCTION of your own. Its options: --set model_options.KEY=VALUE; published "
-        "weights: --pretrained.",
+        help="Network to train: resnext29, resnet, vit, wide-resnet-DEPTH-WIDENING (such as wide-resnet-28-10), "
+        "timm/NAME, torchvision/NAME, hf/NAME-OR-FOLDER, or MODULE:FUNCTION for your own code. Set its options with "
+        "--set model_options.KEY=VALUE.",
         show_default="the experiment's",
     ),
 ]
@@ -35,13 +47,15 @@ RunsModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="The run's network, which must be named if it is MODULE:FUNCTION: a run's files alone never have code "
-        "imported.",
+        help="Network of the run. You must name it if it is your own code (MODULE:FUNCTION), because a run's files "
+        "alone never make counterpoint import code.",
         show_default="the run's",
     ),
 ]
-RunsArgument = Annotated[list[Path], typer.Argument(help="Run folders (or their results.json).", show_default=False)]
-RunArgument = Annotated[Path, typer.Argument(help="A run's folder, as `train --out` made it.", show_default=False)]
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Folders of evaluated runs, or their results.json files.", show_default=False)
+]
+RunArgument = Annotated[Path, typer.Argument(help="Folder of the run, which `train --out` made.", show_default=False)]
 
 
 def model_assignments(model: str | None, assignments: Sequence[str] | None) -> list[str]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MaybeExperimentArgument = Annotated[
     str | None,
     typer.Argument(
-        help="A name that `counterpoint experiments` lists. With --images it is the recipe, and may be left out.",
+        help="Name of an experiment, which `counterpoint experiments` lists. With --images you may leave it out, or "
+        "name one whose settings are used for your images.",
         show_default=False,
     ),
 ]
@@ -26,16 +27,21 @@ ImagesOption = Annotated[
     typer.Option(
         "--images",
         metavar="PATH",
-        help="Your own images: a folder with a folder per class (or train, val and test with such folders), a .csv of "
-        "paths and labels, or an .npz file. --set images.size=N says to which size they are brought.",
+        help="Your own images: a folder with one folder per class, a folder with train, val and test that each have "
+        "one folder per class, a .csv file of paths and labels, or an .npz file. --set images.size=N sets the size "
+        "that they are resized to.",
         show_default=False,
     ),
 ]
 SkipBadOption = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave out files that give no image, instead of ending with their list.")
+    bool,
+    typer.Option(
+        "--skip-bad", help="Leave out files that cannot be read as images. Without it the command lists them and ends."
+    ),
 ]
 PretrainedOption = Annotated[
-    bool, typer.Option("--pretrained", help="Start from the model's published weights; short for pretrained=true.")
+    bool,
+    typer.Option("--pretrained", help="Start from the model's published weights. Short for --set pretrained=true."),
 ]
 
 
@@ -57,12 +63,12 @@ def choose_data(
 
     if name is None and images is None:
         raise InputError(
-            "name an experiment (`counterpoint experiments` lists them), or your images with --images PATH"
+            "name an experiment (`counterpoint experiments` lists them), or give your own images with --images PATH"
         )
     if images is None:
         assert name is not None
         if skip_bad:
-            raise InputError("--skip-bad is for your own images; name them with --images PATH, or leave it out")
+            raise InputError("--skip-bad works only with your own images; add --images PATH, or leave --skip-bad out")
         chosen = choose_experiment(name, assignments)
         return chosen, load(chosen.dataset, root)
     recipe = None if name is None else find_experiment(name)
@@ -99,7 +105,7 @@ def describe_images(data: "UserImages") -> str:
     named = ", ".join(classes[:8]) + (", …" if len(classes) > 8 else "")
     lines = [f"{data.name}: images {parts}; {len(classes)} classes: {named}"]
     if data.split_off:
-        lines.append(f"split off by chance: {' and '.join(data.split_off)}")
+        lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
     if data.skipped:
         files = [printable(bad.name) for bad in data.skipped[:5]]
         more = f" and {len(data.skipped) - 5:,} more" if len(data.skipped) > 5 else ""

@@ -13,9 +13,9 @@ ShiftOption = Annotated[
     typer.Option(
         "--shift",
         metavar="NAME=PATH",
-        help="Shifted images of your own under a name of your choice: a folder with a folder per class of the run, or "
-        "with such folders in 1, 2, 3, … for severities; a .csv of paths and labels, or an .npz file. May be given "
-        "several times.",
+        help="Shifted images of your own, under a name that you choose. PATH is a folder with one folder per class of "
+        "the run, a folder with 1, 2, 3, … (the severities of the shift) that each have one folder per class, a .csv "
+        "file of paths and labels, or an .npz file. May be given several times.",
         show_default=False,
     ),
 ]
@@ -24,7 +24,7 @@ ShiftOption = Annotated[
 def named_shifts(arguments: Sequence[str], *, skip_bad: bool) -> dict[str, Path]:
     """The path of each shift."""
     if skip_bad and not arguments:
-        raise InputError("--skip-bad is for the images of --shift NAME=PATH; name some, or leave it out")
+        raise InputError("--skip-bad works only with --shift NAME=PATH; add a shift, or leave --skip-bad out")
     shifts: dict[str, Path] = {}
     for argument in arguments:
         name, equals, path = argument.partition("=")

@@ -10,20 +10,21 @@ from counterpoint.cli.terminal.progress import console
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the three runs and the report.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(help="Folder for the two runs and the report.")] = Path("demo"),
     device: DeviceOption = "auto",
 ) -> None:
     """Train a small ensemble and a single network on handwritten digits, and write a report of both.
 
-    A third, short training holds images out, which give the single network its temperatures.
+    Both networks are trained for about the same time, on the same 898 digits. Both are recalibrated on the same 449
+    held-out digits, and evaluated on 450 test digits, clean and under 15 corruptions.
 
-    Needs no download and no GPU: about two and a half minutes on two CPU cores.
+    The demo needs no download and no GPU. It takes less than three minutes on two CPU cores that are free.
     """
     from counterpoint.cli.demo.run import run_demo
 
     try:
         report = run_demo(out, device)
     except KeyboardInterrupt:  # between the trainings, which end with a checkpoint
-        console.print("stopped; the same command goes on from there")
+        console.print("stopped; the same command continues from there")
         raise typer.Exit(130) from None
     console.print(f"report: {report}; open it in a browser", soft_wrap=True)

@@ -1,6 +1,5 @@
 """The demo: an ensemble and a single network on handwritten digits, evaluated, compared and reported."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -16,8 +15,9 @@ from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
-from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.experiments.quickstart import QUICKSTART
+from counterpoint.records.results import Results
 from counterpoint.report import write_report
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
@@ -35,14 +35,7 @@ def run_demo(out: Path, device: str = "auto") -> Path:
     with TerminalWatcher() as watcher:
         corrupted_set(load("digits"), data_root(), watcher=watcher)  # raises before training if it cannot be used
         ensemble, single = (_train(experiment, out, device, watcher) for experiment in QUICKSTART)
-        # Recalibration needs held-out images. Another single network takes seconds, another ensemble over a minute.
-        held_out = replace(single.experiment, name=f"{single.experiment.name}-split", train_on="split")
-        twin = _train(held_out, out, device, watcher)
-        evaluate_run(twin, suites=[VALIDATION_EXTRA], device=device, watcher=watcher)
-        of_single, of_ensemble = (
-            evaluate_run(run, device=device, cell_images=_CELL_IMAGES, watcher=watcher) for run in (single, ensemble)
-        )
-        _recalibrate(single, twin, watcher)
+        of_ensemble, of_single = (_evaluate(run, device, watcher) for run in (ensemble, single))
         compare_run(ensemble.folder, [single.folder])
     for results in (of_ensemble, of_single):
         print_parts(results_parts(results))
@@ -51,12 +44,15 @@ def run_demo(out: Path, device: str = "auto") -> Path:
     return report
 
 
-def _recalibrate(run: Run, twin: Run, watcher: Watcher) -> None:
-    """With corrected confidence, unless the twin's few validation images do not determine any."""
+def _evaluate(run: Run, device: str, watcher: Watcher) -> Results:
+    """Evaluate the run on test digits, and recalibrate it on its held-out digits."""
+    suites = [CORRUPTED, VALIDATION_EXTRA]
+    results = evaluate_run(run, suites=suites, device=device, cell_images=_CELL_IMAGES, watcher=watcher)
     try:
-        recalibrate_run(run, twin, choosing=True, watcher=watcher)
-    except InputError as problem:
-        watcher.noted(f"not recalibrated: {problem}")
+        recalibrate_run(run, choosing=True, watcher=watcher)
+    except InputError as problem:  # the few held-out images do not determine a temperature
+        watcher.noted(f"{run.experiment.name} is not recalibrated: {problem}")
+    return results
 
 
 def _train(experiment: Experiment, out: Path, device: str, watcher: Watcher) -> Run:
@@ -65,6 +61,8 @@ def _train(experiment: Experiment, out: Path, device: str, watcher: Watcher) -> 
         options = Options(device=device)
         train(experiment, folder, load("digits"), options=options, watcher=watcher, should_stop=stop.is_set)
         if stop.is_set():  # also in the last step
-            console.print(f"stopped with a checkpoint in {folder}; the same command goes on from there", soft_wrap=True)
+            console.print(
+                f"stopped with a checkpoint in {folder}; the same command continues from there", soft_wrap=True
+            )
             raise typer.Exit(stop.status)
     return load_run(folder)

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from counterpoint.records.threshold import Thresholded
 
 EXPERIMENTS_LEGEND = (
-    "on: split holds training images out and evaluates on them; all trains on every one and evaluates on the test "
-    "set.\n"
-    "augmentation: AugMix, adversarial perturbation (adv) or stochastic depth (drop rate), and how strong: one number "
-    "for all members, or 1–4 from the first member to the last; shuffled deals these out anew before each update.\n"
-    "p: the share of the images that get it; beta 1: mixed with the clean image by a weight drawn from Beta(1, 1)."
+    "on: split holds some training images out for validation; all trains on every training image.\n"
+    "augmentation: AugMix, adversarial perturbation (adv) or stochastic depth (drop rate), with its severity. One "
+    "number is for all members. 1–4 goes from the first member to the last. shuffled deals these severities out anew "
+    "before each step.\n"
+    "p: the share of the images that are augmented. beta 1: each image is mixed with its augmented version, with a "
+    "weight drawn from Beta(1, 1)."
 )
 
 
@@ -40,7 +41,7 @@ def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
     """A table for each group, because the keys of some are much longer than those of others."""
     tables = []
     for group in dict.fromkeys(setting.group for setting in settings):
-        table = _table(("key", "default", "what it means (and may be)"), title=group or "experiment")
+        table = _table(("key", "default", "meaning (and allowed values)"), title=group or "experiment")
         table.columns[0].no_wrap = table.columns[1].no_wrap = True
         for setting in settings:
             if setting.group == group:
@@ -53,7 +54,7 @@ def setting_in_words(setting: "Setting") -> list[str]:
     """All that is known of one setting."""
     default = f"Its default is {setting.default}." if setting.default else "It is not set by default."
     if setting.default is None:
-        default = "It has no default, since every experiment says it."
+        default = "It has no default: every experiment sets it."
     return [
         f"{setting.key}: {setting.meaning}",
         f"It may be {setting.may_be}. {default}",
@@ -63,7 +64,7 @@ def setting_in_words(setting: "Setting") -> list[str]:
 
 def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
     """What is there of each data set."""
-    table = _table(("data set", "size", "where, or what to do"), title=f"data sets in {folder}")
+    table = _table(("data set", "size", "where it is, or what to do"), title=f"data sets in {folder}")
     for row in rows:
         size = f"{row.size / 1e6:,.0f} MB" if row.size else ""
         table.add_row(row.name, size, row.problem or row.where)

@@ -58,7 +58,8 @@ def _table(table: Table) -> str:
     heads = [_plain(f"{column.label} ({column.unit})" if column.unit else column.label) for column in table.columns]
     lines = [heads, ["---", *("---:" for _ in heads[1:])]]
     lines += [
-        [_plain(row.label), *(_strong(_plain(entry.text), entry.best) for entry in row.entries)] for row in table.rows
+        [_plain(row.label), *(_strong(_plain(entry.in_one_line), entry.best) for entry in row.entries)]
+        for row in table.rows
     ]
     return "\n".join([f"**{_plain(table.caption)}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
 

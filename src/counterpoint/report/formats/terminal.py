@@ -20,4 +20,4 @@ def to_rich(table: Table) -> RichTable:
 
 
 def _entry(entry: Entry) -> Text:
-    return Text(entry.text, style="bold" if entry.best else "")
+    return Text(entry.in_one_line, style="bold" if entry.best else "")

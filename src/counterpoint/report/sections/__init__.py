@@ -6,6 +6,7 @@ from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Content, Section
 from counterpoint.report.sections import (
     comparison,
+    glossary,
     headlines,
     health,
     heat_maps,
@@ -21,25 +22,28 @@ from counterpoint.report.sections import (
     severities,
     shift,
     threshold,
+    verdict,
 )
 
 SECTIONS: tuple[Section, ...] = (
+    verdict.SECTION,
     headlines.SECTION,
-    paper.SECTION,
     comparison.SECTION,
-    metrics.SECTION,
-    seeds.SECTION,
     reliability.SECTION,
-    honesty.SECTION,
     shift.SECTION,
     severities.SECTION,
     heat_maps.SECTION,
     selective.SECTION,
-    recalibration.SECTION,
     threshold.SECTION,
+    recalibration.SECTION,
     member_differences.SECTION,
     health.SECTION,
+    paper.SECTION,
+    seeds.SECTION,
+    metrics.SECTION,
+    honesty.SECTION,
     provenance.SECTION,
+    glossary.SECTION,
 )
 
 

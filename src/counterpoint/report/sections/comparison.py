@@ -1,4 +1,4 @@
-"""This run less another on the same images, as `counterpoint compare` computed it."""
+"""Runs less others on the same images, as `counterpoint compare` computed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,16 @@ from counterpoint.records.compared import CalibrationDifferences, CorruptedDiffe
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import Difference, differences_chart
 from counterpoint.report.intervals import shown_difference
+from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import called, named_severities, papers_suite
+from counterpoint.report.suites import called, listed, named_severities, papers_suite
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal
 
-_COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"), Column("This run is"))
+_COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"))
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
-_SENTENCES = {
-    "lower": "lower in {} (0 is outside the interval)",
-    "higher": "higher in {} (0 is outside the interval)",
-    "unclear": "not told from the other in {} (0 is inside the interval)",
-}
-
 Found = Mapping[str, compared.Difference]
 """The differences that there are, by the name of their figure."""
 
@@ -55,12 +50,7 @@ class Comparisons(Content):
 
 def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
     """None where no run was compared."""
-    pairs = [
-        _comparison(run, other)
-        for run in runs
-        if (found := run.evaluated.compared) is not None
-        for other in found.against
-    ]
+    pairs = [_comparison(pair) for pair in compared_pairs(runs)]
     return Comparisons(tuple(pairs)) if pairs else None
 
 
@@ -103,9 +93,8 @@ def _joined(differences: CorruptedDifferences) -> dict[str, compared.Difference]
     return _found(differences.mean) | _found(differences.by_corruption)
 
 
-def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
-    label = f"{run.label} − {other.called}"
-    corrupted = other.corrupted
+def _comparison(pair: ComparedPair) -> Comparison:
+    other, corrupted = pair.other, pair.other.corrupted
     sets = {"clean images": _found(other.clean)}
     if corrupted:
         sets["corrupted images (each image’s mean over all cells)"] = _found(corrupted.mean)
@@ -113,10 +102,10 @@ def _comparison(run: ReportedRun, other: compared.Comparison) -> Comparison:
     sets |= {f"the shifted images of {name}": _joined(one.differences) for name, one in other.shifts.items()}
     rows_of = {images: _differences(found) for images, found in sets.items() if found}
     return Comparison(
-        label=label,
-        words=tuple(f"On {images} this run is {_in_words(rows)}." for images, rows in rows_of.items()),
-        charts=tuple(_chart(label, images, rows) for images, rows in rows_of.items()),
-        severities=_severities(label, run, corrupted.severities) if corrupted else None,
+        label=pair.label,
+        words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
+        charts=tuple(_chart(pair, images, rows) for images, rows in rows_of.items()),
+        severities=_severities(pair, corrupted.severities) if corrupted else None,
     )
 
 
@@ -145,23 +134,32 @@ def _unit(key: str) -> str:
     return "points"
 
 
-def _in_words(rows: Sequence[Difference]) -> str:
-    by_verdict = {verdict: [row.label for row in rows if row.verdict == verdict] for verdict in _SENTENCES}
-    return "; ".join(_SENTENCES[verdict].format(", ".join(labels)) for verdict, labels in by_verdict.items() if labels)
+def _in_words(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> str:
+    """A sentence for what is lower, for what is higher, and for what the images leave open."""
+    labels = {verdict: listed([row.label for row in rows if row.verdict == verdict]) for verdict in _VERDICTS}
+    told = [f"a {verdict} {labels[verdict]}" for verdict in ("lower", "higher") if labels[verdict]]
+    sentences = [f"On {images} {pair.run.label} has {listed(told)} than {pair.name}."] if told else []
+    if labels["unclear"]:
+        sentences.append(f"On {images} the two are not told apart in {labels['unclear']}: these intervals hold 0.")
+    return " ".join(sentences)
 
 
-def _chart(label: str, images: str, rows: Sequence[Difference]) -> Chart:
-    alternative = f"Differences on {images}, {label}: {'; '.join(row.words for row in rows)}."
-    table = Table(f"{label}: {images}", _COLUMNS, tuple(Row(row.label, _entries(row)) for row in rows))
+def _chart(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> Chart:
+    alternative = f"Differences on {images}, {pair.label}: {'; '.join(row.words for row in rows)}."
+    table = Table(f"{pair.label}: {images}", _columns(pair), tuple(Row(row.label, _entries(row)) for row in rows))
     return Chart(differences_chart(rows, alternative), f"On {images}. Each row has its own scale.", table)
+
+
+def _columns(pair: ComparedPair) -> tuple[Column, ...]:
+    return *_COLUMNS, Column(f"{pair.run.label} is")
 
 
 def _entries(row: Difference) -> tuple[Entry, ...]:
     return Entry(row.shown), Entry(row.interval), Entry(_VERDICTS[row.verdict])
 
 
-def _severities(label: str, run: ReportedRun, by_severity: Sequence[MeanDifferences]) -> Table | None:
-    shifted = papers_suite(run)
+def _severities(pair: ComparedPair, by_severity: Sequence[MeanDifferences]) -> Table | None:
+    shifted = papers_suite(pair.run)
     if shifted is None:
         return None
     rows = [
@@ -169,7 +167,8 @@ def _severities(label: str, run: ReportedRun, by_severity: Sequence[MeanDifferen
         for severity, values in zip(named_severities(shifted), by_severity, strict=True)
         for row in _differences(_found(values))
     ]
-    return Table(f"{label}: at each severity (each image’s mean over all corruptions)", _COLUMNS, tuple(rows))
+    caption = f"{pair.label}: at each severity (each image’s mean over all corruptions)"
+    return Table(caption, _columns(pair), tuple(rows))
 
 
-SECTION = Section("comparison", "One run against another", comparisons, "sections/comparison.html")
+SECTION = Section("comparison", "Differences between runs", comparisons, "sections/comparison.html")

@@ -1,15 +1,18 @@
-"""The headline figures of each run, on clean and on corrupted images."""
+"""The main figures of all runs: one table for each set of images, with the differences between compared runs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.figures import Figures, Summary
+from counterpoint.records.compared import Difference
+from counterpoint.records.figures import Summary
+from counterpoint.report.intervals import shown_difference
+from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, listed, suites_of
-from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, signed, with_sign
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, listed, suites_of
+from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, by_images, or_dash, percent, signed
 
-_TITLE = "Headline figures"
+_TITLE = "Main figures"
 _COLUMNS = (
     Column("Model"),
     Column("Images"),
@@ -19,52 +22,89 @@ _COLUMNS = (
     Column("Excess", "points"),
     Column("ECE-rms", "%"),
 )
-
-
-@dataclass(frozen=True)
-class Headline:
-    label: str
-    value: str
-    beside: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class HeadlineGroup:
-    """The headline figures of one set of images."""
-
-    label: str
-    aggregate: str  # how the figures of several cells became one; empty for one set
-    headlines: tuple[Headline, ...]
-    verdict: str
-
-
-@dataclass(frozen=True)
-class RunHeadlines:
-    """One run's card, and its figures as a table."""
-
-    label: str
-    kind: str
-    images: str
-    groups: tuple[HeadlineGroup, ...]
-    table: Table
-
-    @property
-    def verdicts(self) -> tuple[str, ...]:
-        return tuple(f"{group.label}: {group.verdict}" for group in self.groups)
+# The most important ones first: a phone shows three of them beside the names.
+_MAIN = ("error", "ece_width15", "ece_width15_floor", "overconfidence", "nll", "brier", "mean_confidence")
+_COMPARED = {"error": "error", "ece_width15": "ece_width15_debiased", "nll": "nll", "brier": "brier"}
 
 
 @dataclass(frozen=True)
 class Headlines(Content):
-    runs: tuple[RunHeadlines, ...]
+    kinds: tuple[str, ...]  # what each run is, in words
+    tables: tuple[Table, ...]
+    has_differences: bool
+    has_cells: bool
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.table, *run.verdicts)) for run in self.runs)
+        yield Block(_TITLE, (*self.kinds, *self.tables))
 
 
 def headlines(runs: Sequence[ReportedRun]) -> Headlines:
+    """Clean images first, then each set of shifted images. Figures of different images are never in one table."""
+    pairs = list(compared_pairs(runs))
+    tables = [
+        _table(f"Clean images: {images}", [(run, run.clean) for run in group], _on(pairs, group, ""))
+        for images, group in by_images(runs)
+    ]
+    for suite in by_suite(runs).values():
+        for images, together in by_cells(suite):
+            found = _on(pairs, [one.run for one in together], together[0].suite)
+            rows = [(one.run, one.aggregate(HEADLINE)) for one in together]
+            tables.append(_table(f"{_set_name(together[0])}: {images}", rows, found))
     return Headlines(
-        tuple(RunHeadlines(run.label, _kind(run), run.images, _groups(run), headline_table(run)) for run in runs)
+        tuple(map(_kind_in_words, runs)),
+        tuple(tables),
+        has_differences=bool(pairs),
+        has_cells=any(one.cells > 1 for suite in by_suite(runs).values() for one in suite),
     )
+
+
+def _set_name(shifted: ShiftedRun) -> str:
+    if not shifted.is_ours:
+        return "Shifted images"
+    return "Corrupted images" if shifted.figures.part == "test" else f"Corrupted {shifted.figures.part} images"
+
+
+Found = tuple[ComparedPair, dict[str, Difference]]
+"""Two runs, and the differences between them on one set of images."""
+
+
+def _on(pairs: Sequence[ComparedPair], group: Sequence[ReportedRun], suite: str) -> list[Found]:
+    """The differences on a set of images, clean ones where `suite` is empty."""
+    found = []
+    for pair in pairs:
+        shifted = pair.other.on(suite) if suite else None
+        parts = (shifted.mean, shifted.by_corruption) if shifted else (None if suite else pair.other.clean,)
+        values = {key: value for part in parts if part for key, value in vars(part).items() if value is not None}
+        if pair.run in group and values:
+            found.append((pair, values))
+    return found
+
+
+def _table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]], differences: Sequence[Found]) -> Table:
+    scores = [(run.label, whole_scores(summary)) for run, summary in summaries]
+    known = [key for key in _MAIN if any(of_run.get(key) is not None for _, of_run in scores)]
+    rows = [Row(label, tuple(_main_entry(key, of_run) for key in known), "run") for label, of_run in scores]
+    rows += [Row(pair.label, tuple(_difference(key, found) for key in known), "member") for pair, found in differences]
+    return Table(caption, (Column("Run"), *map(_main_column, known)), tuple(rows))
+
+
+def _main_column(key: str) -> Column:
+    """The page says which bins the ECE has, so that its column can be narrow."""
+    names = {"ece_width15": Column("ECE", "%"), "ece_width15_floor": Column("Noise floor", "%")}
+    return names[key] if key in names else BY_KEY[key].column
+
+
+def _main_entry(key: str, scores: Scores) -> Entry:
+    show = BY_KEY[key].show if key in BY_KEY else percent
+    return Entry(or_dash(show, scores.get(key)))
+
+
+def _difference(key: str, found: dict[str, Difference]) -> Entry:
+    one = found.get(_COMPARED.get(key, ""))
+    if one is None:
+        return Entry("–")
+    value, interval = shown_difference(one.difference, one.low, one.high, BY_KEY[key])
+    return Entry(value, below=interval)
 
 
 def headline_table(run: ReportedRun) -> Table:
@@ -110,56 +150,16 @@ def _model(run: ReportedRun, name: str) -> str:
     return "model" if run.results.imported and name == "network" else name
 
 
+def _kind_in_words(run: ReportedRun) -> str:
+    return f"{run.label} is {_kind(run)}."
+
+
 def _kind(run: ReportedRun) -> str:
-    elsewhere = ", trained elsewhere" if run.results.imported else ""
+    elsewhere = " that was trained elsewhere" if run.results.imported else ""
     if not run.results.is_ensemble:
-        return f"one {_model(run, 'network')}{elsewhere}"
-    return f"{len(run.clean.members)} {'separate networks' if run.results.is_deep else 'members'}{elsewhere}"
+        return f"a single {_model(run, 'network')}{elsewhere}"
+    of = "separate networks" if run.results.is_deep else "members"
+    return f"an ensemble of {len(run.clean.members)} {of}{elsewhere}"
 
 
-def _groups(run: ReportedRun) -> tuple[HeadlineGroup, ...]:
-    groups = [_group("Clean images", "", run.clean)]
-    for shifted in suites_of(run):
-        part = "" if shifted.figures.part == "test" else f"{shifted.figures.part} "
-        label = f"Corrupted {part}images" if shifted.is_ours else "Shifted images"
-        names = [shifted.called] if shifted.called != label.lower() else []
-        names += [HEADLINE] if shifted.cells > 1 else []
-        groups.append(_group(label, ", ".join(names), shifted.aggregate(HEADLINE)))
-    return tuple(groups)
-
-
-def _group(label: str, aggregate: str, summary: Summary) -> HeadlineGroup:
-    errors = [figures.error for figures in summary.members]
-    eces = [figures.ece_width15 for figures in summary.members]
-    calibration = ("15 equal-width bins", *_floor(summary))
-    headlines = [
-        _headline("Error", summary.ensemble.error, errors),
-        _headline("ECE", summary.ensemble.ece_width15, eces, *calibration),
-    ]
-    if summary.disagreement is not None:
-        headlines.append(Headline("Members disagree", with_sign(summary.disagreement), ("mean over pairs",)))
-    return HeadlineGroup(label, aggregate, tuple(headlines), _verdict(summary.ensemble))
-
-
-def _headline(label: str, value: float, of_members: Sequence[float], *beside: str) -> Headline:
-    if len(of_members) > 1:
-        beside = (*beside, f"members {percent(min(of_members))} to {with_sign(max(of_members))}")
-    return Headline(label, with_sign(value), beside)
-
-
-def _floor(summary: Summary) -> tuple[str, ...]:
-    floor = whole_scores(summary).get("ece_width15_floor")
-    return () if floor is None else (f"noise alone: {with_sign(floor)}",)
-
-
-def _verdict(figures: Figures) -> str:
-    confidence, accuracy = figures.mean_confidence, 1 - figures.error
-    points = percent(abs(confidence - accuracy))
-    if points == percent(0):
-        judgement = "on average neither over- nor under-confident"
-    else:
-        judgement = f"{'over' if confidence > accuracy else 'under'}-confident by {points} points"
-    return f"On average {with_sign(confidence)} sure, and right {with_sign(accuracy)} of the time: {judgement}."
-
-
-SECTION = Section("headlines", _TITLE, headlines, "sections/headlines.html", is_listed=False)
+SECTION = Section("headlines", _TITLE, headlines, "sections/headlines.html")

@@ -47,12 +47,12 @@ def _health(label: str, record: HealthRecord) -> RunHealth:
     spreads = any(_has_spread(epoch) for epoch in epochs)
     return RunHealth(
         label=label,
-        sentence=_sentence(channels, epochs[-1]),
+        sentence=" ".join(filter(None, (_sentence(channels, epochs[-1]), _started(channels, epochs)))),
         warnings=record.warnings,
         table=Table(
             f"{label}: lost channels by epoch",
             (Column("After epoch"), *_LOST, *(_SPREADS if spreads else ())),
-            tuple(Row(str(epoch.epoch), _entries(channels, epoch, spreads)) for epoch in epochs),
+            tuple(Row(_epoch(i, epochs), _entries(channels, epoch, spreads)) for i, epoch in enumerate(epochs)),
         ),
     )
 
@@ -61,7 +61,27 @@ def _sentence(channels: int, last: HealthAfter) -> str:
     if not channels:
         return "The network has no BatchNorm, and so no channel that could be lost in these ways."
     dead, below = (f"{count:,} ({with_sign(count / channels)})" for count in (last.dead_scales, last.below_eps))
-    return f"After epoch {last.epoch}, of {channels:,} channels {dead} are dead and {below} have a variance below eps."
+    return (
+        f"At the end of training (after epoch {last.epoch}), {dead} of {channels:,} channels are dead, and {below} have "
+        "a variance below eps."
+    )
+
+
+def _started(channels: int, epochs: Sequence[HealthAfter]) -> str:
+    """How it was at the start, so that one sees what training changed; empty where there is nothing to compare."""
+    first = epochs[0]
+    if not channels or len(epochs) == 1:
+        return ""
+    return (
+        f"At the start (after epoch {first.epoch}), {first.dead_scales:,} were dead, and {first.below_eps:,} had a "
+        "variance below eps."
+    )
+
+
+def _epoch(place: int, epochs: Sequence[HealthAfter]) -> str:
+    last = len(epochs) - 1
+    at = " (end)" if place == last else " (start)" if place == 0 else ""
+    return f"{epochs[place].epoch}{at}"
 
 
 def _entries(channels: int, epoch: HealthAfter, spreads: bool) -> tuple[Entry, ...]:

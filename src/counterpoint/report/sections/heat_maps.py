@@ -1,11 +1,12 @@
 """Every cell of every suite: for each metric one table per run, each cell with its place on a scale."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
-from counterpoint.report.suites import ShiftedRun, by_suite, corruption_label, named_severities
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, corruption_label, named_severities
 from counterpoint.report.tables import METRICS, Column, Entry, Row, Table, signed
 
 Show = Callable[[float], str]
@@ -37,8 +38,9 @@ _SIGNED = {
 class SuiteMaps:
     """One metric of all runs on a suite on one scale, so that colours can be compared."""
 
-    deepest: str  # the value that has the deepest colour
+    deepest: str  # the value that has the deepest colour, a round number
     tables: tuple[Table, ...]
+    difference: "SuiteMaps | None" = None  # of two runs, on a scale of its own
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class HeatMap(Panel):
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return tuple(table for suite in self.suites for table in suite.tables)
+        scales = [one for suite in self.suites for one in (suite, suite.difference) if one]
+        return tuple(table for one in scales for table in one.tables)
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,10 @@ class HeatMaps(Content):
     @property
     def panels(self) -> Sequence[Panel]:
         return self.maps
+
+    @property
+    def has_differences(self) -> bool:
+        return any(suite.difference for heat_map in self.maps for suite in heat_map.suites)
 
     def blocks(self) -> Iterator[Block]:
         yield Block("Corruption by corruption", tuple(table for heat_map in self.maps for table in heat_map.tables))
@@ -106,16 +113,90 @@ def _heat_map(key: str, suites: Sequence[Sequence[_Grid]]) -> HeatMap:
         label=column.label,
         unit=column.unit,
         sign_means=_SIGNED.get(key, ""),
-        suites=tuple(_suite_maps(f"{column.label}, {column.unit}", _SHOWN[key], having) for having in found if having),
+        suites=tuple(
+            replace(_suite_maps(column, _SHOWN[key], having), difference=_difference(key, grids))
+            for having, grids in zip(found, suites, strict=True)
+            if having
+        ),
     )
 
 
-def _suite_maps(metric: str, show: Show, found: Sequence[tuple[ShiftedRun, Values]]) -> SuiteMaps:
-    deepest = max(abs(value) for _, values in found for row in values.values() for value in row)
-    return SuiteMaps(
-        deepest=show(deepest).lstrip("+"),
-        tables=tuple(_table(f"{shifted.label}: {metric}", shifted, values, show, deepest) for shifted, values in found),
+def _suite_maps(column: Column, show: Show, found: Sequence[tuple[ShiftedRun, Values]]) -> SuiteMaps:
+    of_percent = 100.0 if "%" in column.unit or "points" in column.unit else 1.0
+    values = [value for _, of_run in found for row in of_run.values() for value in row]
+    deepest = _round_up(of_percent * max(map(abs, values))) / of_percent
+    tables = [_table(_caption(shifted, column), shifted, of_run, _scaled(show, deepest)) for shifted, of_run in found]
+    return SuiteMaps(f"{of_percent * deepest:g}", tuple(tables))
+
+
+def _caption(shifted: ShiftedRun, column: Column) -> str:
+    """With the number of images, since suites differ in that, and few images make a noisy cell."""
+    return f"{shifted.label}: {column.label}, {column.unit}; {shifted.figures.images:,} images per cell"
+
+
+def _round_up(value: float) -> float:
+    """The next of 1, 2, 3, 4, 5, 6, 8 and 10 times a power of ten; 1 for 0."""
+    if not value:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(step * power for step in (1, 2, 3, 4, 5, 6, 8, 10, 20) if step * power >= value * (1 - 1e-9))
+
+
+def _scaled(show: Show, deepest: float) -> Callable[[float], Entry]:
+    return lambda value: Entry(show(value), heat=round(100 * value / deepest))
+
+
+def _difference(key: str, grids: Sequence[_Grid]) -> SuiteMaps | None:
+    """Of exactly two runs on the same cells, where it is known how large noise can be."""
+    together = [group for _, group in by_cells(grid.shifted for grid in grids) if len(group) == 2]
+    if key not in _NOISE or not together:
+        return None
+    ours, theirs = (next(grid for grid in grids if grid.shifted == one) for one in together[0])
+    column = Column(f"{_COLUMNS[key].label} difference", "points")
+    cells = {name: list(zip(row, theirs.scores[name], strict=True)) for name, row in ours.scores.items()}
+    deepest = _round_up(100 * max(abs(_less(key, pair)) for row in cells.values() for pair in row)) / 100
+    images = ours.shifted.figures.images
+    table = Table(
+        f"{ours.shifted.label} − {theirs.shifted.label}: {column.label}, points; {images:,} images per cell",
+        _columns(ours.shifted),
+        tuple(
+            Row(
+                name if ours.shifted.is_own else corruption_label(name),
+                tuple(_told_entry(_less(key, pair), _NOISE[key](pair, images), deepest) for pair in row),
+            )
+            for name, row in cells.items()
+        ),
     )
+    return SuiteMaps(f"{100 * deepest:g}", (table,))
+
+
+def _less(key: str, pair: tuple[Scores, Scores]) -> float:
+    return (pair[0][key] or 0.0) - (pair[1][key] or 0.0)
+
+
+def _told_entry(difference: float, noise: float, deepest: float) -> Entry:
+    """A difference within noise has brackets and no colour."""
+    text = signed(difference, digits=1)
+    if abs(difference) <= noise:
+        return Entry(f"({text})", heat=0)
+    return Entry(text, heat=round(100 * difference / deepest))
+
+
+def _error_noise(pair: tuple[Scores, Scores], images: int) -> float:
+    """Two standard errors, as if the two runs had seen different images: on the same images it is less."""
+    return 2 * math.sqrt(sum((one["error"] or 0.0) * (1 - (one["error"] or 0.0)) / images for one in pair))
+
+
+def _ece_noise(pair: tuple[Scores, Scores], _: int) -> float:
+    """As much as the two noise floors together; without a floor, all could be noise."""
+    floors = [one.get("ece_width15_floor") for one in pair]
+    return sum(math.inf if floor is None else floor for floor in floors)
+
+
+_NOISE: dict[str, Callable[[tuple[Scores, Scores], int], float]] = {
+    "error": _error_noise,
+    "ece_width15": _ece_noise,
+}
 
 
 def _columns(shifted: ShiftedRun) -> tuple[Column, ...]:
@@ -124,17 +205,13 @@ def _columns(shifted: ShiftedRun) -> tuple[Column, ...]:
     return Column("Severity"), *(Column(str(number)) for number in shifted.figures.severities)
 
 
-def _table(caption: str, shifted: ShiftedRun, values: Values, show: Show, deepest: float) -> Table:
+def _table(caption: str, shifted: ShiftedRun, values: Values, entry: Callable[[float], Entry]) -> Table:
     means = [sum(column) / len(column) for column in zip(*values.values(), strict=True)]
     labels = {name: name if shifted.is_own else corruption_label(name) for name in values}
-    rows = [Row(labels[name], _entries(row, show, deepest)) for name, row in values.items()]
+    rows = [Row(labels[name], tuple(map(entry, row))) for name, row in values.items()]
     if len(rows) > 1:
-        rows.append(Row(f"Mean of {len(rows)}", _entries(means, show, deepest), "mean"))
+        rows.append(Row(f"Mean of {len(rows)}", tuple(map(entry, means)), "mean"))
     return Table(caption, _columns(shifted), tuple(rows))
-
-
-def _entries(values: Iterable[float], show: Show, deepest: float) -> tuple[Entry, ...]:
-    return tuple(Entry(show(value), heat=round(100 * value / deepest) if deepest else 0) for value in values)
 
 
 SECTION = Section("heat-maps", "Heat maps", heat_maps, "sections/heat_maps.html")

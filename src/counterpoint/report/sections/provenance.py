@@ -20,23 +20,34 @@ class RunProvenance:
 
     label: str
     facts: tuple[tuple[str, str], ...]
-    commands: str
     config: str  # empty where it is not known
 
 
 @dataclass(frozen=True)
 class Provenance(Content):
     runs: tuple[RunProvenance, ...]
+    commands: str
 
     def blocks(self) -> Iterator[Block]:
         for run in self.runs:
-            yield Block(f"{_TITLE}: {run.label}", (Facts(run.facts), "To do it again:", Code(run.commands)))
+            yield Block(f"{_TITLE}: {run.label}", (Facts(run.facts),))
+        yield Block("Commands that do it again", (Code(self.commands),))
 
 
 def provenance(runs: Sequence[ReportedRun]) -> Provenance:
     return Provenance(
-        tuple(RunProvenance(run.label, facts(run), "\n".join(run.commands), _config(run)) for run in runs)
+        tuple(RunProvenance(run.label, facts(run), _config(run)) for run in runs), "\n".join(_commands(runs))
     )
+
+
+def _commands(runs: Sequence[ReportedRun]) -> Iterator[str]:
+    """Each command once, under the run that was made by it first."""
+    seen: set[str] = set()
+    for run in runs:
+        new = [command for command in run.commands if command not in seen]
+        if new:
+            yield from (f"# {run.label}", *new)
+        seen.update(new)
 
 
 def _config(run: ReportedRun) -> str:
@@ -67,7 +78,11 @@ def _trained(run: ReportedRun) -> Iterator[tuple[str, str]]:
     yield from _ensemble(run)
     yield "Seed", str(trained.seed)
     yield "Network", _network(run.results.config)
-    yield "Trained", f"{_moment(trained.finished)}, in {_duration(trained.train_seconds)}, on {trained.device}"
+    yield (
+        "Trained",
+        f"from {_moment(trained.started)} to {_moment(trained.finished)}, {_duration(trained.train_seconds)} of "
+        f"training, on {trained.device}",
+    )
 
 
 def _imported(run: ReportedRun, imported: Imported) -> Iterator[tuple[str, str]]:

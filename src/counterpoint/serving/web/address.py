@@ -60,7 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
-        raise InputError(f"--host {host!r} is no address of this machine, and no name of one") from None
+        raise InputError(f"--host {host!r} is neither an address nor a name of this machine") from None
     try:
         return socket.create_server(where, family=family)
     except OSError as error:
@@ -74,9 +74,9 @@ def is_local(listening: socket.socket) -> bool:
 
 def _why_not(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} of {host} is in use; give another, or --port 0 for any that is free"
+        return f"port {port} of {host} is in use; give another port, or --port 0 for a free one"
     if error.errno == errno.EACCES:
-        return f"port {port} of {host} is not for everybody; give one from 1024 on, or --port 0 for any that is free"
+        return f"port {port} of {host} needs special rights; give a port of 1024 or more, or --port 0 for a free one"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"--host {host!r} is no address of this machine"
     return f"nothing can listen at port {port} of {host} ({error.strerror})"

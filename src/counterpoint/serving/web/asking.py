@@ -51,9 +51,9 @@ def parse(parameters: Mapping[str, str]) -> Asked:
     if severity is not None and severity not in _LEVELS:
         raise InputError(f"severity is {severity!r}; it must be a whole number from 0 (as it is) to {SEVERITIES[-1]}")
     if corruption is None and severity not in (None, "0"):
-        raise InputError(f"severity is {severity}, and no corruption is named; give corruption=fog, say")
+        raise InputError(f"severity is {severity}, and no corruption is named; add one, such as corruption=fog")
     if corruption is not None and severity is None:
-        raise InputError(f"the corruption {corruption} has no severity; give severity=3, say")
+        raise InputError(f"the corruption {corruption} has no severity; add one, such as severity=3")
     level = int(severity or 0)
     if corruption is not None:
         check_cell(corruption, level or 1)

@@ -1,0 +1,118 @@
+"""What the differences between two compared runs say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from counterpoint.records.compared import Difference
+from counterpoint.report.intervals import shown_together
+from counterpoint.report.pairs import ComparedPair
+from counterpoint.report.suites import suites_of
+from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, counted_images, suite_in_words
+
+
+@dataclass(frozen=True)
+class _Differences:
+    """One run less the other on the images that both have."""
+
+    on: str
+    images: int
+    error: Difference
+    ece: Difference | None  # debiased
+
+
+def pair_sentences(pair: ComparedPair) -> Iterator[Sentence]:
+    """Shifted images come first: what happens there is the harder question."""
+    for found in _differences(pair):
+        rank = Rank.CLEAN if found.on == CLEAN else Rank.UNDER_SHIFT
+        if found.ece and not _told(found.error) and not _told(found.ece):
+            yield Sentence(_unclear_rank(pair, rank), _neither(pair, found))
+            continue
+        yield Sentence(rank if _told(found.error) or rank != Rank.CLEAN else Rank.LITTLE_NEWS, _error(pair, found))
+        if found.ece:
+            yield Sentence(_calibration_rank(pair, found.ece, rank), _calibration(pair, found, found.ece))
+
+
+def _differences(pair: ComparedPair) -> Iterator[_Differences]:
+    for shifted in suites_of(pair.run):
+        if found := pair.other.on(shifted.suite):
+            ece = found.by_corruption.ece_width15_debiased
+            yield _Differences(suite_in_words(shifted), shifted.figures.images, found.mean.error, ece)
+    if clean := pair.other.clean:
+        yield _Differences(CLEAN, pair.run.results.evaluated_on.images, clean.error, clean.ece_width15_debiased)
+
+
+def _told(found: Difference) -> bool:
+    """Whether the images tell the two runs apart."""
+    return found.low > 0 or found.high < 0
+
+
+def _calibration_rank(pair: ComparedPair, found: Difference, rank: Rank) -> Rank:
+    """An ensemble that is worse calibrated than a single network comes first, in whichever order they were compared."""
+    if not _told(found):
+        return _unclear_rank(pair, rank)
+    worse = found.low < 0 if _other_is_the_ensemble(pair) else found.low > 0
+    return Rank.WORSE_CALIBRATED if worse else rank
+
+
+def _unclear_rank(pair: ComparedPair, rank: Rank) -> Rank:
+    """An ensemble that is not better calibrated than a single network under shift comes before its better error."""
+    is_against_single = pair.other_run and pair.run.results.is_ensemble != pair.other_run.results.is_ensemble
+    return Rank.NOT_TOLD_APART if is_against_single and rank == Rank.UNDER_SHIFT else rank
+
+
+def _other_is_the_ensemble(pair: ComparedPair) -> bool:
+    return bool(pair.other_run and pair.other_run.results.is_ensemble and not pair.run.results.is_ensemble)
+
+
+def _error(pair: ComparedPair, found: _Differences) -> str:
+    names = f"{pair.run.label} and {pair.name}"
+    if not _told(found.error):
+        return (
+            f"{counted_images(found.images, found.on)} do not tell the errors of {names} apart: the difference is "
+            f"{_signed(found.error)}."
+        )
+    often = f"{'right' if found.error.high < 0 else 'wrong'} {_size(found.error)} more often"
+    return f"On {found.on} {pair.run.label} is {often} than {pair.name} {_ends(found.error)}."
+
+
+def _calibration(pair: ComparedPair, found: _Differences, ece: Difference) -> str:
+    names = f"{pair.run.label} and {pair.name}"
+    if not _told(ece):
+        return (
+            f"{counted_images(found.images, found.on)} do not tell the calibration of {names} apart: the difference in "
+            f"debiased ECE is {_signed(ece)}."
+        )
+    better, lower = ("better", "lower") if ece.high < 0 else ("worse", "higher")
+    return (
+        f"On {found.on} {pair.run.label} is {better} calibrated than {pair.name}: its debiased ECE is {_size(ece)} "
+        f"{lower} {_ends(ece)}."
+    )
+
+
+def _neither(pair: ComparedPair, found: _Differences) -> str:
+    assert found.ece is not None
+    return (
+        f"{counted_images(found.images, found.on)} do not tell {pair.run.label} and {pair.name} apart: the difference "
+        f"in error is {_signed(found.error)}, and the difference in debiased ECE is {_signed(found.ece)}."
+    )
+
+
+def _texts(found: Difference) -> tuple[str, str, str]:
+    points = [100 * number for number in (found.difference, found.low, found.high)]
+    value, low, high = shown_together(points, points[1:], digits=1)
+    return value, low, high
+
+
+def _signed(found: Difference) -> str:
+    value, low, high = _texts(found)
+    return f"{value} points (interval {low} to {high})"
+
+
+def _size(found: Difference) -> str:
+    return f"{_texts(found)[0].lstrip('+−')} points"
+
+
+def _ends(found: Difference) -> str:
+    """Both ends lie on one side of 0, which the sentence names."""
+    ends = [text.lstrip("+−") for text in _texts(found)[1:]]
+    return f"(interval {' to '.join(ends if found.low > 0 else reversed(ends))})"

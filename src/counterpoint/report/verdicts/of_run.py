@@ -1,0 +1,125 @@
+"""What one run's own figures say: how often it is right, whether its confidence fits, and what a temperature does."""
+
+from collections.abc import Iterator, Sequence
+
+from counterpoint.records.figures import Figures
+from counterpoint.records.recalibrated import Scaled
+from counterpoint.report.intervals import percent_interval
+from counterpoint.report.recalibrations.under_shift import compared_ways
+from counterpoint.report.run import HEADLINE, ReportedRun, grouped
+from counterpoint.report.suites import listed
+from counterpoint.report.verdicts.sentence import Measured, Rank, Sentence, measured, percents
+
+_SURE = {"over-confident": "surer", "under-confident": "less sure"}
+_MUCH = 2  # noise floors
+
+
+def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
+    """All that there is to say of a run by itself."""
+    sets = measured(run)
+    yield Sentence(Rank.UNDER_SHIFT, _how_often_right(run, sets))
+    for one in sets:
+        yield Sentence(Rank.CLEAN, confidence_in_words(run, one))
+    yield from (Sentence(Rank.CONFIDENCE, text) for text in _noise(run, sets[0]))
+    yield from recalibrated_sentences(run)
+    yield from warning_sentences(run)
+
+
+def leaning_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
+    """Only of what is over- or under-confident by more than its images leave open."""
+    leaning = [(run, one) for run in runs for one in measured(run) if one.leaning]
+    for group in grouped(leaning, lambda found: (found[1].on, found[1].leaning)).values():
+        text = confidence_in_words(*group[0]) if len(group) == 1 else _leaning_alike(group)
+        yield Sentence(Rank.CONFIDENCE, text)
+
+
+def _leaning_alike(group: Sequence[tuple[ReportedRun, Measured]]) -> str:
+    one = group[0][1]
+    names = listed([f"{run.label} ({_confidence_and_accuracy(measured)})" for run, measured in group])
+    return f"On {one.on} {names} are {_SURE[one.leaning]} than they should be ({one.leaning})."
+
+
+def _confidence_and_accuracy(one: Measured) -> str:
+    confidence, accuracy = percents(one.figures.mean_confidence, one.accuracy)
+    return f"{confidence} confidence, {accuracy} right"
+
+
+def confidence_in_words(run: ReportedRun, one: Measured) -> str:
+    figures = _confidence_and_accuracy(one)
+    if one.leaning:
+        return f"On {one.on} {run.label} is {_SURE[one.leaning]} than it should be ({one.leaning}): {figures}."
+    fits = f"On {one.on} the mean confidence of {run.label} fits its accuracy: {figures}."
+    return f"{fits} {_hidden(one)}" if _hides(one) else fits
+
+
+def _hides(one: Measured) -> bool:
+    """Whether a mean that fits hides gaps that are much more than noise."""
+    return one.floor is not None and one.figures.ece_width15 > _MUCH * one.floor
+
+
+def _hidden(one: Measured) -> str:
+    ece, floor = percents(one.figures.ece_width15, one.floor or 0.0)
+    return (
+        f"But the ECE there is {ece}, and the noise floor is {floor}: some predictions are over-confident, and others "
+        "are under-confident."
+    )
+
+
+def recalibrated_sentences(run: ReportedRun) -> Iterator[Sentence]:
+    """What a temperature from validation images makes of the ECE."""
+    found = recalibrated_eces(run)
+    moves = [f"from {before} to {after} on {on}" for on, (before, after) in found.items()]
+    if moves:
+        text = f"A temperature from validation images changes the ECE of {run.label} {listed(moves)}."
+        yield Sentence(Rank.RECALIBRATED, text)
+
+
+def recalibrated_eces(run: ReportedRun) -> dict[str, tuple[str, str]]:
+    """On each set of images the ECE without and with the recalibration that was chosen, or with one temperature."""
+    found = run.evaluated.recalibrated
+    if found is None:
+        return {}
+    scaled = found.ways[compared_ways(found)[-1]]
+    eces = {}
+    for one in measured(run):
+        after = _figures(scaled, one.suite)
+        if after is not None:
+            before, then = percents(one.figures.ece_width15, after.ece_width15)
+            eces[one.on] = before, then
+    return eces
+
+
+def _figures(scaled: Scaled, suite: str) -> Figures | None:
+    if not suite:
+        return scaled.clean.ensemble
+    shifted = scaled.on(suite)
+    return shifted.ensemble[HEADLINE] if shifted else None
+
+
+def warning_sentences(run: ReportedRun) -> Iterator[Sentence]:
+    if run.results.health and run.results.health.warnings:
+        text = f"{run.label} lost many channels in training: the section “Is the whole network at work?” counts them."
+        yield Sentence(Rank.CONFIDENCE, text)
+
+
+def _how_often_right(run: ReportedRun, sets: Sequence[Measured]) -> str:
+    parts = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
+    return f"{run.label} is right on {listed(parts)}."
+
+
+def _counted(one: Measured) -> str:
+    return one.on.removeprefix("the ") if one.suite else f"{one.images:,} {one.on}"
+
+
+def _noise(run: ReportedRun, one: Measured) -> Iterator[str]:
+    """Whether the ECE is more than noise; nothing where it is not known."""
+    if one.floor is None or one.debiased is None:
+        return
+    ece, floor = percents(one.figures.ece_width15, one.floor)
+    start = f"On {one.on} the ECE of {run.label} is {ece}, and its noise floor is {floor}"
+    debiased, low, high = one.debiased
+    if low > 0:
+        interval = percent_interval(low, high, digits=1)
+        yield f"{start}: noise explains only a part (debiased ECE {percents(debiased)[0]}, interval {interval})."
+    else:
+        yield f"{start}: these images do not show that it is miscalibrated."

@@ -1,0 +1,255 @@
+"""The verdict's sentences, for each case that figures and intervals can make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    CleanDifferences,
+    Compared,
+    Comparison,
+    CorruptedDifferences,
+    Difference,
+    MeanDifferences,
+    ShiftDifferences,
+)
+from counterpoint.records.files import Evaluated
+from counterpoint.records.results import Source
+from counterpoint.report import verdict
+from tests.report.made import MakeEvaluated, changed, changed_all
+
+LOWER, HIGHER, UNCLEAR = (
+    Difference(*ends) for ends in ((-0.02, -0.03, -0.01), (0.02, 0.01, 0.03), (0.01, -0.01, 0.03))
+)
+SMALL = Difference(0.005, 0.0001, 0.01)
+NOISE = Difference(0.0, -0.1, 0.1)
+
+
+def clean(error: Difference, ece: Difference | None) -> CleanDifferences:
+    return CleanDifferences(error, NOISE, NOISE, ece)
+
+
+def corrupted(error: Difference, ece: Difference | None) -> CorruptedDifferences:
+    means = MeanDifferences(error, NOISE, NOISE)
+    return CorruptedDifferences(means, 5 * (means,), CalibrationDifferences(ece))
+
+
+def plain(run: Evaluated, **figures: float) -> Evaluated:
+    """A run whose mean confidence fits, so that only the differences speak."""
+    changes: dict[str, Any] = {"error": 0.1, "mean_confidence": 0.9} | figures
+    paths = ["results.clean.ensemble"]
+    paths += ["results.corrupted.aggregates.ensemble.by-corruption"] if run.results.corrupted else []
+    return changed_all(run, {f"{path}.{key}": value for path in paths for key, value in changes.items()})
+
+
+def against(run: Evaluated, *others: Evaluated, **parts: Any) -> Evaluated:
+    """`run` with these differences from each of the others."""
+    found = tuple(
+        Comparison(
+            other.results.experiment,
+            other.results.seed,
+            "folder",
+            other.results.made_from,
+            **{"clean": None, "corrupted": None, **parts},
+        )
+        for other in others
+    )
+    results = run.results
+    compared = Compared(results.experiment, results.seed, results.made_from, "counterpoint compare", "then", found)
+    return replace(run, compared=compared)
+
+
+def said(runs: Sequence[Evaluated]) -> list[str]:
+    return [sentence.replace("\N{NO-BREAK SPACE}", " ") for sentence in verdict(runs)]
+
+
+@pytest.fixture
+def many(make_evaluated: MakeEvaluated) -> Evaluated:
+    return plain(make_evaluated("many", members=2, shifted=True))
+
+
+@pytest.fixture
+def one(make_evaluated: MakeEvaluated) -> Evaluated:
+    return plain(make_evaluated("one", members=1, shifted=True))
+
+
+def test_a_better_ensemble(many: Evaluated, one: Evaluated) -> None:
+    run = against(many, one, clean=clean(UNCLEAR, UNCLEAR), corrupted=corrupted(LOWER, LOWER))
+    assert said([run, one]) == [
+        "On corrupted images many is right 2.0 points more often than one (interval 1.0 to 3.0).",
+        "On corrupted images many is better calibrated than one: its debiased ECE is 2.0 points lower "
+        "(interval 1.0 to 3.0).",
+        "120 clean images do not tell many and one apart: the difference in error is +1.0 points "
+        "(interval −1.0 to +3.0), and the difference in debiased ECE is +1.0 points (interval −1.0 to +3.0).",
+    ]
+
+
+def test_an_ensemble_that_is_worse_calibrated_says_so_first(many: Evaluated, one: Evaluated) -> None:
+    run = against(many, one, clean=clean(UNCLEAR, HIGHER), corrupted=corrupted(LOWER, LOWER))
+    first, *others = said([run, one])
+    assert first == (
+        "On clean images many is worse calibrated than one: its debiased ECE is 2.0 points higher "
+        "(interval 1.0 to 3.0)."
+    )
+    assert others[0].startswith("On corrupted images many is right")
+    assert others[-1].startswith("120 clean images do not tell the errors of many and one apart: the difference is")
+
+
+def test_the_order_of_a_comparison_does_not_hide_a_worse_ensemble(many: Evaluated, one: Evaluated) -> None:
+    run = against(one, many, clean=clean(HIGHER, LOWER), corrupted=corrupted(HIGHER, HIGHER))
+    first, *others = said([run, many])
+    assert first.startswith("On clean images one is better calibrated than many")
+    assert others[0] == "On corrupted images one is wrong 2.0 points more often than many (interval 1.0 to 3.0)."
+
+
+def test_an_ensemble_that_is_not_better_calibrated_under_shift_says_so_first(many: Evaluated, one: Evaluated) -> None:
+    run = against(many, one, clean=clean(LOWER, LOWER), corrupted=corrupted(LOWER, UNCLEAR))
+    assert said([run, one])[0] == (
+        "40 corrupted images per cell do not tell the calibration of many and one apart: the difference in debiased "
+        "ECE is +1.0 points (interval −1.0 to +3.0)."
+    )
+
+
+def test_an_interval_that_leaves_0_out_never_begins_at_0(many: Evaluated, one: Evaluated) -> None:
+    run = against(many, one, clean=clean(SMALL, None))
+    assert said([run, one]) == [
+        "On clean images many is wrong 0.50 points more often than one (interval 0.01 to 1.00).",
+    ]
+
+
+def test_a_run_that_is_not_on_the_page_has_its_name(many: Evaluated, one: Evaluated) -> None:
+    run = against(many, one, clean=clean(LOWER, None))
+    assert said([run])[0].endswith("more often than one (interval 1.0 to 3.0).")
+    again = changed(one, "results.run.seed", 3)
+    same_name = changed(again, "results.experiment", "many")
+    assert "than many (seed 3) (interval" in said([against(many, same_name, clean=clean(LOWER, None))])[0]
+
+
+def test_three_runs_with_two_comparisons(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
+    third = plain(make_evaluated("third", members=1, shifted=True, seed=1))
+    run = against(many, one, third, clean=clean(LOWER, LOWER), corrupted=corrupted(LOWER, LOWER))
+    sentences = said([run, one, third])
+    assert len(sentences) == 5
+    assert [name for name in ("one", "third") for text in sentences if f"than {name}" in text] == [
+        "one", "one", "one", "third", "third",
+    ]  # fmt: skip
+    both_ways = against(one, many, clean=clean(HIGHER, HIGHER))
+    assert not any("one is" in text for text in said([run, both_ways, third]))
+
+
+def test_one_run(many: Evaluated) -> None:
+    estimate = {"floor": 0.05, "debiased": 0.2, "low": 0.15, "high": 0.25}
+    changes = {f"results.clean.honest.ensemble.ece_width15.{key}": value for key, value in estimate.items()}
+    changes |= {
+        "results.clean.ensemble.mean_confidence": 0.7,
+        "results.clean.ensemble.ece_width15": 0.21,
+        "results.corrupted.aggregates.ensemble.by-corruption.ece_width15": 0.1,
+        "results.corrupted.aggregates.ensemble.by-corruption.ece_width15_floor": 0.02,
+    }
+    assert said([changed_all(many, changes)]) == [
+        "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images.",
+        "On clean images many is less sure than it should be (under-confident): 70.0 % confidence, 90.0 % right.",
+        "On corrupted images the mean confidence of many fits its accuracy: 90.0 % confidence, 90.0 % right. But the "
+        "ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, and others are "
+        "under-confident.",
+        "On clean images the ECE of many is 21.0 %, and its noise floor is 5.0 %: noise explains only a part "
+        "(debiased ECE 20.0 %, interval 15.0 to 25.0).",
+    ]
+
+
+def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: MakeEvaluated) -> None:
+    changes = {
+        "results.clean.ensemble.ece_width15": 0.05,
+        "results.clean.honest.ensemble.ece_width15.floor": 0.04,
+        "results.clean.honest.ensemble.ece_width15.low": 0.0,
+    }
+    assert said([changed_all(plain(make_evaluated("one", members=1)), changes)]) == [
+        "one is right on 90.0 % of the 120 clean images.",
+        "On clean images the mean confidence of one fits its accuracy: 90.0 % confidence, 90.0 % right.",
+        "On clean images the ECE of one is 5.0 %, and its noise floor is 4.0 %: these images do not show that it is "
+        "miscalibrated.",
+    ]
+
+
+def test_results_from_before_the_floors_have_a_verdict(make_evaluated: MakeEvaluated) -> None:
+    old = changed(plain(make_evaluated("one", members=1), mean_confidence=0.99), "results.clean.honest", None)
+    assert said([old]) == [
+        "one is right on 90.0 % of the 120 clean images.",
+        "On clean images one is surer than it should be (over-confident): 99.0 % confidence, 90.0 % right.",
+    ]
+
+
+def test_runs_that_were_not_compared(many: Evaluated, one: Evaluated) -> None:
+    sure = plain(one, error=0.2, ece_width15=0.03, mean_confidence=0.99)
+    surer = plain(many, error=0.1, ece_width15=0.04, mean_confidence=0.99)
+    assert said([surer, sure]) == [
+        "On corrupted images the lowest error is 10.0 % (many), and the lowest ECE is 3.0 % (one).",
+        "On clean images the lowest error is 10.0 % (many), and the lowest ECE is 3.0 % (one).",
+        "No interval says whether these runs differ by more than chance: “counterpoint compare” computes intervals.",
+        "On clean images many (99.0 % confidence, 90.0 % right) and one (99.0 % confidence, 80.0 % right) are surer "
+        "than they should be (over-confident).",
+        "On corrupted images many (99.0 % confidence, 90.0 % right) and one (99.0 % confidence, 80.0 % right) are "
+        "surer than they should be (over-confident).",
+    ]
+
+
+def test_figures_of_different_images_are_not_compared(many: Evaluated, one: Evaluated) -> None:
+    other = changed_all(one, {"results.evaluated_on.dataset": "cifar10", "results.corrupted": None})
+    assert said([many, other]) == [
+        "These runs were evaluated on different images, so that their figures cannot be compared.",
+    ]
+
+
+@pytest.fixture
+def recalibrated(make_evaluated: MakeEvaluated) -> Mapping[int, Evaluated]:
+    runs = {members: make_evaluated(f"of {members}", members=members, shifted=True, more=True) for members in (1, 2)}
+    return {members: replace(plain(run), compared=None) for members, run in runs.items()}
+
+
+def test_what_a_temperature_does(recalibrated: Mapping[int, Evaluated]) -> None:
+    run = recalibrated[2]
+    found = run.recalibrated
+    assert found is not None
+    assert found.choice is not None
+    changes: dict[str, Any] = {
+        "results.clean.ensemble.ece_width15": 0.2,
+        "results.corrupted.aggregates.ensemble.by-corruption.ece_width15": 0.3,
+        f"recalibrated.ways.{found.choice.chosen}.clean.ensemble.ece_width15": 0.05,
+        f"recalibrated.ways.{found.choice.chosen}.corrupted.ensemble.by-corruption.ece_width15": 0.06,
+    }
+    text = (
+        "A temperature from validation images changes the ECE of of 2 from 20.0 % to 5.0 % on clean images and from "
+        "30.0 % to 6.0 % on corrupted images."
+    )
+    assert text in said([changed_all(run, changes)])
+
+
+def test_two_recalibrated_runs_stand_beside_each_other(recalibrated: Mapping[int, Evaluated]) -> None:
+    one, many = recalibrated[1], recalibrated[2]
+    run = against(many, one, corrupted=corrupted(LOWER, LOWER))
+    texts = said([run, one])
+    assert (
+        sum(text.startswith("With a temperature from validation images, the ECE on corrupted") for text in texts) == 1
+    )
+    assert texts[2].endswith("% for of 1.")
+
+
+def test_a_run_that_lost_channels(recalibrated: Mapping[int, Evaluated]) -> None:
+    warned = changed(recalibrated[2], "results.health.warnings", ("Most of it is lost.",))
+    text = "of 2 lost many channels in training: the section “Is the whole network at work?” counts them."
+    assert text in said([changed(warned, "recalibrated", None)])
+
+
+def test_shifts_of_a_user_and_of_given_predictions_are_named(many: Evaluated, one: Evaluated) -> None:
+    assert many.results.corrupted is not None
+    fog = changed_all(many.results.corrupted, {"source": Source("own", key="k")})
+    run, other = (changed(one, "results.shifts", {"fog": fog}) for one in (many, one))
+    shifts = {"fog": ShiftDifferences(fog.shift, corrupted(LOWER, LOWER))}
+    assert said([against(run, other, shifts=shifts), other])[0] == (
+        "On the shifted images of fog many is right 2.0 points more often than one (interval 1.0 to 3.0)."
+    )
+    given = changed(many, "results.corrupted.source", Source("given"))
+    assert said([given])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the shifted images."
