@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 _ARGUMENTS = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking".split()
-_CORRUPTION, _SEVERITY = "defocus_blur", 4  # without chance, so that the page shows what the evaluation saw
+# Corruptions without chance, so that the page shows what the evaluation saw; the stronger severities first.
+_CELLS = [(name, severity) for severity in (4, 3, 5) for name in ("defocus_blur", "pixelate", "contrast", "brightness")]
 _SCHEMES = ("light", "dark")
 
 
@@ -35,28 +36,32 @@ def shoot_report(sources: Sources, out: Path) -> list[Path]:
 
 
 def shoot_serve(sources: Sources, out: Path) -> list[Path]:
-    """A blurred digit about which the members disagree, on the page of `counterpoint serve`."""
+    """A corrupted digit about which the members disagree, on the page of `counterpoint serve`."""
+    chosen = [(cell, disagreed_on(corrupted_cell(sources.ensemble, *cell))) for cell in _CELLS]
+    cell, number = next(((cell, number) for cell, number in chosen if number is not None), (_CELLS[0], 0))
     picture = sources.demo / "digit.png"
-    number = disagreed_on(corrupted_cell(sources.ensemble, _CORRUPTION, _SEVERITY))
     Image.fromarray(sources.digits.test.images_NCHW[number, 0].numpy()).save(picture)
     with _served(sources.ensemble.folder) as url, _pages(1280, 900) as pages:
-        return [_shot(page, url, out, "serve", picture) for page in pages]
+        return [_shot(page, url, out, "serve", picture, cell) for page in pages]
 
 
-def disagreed_on(shifted: Shifted) -> int:
-    """The first image that the ensemble gets right and exactly one member gets wrong."""
+def disagreed_on(shifted: Shifted) -> int | None:
+    """The first image that the ensemble gets right and exactly one member gets wrong; None if there is none."""
     wrong_N = (shifted.probs_MNK.argmax(axis=2) != shifted.labels_N).sum(axis=0)
     right_N = shifted.probs_MNK.mean(axis=0).argmax(axis=1) == shifted.labels_N
-    return int(np.argmax(right_N & (wrong_N == 1)))
+    found = np.flatnonzero(right_N & (wrong_N == 1))
+    return int(found[0]) if len(found) else None
 
 
-def _shot(page: "Page", url: str, out: Path, name: str, picture: Path | None = None) -> Path:
+def _shot(
+    page: "Page", url: str, out: Path, name: str, picture: Path | None = None, cell: tuple[str, int] = _CELLS[0]
+) -> Path:
     page.goto(url)
     if picture:
         page.set_input_files("#file", picture)
-        page.get_by_label("Corruption").select_option(_CORRUPTION)
-        page.locator("#severity").fill(str(_SEVERITY))
-        page.locator("#severity-value").filter(has_text=f"{_SEVERITY} of 5").wait_for()
+        page.get_by_label("Corruption").select_option(cell[0])
+        page.locator("#severity").fill(str(cell[1]))
+        page.locator("#severity-value").filter(has_text=f"{cell[1]} of 5").wait_for()
         page.wait_for_load_state("networkidle")
     scheme = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches ? '-dark' : ''")
     path = out / f"{name}{scheme}.png"
