@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from docutils.nodes import Element
+from numpy.typing import ArrayLike
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.util.typing import stringify_annotation
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -77,6 +79,19 @@ def _by_its_public_name(app: Sphinx, environment: BuildEnvironment, node: pendin
     return python.resolve_xref(environment, node["refdoc"], app.builder, "obj", public, node, content)
 
 
+def _in_short(
+    _app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """NumPy's types by the names that the code has for them, which stand for half a line each."""
+    long = stringify_annotation(ArrayLike, "smart")
+
+    def short(text: str | None) -> str | None:
+        return text and re.sub(r"~numpy\.ndarray\[.*?dtype\[(.+?)\]\]", r"NDArray[\1]", text.replace(long, "ArrayLike"))
+
+    return short(signature), short(returned)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", _in_short)
     app.connect("source-read", _as_on_the_site)
     app.connect("missing-reference", _by_its_public_name)

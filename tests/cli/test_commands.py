@@ -82,7 +82,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
     os.killpg(corrupting.pid, signal.SIGINT)  # as a terminal does: to the workers too
     output, errors = corrupting.communicate(timeout=60)
     assert corrupting.returncode == 130
-    assert "stopped; finished corruptions are kept, and the same command goes on" in output
+    assert "stopped; finished corruptions are kept, and the same command continues" in output
     assert errors == ""
     assert (tmp_path / "set" / "gaussian_noise.npy").exists()
 

@@ -61,5 +61,5 @@ def test_what_is_missing_is_named(runs: list[Run], make_run: MakeRun, call: Call
 def test_help_says_what_it_does(call: Call) -> None:
     ended = call("compare", "--help")
     assert ended.status == 0
-    for word in ("differs from others on the same images", "OTHER...", "compared.json"):
+    for word in ("with others on the same images", "OTHER...", "compared.json"):
         assert word in ended.out

@@ -19,6 +19,7 @@ from tests.images.collection import CLASSES, add_bad_files, write_collection
 
 SMALL = "--set images.size=16 --set depth=8 --set width=8 --set num_members=2 --set epochs=12 --device cpu".split()
 QUICK = [*SMALL, "--set", "epochs=1"]
+ON_ALL = ("--set", "train_on=all")
 
 
 @pytest.fixture(autouse=True)
@@ -149,7 +150,7 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--out", "run"], "name an experiment (`counterpoint experiments` lists them), or your images"),
+        (["--out", "run"], "name an experiment (`counterpoint experiments` lists them), or give your own images"),
         (["digits/quickstart", "--out", "run", "--skip-bad"], "--skip-bad works only with your own images"),
         (["--images", "gone", "--out", "run"], "gone"),
         (["--images", "photos", "--out", "run", "--set", "images.size=0"], "images.size is 0"),
@@ -162,7 +163,7 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
         (["--images", "photos", "--out", "run", "--pretrained"], "pretrained"),
         (["--images", "gone", "--out", "run", "--model", "timm/nothing"], "timm/nothing"),
         (["digits/quickstart", "--out", "run", "--set", "images.size=8"], "dataset is digits, and images are set"),
-        (["digits/quickstart", "--out", "run", "--validate"], "there are no images of digits to validate on"),
+        (["digits/quickstart", "--out", "run", *ON_ALL, "--validate"], "there are no images of digits to validate on"),
         (["digits/quickstart", "--out", "run", "--set", "starts_from=abc"], "name the run with --from"),
     ],
 )

@@ -126,7 +126,7 @@ def test_what_is_no_run_or_was_not_evaluated_is_refused(make_run: MakeRun, call:
 def test_help_says_what_it_does(call: Call) -> None:
     ended = call("recalibrate", "--help")
     assert ended.status == 0
-    for word in ("Correct an evaluated run's confidence", "validation images", "Never on test images", "--twin"):
+    for word in ("Correct the confidence of an evaluated run", "validation images", "never on test images", "--twin"):
         assert word in ended.out
-    for word in ("--choose", "validation-extra", "--care", "clean, both or shift", "recalibrated.json"):
+    for word in ("--choose", "validation-extra", "--care", "clean, shift or both", "recalibrated.json"):
         assert word in ended.out

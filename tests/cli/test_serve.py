@@ -23,10 +23,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_wrong_arguments_are_named(run: Run, tmp_path: Path, call: Call) -> None:
     assert "holds no run" in call("serve", tmp_path).err
     assert (
-        "--host 'nowhere.invalid' is no address of this machine"
+        "--host 'nowhere.invalid' is neither an address nor a name of this machine"
         in call("serve", run.folder, "--host", "nowhere.invalid").err
     )
-    assert "and not timm/x" in call("serve", run.folder, "--port", "0", "--model", "timm/x").err
+    assert ", not timm/x" in call("serve", run.folder, "--port", "0", "--model", "timm/x").err
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = call("serve", run.folder, "--port", port)
@@ -53,7 +53,7 @@ def test_it_says_what_it_serves_and_warns_where_others_can_reach_it(
     assert "serving at http://127.0.0.1:" in here.out
     assert "warning" not in here.out
     everywhere = call("serve", run.folder, "--port", "0", "--host", "0.0.0.0", "--device", "cpu")
-    assert "warning: other machines can reach this server, and there is no password" in everywhere.out
+    assert "warning: other machines can reach this server, and it has no password" in everywhere.out
 
 
 def test_a_frost_folder_that_is_not_whole_is_named_before_anybody_asks(

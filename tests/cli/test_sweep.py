@@ -15,7 +15,7 @@ from counterpoint.runs.progress import epochs_done
 from tests.cli.conftest import Call
 from tests.processes_of import children, is_running
 
-SETTINGS = ("--set", "epochs=3", "--set", "width=2", "--set", "batch_size=64", "--set", "policy.augmix=none")
+SETTINGS = "--set epochs=3 --set width=2 --set batch_size=64 --set policy.augmix=none --set train_on=all".split()
 TINY = ("digits/single", *SETTINGS, "--device", "cpu")
 RUN = "digits-single__seed=0"
 FEW_TEST_IMAGES = """

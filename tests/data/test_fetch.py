@@ -163,7 +163,7 @@ def test_altered_bytes_are_refused_and_removed(server: Server, tmp_path: Path, p
         (tmp_path / "images.tar.part").write_bytes(part)
     else:
         server.body = TAR[:-1] + b"!"
-    with pytest.raises(InputError, match=rf"{re.escape(server.url)} sent has md5 \w+ and must have .* removed"):
+    with pytest.raises(InputError, match=rf"{re.escape(server.url)} has the md5 \w+, but it must have .* removed"):
         server.fetch(tmp_path)
     assert list(tmp_path.iterdir()) == []
     server.body = TAR

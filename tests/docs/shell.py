@@ -19,7 +19,7 @@ COMMANDS: dict[str, Any] = get_command(app).commands  # type: ignore[attr-define
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 SCRIPTS = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").rglob("*.py")))
-OF_THE_SYSTEM = {"cd", "curl", "git", "export", "ls", "mkdir", "open"}
+OF_THE_SYSTEM = {"cd", "curl", "git", "export", "ls", "mkdir", "open", "source"}
 """Programs of other people, whose options are theirs."""
 
 

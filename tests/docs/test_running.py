@@ -20,7 +20,7 @@ RUN_ELSEWHERE = {
     "docs/export.md": "tests/export/test_docs.py",
 }
 """Pages whose Python needs more than an empty folder, and the test that has it."""
-WITH_COMMANDS = {"docs/images.md", "docs/predictions.md"}
+WITH_COMMANDS = {"docs/images.md", "docs/predictions.md", "docs/tutorial.md"}
 """The pages whose commands are run too."""
 QUICKER = {
     "docs/images.md": {
@@ -31,6 +31,11 @@ QUICKER = {
         "--error 2%": "--error 95%",
     },
     "docs/loop.md": {"range(8)": "range(1)"},
+    "docs/tutorial.md": {
+        "make demo\n": "",  # tests/cli/demo runs it
+        "epochs=5": "epochs=1 --set train_on=split --set width=4",
+        "--cell-images 50": "--sets ''",
+    },
 }
 """What is changed in a page's blocks so that they are quick."""
 IN_ORDER = {block.page: [other for other in BLOCKS if other.page == block.page] for block in BLOCKS}

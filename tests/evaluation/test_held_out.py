@@ -102,7 +102,7 @@ def test_test_images_under_extra_corruptions_are_refused(run: Run, tmp_path: Pat
     about: Any = {"source": {"kind": "official"}, "images": 20, "part": "test"}
     set_about(copy, **{EXTRA: about | {"corruptions": list(EXTRA_CORRUPTIONS), "severities": [1]}})
     with pytest.raises(
-        InputError, match=r"validation-extra in .*run has test images under speckle_noise, .*; only val"
+        InputError, match=r"validation-extra in .*run has test images under speckle_noise, .* fitted only on val"
     ):
         read_held_out(copy, shift(copy))
 
@@ -131,7 +131,7 @@ def test_wrong_twins_are_refused(run: Run, on_all: Run, make_run: MakeRun, tmp_p
         validation_run(run, run)
     with pytest.raises(InputError, match="was trained on all images too; the twin must have train_on=split"):
         validation_run(on_all, on_all)
-    with pytest.raises(InputError, match=r"is not the twin of .* \(epochs: 20 → 3\); they may differ in name, tr"):
+    with pytest.raises(InputError, match=r"is not the twin of .* \(epochs: 30 → 3\); they may differ in name, tr"):
         validation_run(on_all, make_run("short", train_on="split", epochs=3))
     without_logits = copied(run, tmp_path / "split")
     (without_logits.folder / "logits" / "clean.npy").unlink()

@@ -399,12 +399,18 @@ def test_what_is_no_held_out_image_is_refused(run: Run, tmp_path: Path) -> None:
     (run.folder / "recalibrated.json").unlink(missing_ok=True)
     about = json.loads((run.folder / "logits" / "about.json").read_text())[EXTRA]
     set_about(run, **{EXTRA: about | {"part": "test"}})
-    with pytest.raises(InputError, match="has test images under spatter, saturate; only validation images under"):
+    with pytest.raises(
+        InputError,
+        match="has test images under spatter, saturate; a recalibration is fitted only on validation images under",
+    ):
         recalibrate_run(run)
     write_array(run.folder / "logits" / EXTRA / "fog-3.npy", saved(run, "fog-2"))
     write_array(run.folder / "logits" / EXTRA / "fog-5.npy", saved(run, "fog-5"))
     set_about(run, **{EXTRA: about | {"corruptions": ["spatter", "fog"]}})
-    with pytest.raises(InputError, match="has validation images under spatter, fog; only validation images under"):
+    with pytest.raises(
+        InputError,
+        match="has validation images under spatter, fog; a recalibration is fitted only on validation images under",
+    ):
         recalibrate_run(run)
     clean = Images("digits", "test", IMAGES)
     set_about(run, **{EXTRA: about}, clean=encode(clean))

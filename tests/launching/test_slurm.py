@@ -24,7 +24,7 @@ from tests.processes_of import children
 
 pytest.importorskip("submitit")
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="submitit and Slurm are for Linux")
-TINY = ("epochs=3", "width=2", "batch_size=64", "policy.augmix=none")
+TINY = ("epochs=3", "width=2", "batch_size=64", "policy.augmix=none", "train_on=all")
 
 
 @pytest.fixture

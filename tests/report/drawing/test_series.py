@@ -1,8 +1,11 @@
 import re
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+import numpy as np
 import pytest
 
 import counterpoint.report
@@ -103,14 +106,45 @@ def declared(css: str) -> dict[str, list[int]]:
     return {name: [int(colour[i : i + 2], 16) for i in (0, 2, 4)] for name, colour in found}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_colours_of_runs_stand_out_from_the_page(scheme: str) -> None:
-    """4.5:1, which WCAG 2.2 asks of text, as names stand beside lines in their colour; lines need 3:1."""
+def colours_of(scheme: str) -> dict[str, list[int]]:
     formats = Path(counterpoint.report.__file__).parent / "formats"
     colours: dict[str, list[int]] = {}
     for name in ("style.css", "plots.css"):
         light, _, dark = (formats / name).read_text(encoding="utf-8").partition("prefers-color-scheme: dark")
         colours |= declared(dark if scheme == "dark" else light)
+    return colours
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_runs_stand_out_from_the_page(scheme: str) -> None:
+    """4.5:1, which WCAG 2.2 asks of text, as names stand beside lines in their colour; lines need 3:1."""
+    colours = colours_of(scheme)
     runs = [colours[f"--run-{number}"] for number in range(1, 7)]
     for background in (colours["--page"], colours["--card"]):
         assert min(contrast(run, background) for run in runs) >= 4.5
+
+
+# Linear RGB as it looks to people without one kind of cone (Machado, Oliveira and Fernandes, 2009).
+SEEN = {
+    "all cones": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}  # fmt: skip
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def lab(colour: list[int], seen: Any) -> np.ndarray:
+    """CIE L*a*b*, in which a distance of about 2 can just be told."""
+    values = np.array(colour) / 255
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    x, y, z = np.cbrt(TO_XYZ @ np.clip(np.array(seen) @ linear, 1e-3, 1) / [0.9505, 1, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("seen", SEEN)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_runs_are_told_apart_with_any_eyes(scheme: str, seen: str) -> None:
+    colours = colours_of(scheme)
+    runs = [lab(colours[f"--run-{number}"], SEEN[seen]) for number in range(1, 7)]
+    assert min(np.linalg.norm(one - other) for one, other in combinations(runs, 2)) > 8

@@ -269,14 +269,14 @@ def test_the_source_of_the_corrupted_set_is_stated(make_evaluated: MakeEvaluated
         "theirs: digits-C, the official files, 40 images per cell",
         "none: not evaluated",
     ]
-    assert not any("regenerated set" in text for text in page.text("p"))
+    assert not any("the regenerated images itself" in text for text in page.text("p"))
     ours = Page(render([make_evaluated("ours", members=1, shifted=True)]))
     words = (
         "ours: digits-C, regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), frost from a made texture, "
         "40 images per cell"
     )
     assert words in ours.text("li")
-    assert any("A regenerated set is made here" in text for text in ours.text("p"))
+    assert any("made the regenerated images itself" in text for text in ours.text("p"))
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,16 @@ def plot(page: "Page", section: str, kind: str) -> "Locator":
     return page.locator(f"section[aria-labelledby={section}] svg.{kind}").first
 
 
+def scroll_to(element: "Locator") -> None:
+    """A scroll hides what was shown, and the page hears of it only with the next frame."""
+    element.scroll_into_view_if_needed()
+    element.evaluate("async () => { for (const _ of [1, 2]) await new Promise(requestAnimationFrame); }")
+
+
 def place(svg: "Locator", selector: str, number: int = 0) -> tuple[float, float]:
     """Where a point of a plot is on the screen."""
-    svg.scroll_into_view_if_needed()
-    script = """async (svg, [selector, number]) => {
-      const frame = () => new Promise(requestAnimationFrame);
-      await frame(); await frame();  // a scroll hides what was shown, and is only heard now
+    scroll_to(svg)
+    script = """(svg, [selector, number]) => {
       const {x, y} = svg.querySelectorAll(selector)[number].dataset, at = svg.getScreenCTM();
       return [x * at.a + at.e, y * at.d + at.f];
     }"""
@@ -198,10 +202,23 @@ def test_a_cell_of_a_heat_map_says_what_it_is(open_page: Open) -> None:
     table = page.get_by_role("table", name="single: Error, %")
     row = table.get_by_role("row").filter(has_text="Fog")
     cell = row.get_by_role("cell").nth(2)
+    scroll_to(cell)
     cell.hover()
-    assert said(page) == ["single: Error, %", "Fog, severity 3", cell.inner_text()]
+    caption, *others = said(page)
+    assert caption.startswith("single: Error, %")
+    assert others == ["Fog, severity 3", cell.inner_text()]
     page.mouse.move(2, 2)
     assert not page.locator(".tip").is_visible()
+
+
+def test_a_finger_keeps_the_words_of_a_cell_until_it_taps_elsewhere(open_page: Open) -> None:
+    page = open_page("phone", touch=True)
+    cell = page.get_by_role("table", name="single: Error, %").get_by_role("row").nth(3).get_by_role("cell").first
+    scroll_to(cell)
+    cell.tap()
+    assert said(page)[1:] == ["Impulse noise, severity 1", cell.inner_text()]
+    page.touchscreen.tap(5, 5)
+    assert said(page) == []
 
 
 def test_the_contents_mark_the_section_in_view(open_page: Open) -> None:

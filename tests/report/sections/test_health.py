@@ -45,8 +45,8 @@ def test_the_table_by_hand(evaluated: Evaluated) -> None:
 def test_the_end_of_training_is_told_from_its_start(evaluated: Evaluated) -> None:
     found = of_run(evaluated)
     assert " ".join(found.sentence.split()) == (
-        "At the end of training (after epoch 200), 1,525 (12.10 %) of 12,608 channels are dead, and 3,152 (25.00 %) have "
-        "a variance below eps. At the start (after epoch 1), 10 were dead, and 0 had a variance below eps."
+        "At the end of training (after epoch 200), 1,525 (12.10 %) of 12,608 channels are dead, and 3,152 (25.00 %) "
+        "have a variance below eps. At the start (after epoch 1), 10 were dead, and 0 had a variance below eps."
     )
     assert found.warnings == ("Many are lost.",)
 

@@ -74,7 +74,7 @@ def test_a_port_in_use_is_named() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
         assert is_local(taken)
-        with pytest.raises(InputError, match=rf"port {port} of 127.0.0.1 is in use; give another, or --port 0"):
+        with pytest.raises(InputError, match=rf"port {port} of 127.0.0.1 is in use; give another port, or --port 0"):
             listen("127.0.0.1", port)
 
 

@@ -31,7 +31,7 @@ def test_what_may_be_asked() -> None:
         ({"path": "/etc/passwd"}, "unknown parameter 'path'"),
         ({"corruption": "fogg", "severity": "3"}, "unknown corruption 'fogg'; did you mean 'fog'?"),
         ({"corruption": "fogg", "severity": "0"}, "unknown corruption 'fogg'"),
-        ({"corruption": "fog"}, "the corruption fog has no severity; give severity=3"),
+        ({"corruption": "fog"}, "the corruption fog has no severity; add one, such as severity=3"),
         ({"severity": "3"}, "severity is 3, and no corruption is named"),
         (
             {"corruption": "fog", "severity": "6"},

@@ -78,6 +78,11 @@
     highlight(null);
   }
 
+  function leave() {
+    if (shown) hide(shown);
+    tip.hidden = true;
+  }
+
   // The run at the pointer stands out in every plot.
   function highlight(run) {
     for (const element of document.querySelectorAll("svg [data-run]"))
@@ -111,8 +116,8 @@
     svg.addEventListener("keydown", event => key(plot, event));
     svg.addEventListener("blur", () => hide(plot));
   }
-  document.addEventListener("pointerdown", event => shown && !shown.svg.contains(event.target) && hide(shown));
-  window.addEventListener("scroll", () => shown && shown.svg !== document.activeElement && hide(shown), { passive: true });
+  document.addEventListener("pointerdown", event => (!shown || !shown.svg.contains(event.target)) && leave(), true);
+  window.addEventListener("scroll", () => (!shown || shown.svg !== document.activeElement) && leave(), { passive: true });
 
   // A cell of a heat map says its corruption and severity, which may be out of view.
   function readCell(cell) {
@@ -126,10 +131,10 @@
     for (const kind of ["pointerover", "pointerdown"])
       table.addEventListener(kind, event => {
         const cell = event.target.closest("td"), box = cell && cell.getBoundingClientRect();
+        leave();
         if (cell) tell(readCell(cell), box.left + box.width / 2, box.top + 8, false);
-        else tip.hidden = true;
       });
-    table.addEventListener("pointerleave", () => { tip.hidden = true; });
+    table.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
   }
 
   // Keyboard

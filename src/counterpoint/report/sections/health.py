@@ -62,8 +62,8 @@ def _sentence(channels: int, last: HealthAfter) -> str:
         return "The network has no BatchNorm, and so no channel that could be lost in these ways."
     dead, below = (f"{count:,} ({with_sign(count / channels)})" for count in (last.dead_scales, last.below_eps))
     return (
-        f"At the end of training (after epoch {last.epoch}), {dead} of {channels:,} channels are dead, and {below} have "
-        "a variance below eps."
+        f"At the end of training (after epoch {last.epoch}), {dead} of {channels:,} channels are dead, and {below} "
+        "have a variance below eps."
     )
 
 

@@ -139,4 +139,4 @@ def _known(scores: Scores, key: str, part: str) -> float:
     return value
 
 
-SECTION = Section("honesty", "Noise", honesty, "sections/honesty.html")
+SECTION = Section("honesty", "Noise floors", honesty, "sections/honesty.html")

@@ -112,4 +112,4 @@ def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
     )
 
 
-SECTION = Section("severities", "Severity", against_severity, "sections/severities.html")
+SECTION = Section("severities", "Severities", against_severity, "sections/severities.html")
