@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image
 
+from counterpoint.report import write_report
 from figures.sheets import MOST_BYTES
 from figures.sources import Shifted, Sources, corrupted_cell
 from figures.svg import check_size
@@ -30,9 +31,11 @@ class NoBrowserError(Exception):
 
 
 def shoot_report(sources: Sources, out: Path) -> list[Path]:
-    """The top of the demo's report."""
+    """The top of the report of the demo's runs, as it is written now."""
+    report = sources.demo / "report.html"
+    write_report(sources.runs, report)
     with _pages(1200, 1000) as pages:
-        return [_shot(page, (sources.demo / "report.html").resolve().as_uri(), out, "report") for page in pages]
+        return [_shot(page, report.resolve().as_uri(), out, "report") for page in pages]
 
 
 def shoot_serve(sources: Sources, out: Path) -> list[Path]:

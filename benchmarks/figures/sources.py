@@ -24,9 +24,14 @@ class Sources:
     results: Path
 
     @property
+    def runs(self) -> list[Path]:
+        """The folders of the demo's ensemble and of its single network."""
+        return [self.demo / experiment.name.replace("/", "-") for experiment in QUICKSTART]
+
+    @property
     def ensemble(self) -> Run:
         """The demo's ensemble."""
-        return load_run(self.demo / QUICKSTART[0].name.replace("/", "-"))
+        return load_run(self.runs[0])
 
     @property
     def digits(self) -> DataSet:
