@@ -59,3 +59,7 @@ def test_help_shows_no_value_after_a_flag(name: str, call: Call) -> None:
     shown = call(*name.split(), "--help").out
     assert "--help -h Show this message" in shown
     assert "bool" not in shown.lower()
+
+
+def test_a_paragraph_of_help_breaks_only_at_the_width_of_the_terminal(call: Call) -> None:
+    assert "If they have no parts at all, they are split into train, val and test." in call("train", "--help").out

@@ -23,7 +23,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_wrong_arguments_are_named(run: Run, tmp_path: Path, call: Call) -> None:
     assert "holds no run" in call("serve", tmp_path).err
     assert (
-        "--host 'nowhere.invalid' is neither an address nor a name of this machine"
+        "--host 'nowhere.invalid' is not an address of this machine"
         in call("serve", run.folder, "--host", "nowhere.invalid").err
     )
     assert ", not timm/x" in call("serve", run.folder, "--port", "0", "--model", "timm/x").err

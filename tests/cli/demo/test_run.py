@@ -9,6 +9,7 @@ from counterpoint.cli.demo.run import _evaluate, run_demo
 from counterpoint.errors import InputError
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.records.files import read_evaluated
+from counterpoint.report import load_runs, verdict
 from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.small import few_digits
@@ -39,7 +40,10 @@ def test_the_demo_has_all_of_it(
         assert evaluated.recalibrated.choice is not None
         assert evaluated.results.evaluated_on.part == "test"
     assert ensemble.notes == single.notes == ()
-    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    out = capsys.readouterr().out
+    for sentence in verdict(load_runs([tmp_path / "demo" / name for name in ("digits-quickstart", "digits-single")])):
+        assert " ".join(sentence.split()) in " ".join(out.split())
+    printed = [line.split() for line in out.splitlines()]
     for name, evaluated in (("ensemble", ensemble), ("network", single)):
         (shown,) = [line for line in printed if line[:2] == [name, "clean"]]
         figures = evaluated.results.clean.ensemble

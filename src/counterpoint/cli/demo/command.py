@@ -18,7 +18,7 @@ def demo(
     Both networks are trained for about the same time, on the same 898 digits. Both are recalibrated on the same 449
     held-out digits, and evaluated on 450 test digits, clean and under 15 corruptions.
 
-    The demo needs no download and no GPU. It takes less than three minutes on two CPU cores that are free.
+    The demo needs no download and no GPU. It takes about three minutes on two CPU cores.
     """
     from counterpoint.cli.demo.run import run_demo
 

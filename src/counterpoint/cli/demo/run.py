@@ -18,7 +18,7 @@ from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.records.results import Results
-from counterpoint.report import write_report
+from counterpoint.report import load_runs, verdict, write_report
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.watching import Watcher
@@ -27,7 +27,7 @@ _CELL_IMAGES = 150
 
 
 def run_demo(out: Path, device: str = "auto") -> Path:
-    """Train and evaluate both networks, print their figures, and return the report's path.
+    """Train and evaluate both networks, print their figures and the verdict, and return the report's path.
 
     It goes on with what an earlier demo left in `out`.
     """
@@ -39,8 +39,10 @@ def run_demo(out: Path, device: str = "auto") -> Path:
         compare_run(ensemble.folder, [single.folder])
     for results in (of_ensemble, of_single):
         print_parts(results_parts(results))
-    report = out / "report.html"
-    write_report([ensemble.folder, single.folder], report)
+    report, folders = out / "report.html", [ensemble.folder, single.folder]
+    write_report(folders, report)
+    for sentence in verdict(load_runs(folders)):
+        console.print(sentence, highlight=False, markup=False)
     return report
 
 

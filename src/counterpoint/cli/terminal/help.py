@@ -1,4 +1,7 @@
-"""Help that shows flags as flags. Typer would show a value after them, which they do not take."""
+"""Help that shows flags as flags, and paragraphs as paragraphs.
+
+Typer would show a value after flags, which they do not take, and break a paragraph's lines where the source has them.
+"""
 
 from typing import Any
 
@@ -6,7 +9,12 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
-    """A command whose flags have no value in its help."""
+    """A command whose flags have no value in its help, and whose paragraphs are as wide as the terminal."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        paragraphs = (self.help or "").split("\n\n")
+        self.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_values(super().get_params(ctx))

@@ -60,7 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
-        raise InputError(f"--host {host!r} is neither an address nor a name of this machine") from None
+        raise InputError(f"--host {host!r} is not an address of this machine, nor a name of it") from None
     try:
         return socket.create_server(where, family=family)
     except OSError as error:
@@ -78,7 +78,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"port {port} of {host} needs special rights; give a port of 1024 or more, or --port 0 for a free one"
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"--host {host!r} is no address of this machine"
+        return f"--host {host!r} is not an address of this machine"
     return f"nothing can listen at port {port} of {host} ({error.strerror})"
 
 
