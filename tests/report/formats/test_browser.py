@@ -149,6 +149,18 @@ def test_the_contents_lead_to_every_section(open_page: Open) -> None:
     assert -1 <= top["y"] < SIZES["phone"][1]
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_the_contents_and_the_ece_stay_in_view(open_page: Open, size: str) -> None:
+    page = open_page(size)
+    page.locator("#headlines-1").scroll_into_view_if_needed()
+    nav = page.get_by_role("navigation", name="Contents").bounding_box()
+    ece = page.locator("section[aria-labelledby=headlines] th", has_text="ECE").first.bounding_box()
+    assert nav is not None
+    assert ece is not None
+    assert 0 <= nav["y"] < 30
+    assert ece["x"] + ece["width"] <= SIZES[size][0]
+
+
 def test_details_open_with_the_keyboard(open_page: Open) -> None:
     page = open_page("desktop")
     numbers = page.locator("section[aria-labelledby=comparison] details").first
