@@ -56,7 +56,8 @@ def real_run(tmp_path_factory: pytest.TempPathFactory) -> Evaluated:
     from counterpoint.training.loop import Options, train
 
     folder, data = tmp_path_factory.mktemp("real"), load_digits()
-    few = replace(data, train=data.train.select(torch.arange(300)), test=data.test.select(torch.arange(20)))
+    train_300, test_20 = data.train.select(torch.arange(300)), data.test.select(torch.arange(20))
+    few = replace(data, train=train_300, test=test_20, reported="validation")  # as made-up runs are
     folders: list[Path] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("counterpoint.training.run_images.load", lambda *_: few)
