@@ -199,7 +199,7 @@ def test_a_cell_of_a_heat_map_says_what_it_is(open_page: Open) -> None:
     row = table.get_by_role("row").filter(has_text="Fog")
     cell = row.get_by_role("cell").nth(2)
     cell.hover()
-    assert said(page) == ["single: Error, %", "Fog, severity 3", cell.inner_text()]
+    assert said(page) == ["single: Error, %; 40 images per cell", "Fog, severity 3", cell.inner_text()]
     page.mouse.move(2, 2)
     assert not page.locator(".tip").is_visible()
 
