@@ -79,7 +79,7 @@ def test_wrong_arguments_are_named(run: Run, pictures: Path, call: Call) -> None
     )
     assert "holds no run" in call("predict", pictures, pictures).err
     assert "has no threshold that counts" in call("predict", run.folder, pictures, "--not-sure-below", "threshold").err
-    assert "and not timm/x" in call("predict", run.folder, pictures, "--model", "timm/x").err
+    assert ", not timm/x" in call("predict", run.folder, pictures, "--model", "timm/x").err
 
 
 def test_a_threshold_brings_the_recalibration_that_it_was_found_with(

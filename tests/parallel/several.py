@@ -64,7 +64,7 @@ RUN = replace(QUICK, train_on="split", batch_size=7, width=2, epochs=2, warmup_s
 def digits() -> DataSet:
     """60 digits to train on, 30 held out and 10 test images."""
     data = few_digits(10)
-    return replace(data, train=data.train.first(90))
+    return replace(data, train=data.train.first(90), reported="validation")
 
 
 def train_steps(case: str, world: World = ALONE) -> dict[str, Tensor]:

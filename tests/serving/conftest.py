@@ -19,7 +19,7 @@ from tests.small import QUICK, few_digits
 @pytest.fixture(scope="session")
 def digits() -> DataSet:
     data = few_digits(40)
-    return replace(data, train=data.train.first(300))
+    return replace(data, train=data.train.first(300), reported="validation")
 
 
 @pytest.fixture(scope="session")
