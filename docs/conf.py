@@ -44,8 +44,6 @@ python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 # A type in a signature may be a library's, whose pages cannot be linked without a network, or a record without a page.
 nitpick_ignore_regex = [("py:(class|data|obj)", ".*")]
-# A page may go from its title to a small heading.
-suppress_warnings = ["myst.header"]
 
 PAGES_OF = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Files at the top of the repository, and the pages that stand for them on the site."""
