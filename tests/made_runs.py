@@ -38,7 +38,7 @@ def make_run(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
     def make(
         folder_name: str = "run", *, members: int = 2, seed: int = 0, cell_images: int = CELL_IMAGES, **changes: Any
     ) -> Run:
-        on_all = replace(find_experiment("digits/quickstart"), train_on="all")
+        on_all = replace(find_experiment("digits/quickstart"), train_on="all", init_std=0.5)
         experiment = replace(on_all, num_members=members, policy=MemberPolicy(), **changes)
         folder = tmp_path_factory.mktemp("runs") / folder_name
         record = {"schema": 1, "experiment": to_dict(experiment), "seed": seed, "command": "counterpoint train"}

@@ -23,9 +23,8 @@ OF_THRESHOLD = Correction(PROMISED.recalibration, "before", PROMISED.promise.cho
 
 
 def made_run(folder: Path = Path("/somewhere/runs/mine"), **changes: Any) -> Run:
-    experiment = replace(
-        find_experiment("digits/quickstart"), num_members=2, policy=MemberPolicy(), train_on="split", **changes
-    )
+    plain = replace(find_experiment("digits/quickstart"), policy=MemberPolicy(), init_std=0.5)
+    experiment = replace(plain, num_members=2, train_on="split", **changes)
     description = {
         "classes": ["ant", "a_b *c*", "bee|wasp"],
         "channels": 1,
