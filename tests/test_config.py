@@ -154,6 +154,13 @@ def test_what_has_no_meaning_for_a_deep_ensemble_is_refused(assignment: str, mes
         override(BASE, ["ensemble=deep", assignment])
 
 
+def test_a_batch_ensemble_becomes_a_deep_one_by_one_word() -> None:
+    batch = replace(BASE, init_std=0.1, member_rate=0.5, batchnorm="per-member")
+    assert override(batch, ["ensemble=deep"]) == override(BASE, ["ensemble=deep"])
+    with pytest.raises(InputError, match=r"init_std is 0\.2 and ensemble is deep"):
+        override(batch, ["ensemble=deep", "init_std=0.2"])
+
+
 @pytest.mark.parametrize(
     ("changes", "has"), [({}, True), ({"ensemble": "deep"}, False), ({"num_members": None}, False)]
 )

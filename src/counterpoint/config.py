@@ -125,7 +125,7 @@ class Experiment:
     def _check_deep(self) -> None:
         if self.num_members is None:
             raise InputError("ensemble is deep and num_members is none, a single network; set num_members to a number")
-        for key in ("batchnorm", "init_std", "member_rate"):
+        for key in _BATCH_ENSEMBLE_ONLY:
             value, default = getattr(self, key), getattr(Experiment, key)
             if value != default:
                 raise InputError(
@@ -136,6 +136,7 @@ class Experiment:
 
 MOST_STEPS = 999_999_999
 """A checkpoint's name has nine digits."""
+_BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate")
 _WHOLE_NUMBERS = {
     **dict.fromkeys(("cardinality", "base_width", "depth", "width"), (1, 10_000)),
     "num_members": (1, 1_000),
@@ -173,6 +174,7 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1).
 
     With pretrained=true and no word on init_std, that becomes none: members that start far apart forget the weights.
+    With ensemble=deep, the settings of r and s that are not named get their defaults: a deep ensemble has none.
     """
     values, named = to_dict(experiment), set()
     for assignment in assignments:
@@ -184,6 +186,8 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     newly_pretrained = values["pretrained"] is True and not experiment.pretrained
     if newly_pretrained and values["ensemble"] == "batch" and "init_std" not in named:
         values["init_std"] = None
+    if values["ensemble"] == "deep" and experiment.ensemble != "deep":
+        values |= {key: getattr(Experiment, key) for key in _BATCH_ENSEMBLE_ONLY if key not in named}
     check_fields(named, values["model"])
     return from_dict(values)
 

@@ -62,7 +62,7 @@ def test_what_it_is() -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"ensemble": "deep"}, "resnet, an ensemble of 2 separate networks"),
+        ({"ensemble": "deep", "init_std": 0.5}, "resnet, an ensemble of 2 separate networks"),
         ({"num_members": None}, "resnet, one network"),
         ({"model": "hf/google/vit-base"}, "hf/google/vit-base, an ensemble"),
         ({"model": "hf//home/me/vit"}, "an image classifier of transformers, an ensemble"),
