@@ -48,7 +48,7 @@ def test_from_training_to_report(
     recalibrated = recalibrate_run(run)
     assert {len(way.recalibration.log_temperatures) for way in recalibrated.ways.values()} == {1, 2}
     page = render([read_evaluated(run.folder)])
-    assert "2 separate networks ·" in page
+    assert "an ensemble of 2 separate networks" in page
     assert "deep ensemble: 2 separate networks" in page
     for word in ("BatchEnsemble", "factors r and s", "shared weights"):
         assert word not in page
