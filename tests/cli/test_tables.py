@@ -90,10 +90,10 @@ def test_what_compare_prints() -> None:
     compared = evaluated(members=2, shifted=True, more=True).compared
     assert compared is not None
     (other,) = compared.against
-    printed = words(comparison_table(other))
-    title = "this run − digits/single, seed 7 (digits-single), with 95 % intervals over images; "
+    printed = words(comparison_table(compared.called, other))
+    title = f"{compared.called} − digits/single, seed 7 (digits-single), with 95 % intervals over images; "
     assert " ".join(printed).startswith(title)
-    assert printed[-4:] == entries(differences_table(other))
+    assert printed[-4:] == entries(differences_table(compared.called, other))
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -108,7 +108,7 @@ def test_no_row_of_figures_is_broken_in_80_columns(width: int) -> None:
         table: headline_table(ReportedRun("x", run)),
         ways: ways_table(run.recalibrated),
         candidates: short_candidates_table(run.recalibrated.choice, True),
-        comparison_table(run.compared.against[0]): differences_table(run.compared.against[0]),
+        comparison_table("ours", run.compared.against[0]): differences_table("ours", run.compared.against[0]),
     }
     for printed, of_report in tables.items():
         assert [" ".join(line) for line in lines(printed, width)][-len(of_report.rows) :] == entries(of_report)

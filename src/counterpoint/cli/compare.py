@@ -29,5 +29,5 @@ def compare(
     from counterpoint.evaluation.comparison import compare_run
 
     compared = compare_run(run, others)
-    print_parts([comparison_table(comparison) for comparison in compared.against])
+    print_parts([comparison_table(compared.called, comparison) for comparison in compared.against])
     console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)

@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def called(self) -> str:
-        return self.experiment if self.seed is None else f"{self.experiment}, seed {self.seed}"
+        return _called(self.experiment, self.seed)
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,10 @@ class Compared:
     against: tuple[Comparison, ...]
 
     @property
+    def called(self) -> str:
+        return _called(self.experiment, self.seed)
+
+    @property
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: one.shift for other in self.against for name, one in other.shifts.items()}
 
@@ -105,3 +109,7 @@ class Compared:
 
 def _without(other: Comparison, names: Collection[str]) -> Comparison:
     return replace(other, shifts={name: one for name, one in other.shifts.items() if name not in names})
+
+
+def _called(experiment: str, seed: int | None) -> str:
+    return experiment if seed is None else f"{experiment}, seed {seed}"

@@ -110,8 +110,8 @@ def test_the_headlines_of_a_comparison(make_evaluated: MakeEvaluated) -> None:
     )
     by_corruption = CalibrationDifferences(ece_width15_debiased=Difference(0.02, 0.01, 0.03))
     corrupted = CorruptedDifferences(MEANS, 5 * (MEANS,), by_corruption)
-    table = differences_table(comparison(make_evaluated, clean=clean, corrupted=corrupted))
-    assert table.caption.startswith("this run − b, seed 3 (b-3), with 95 % intervals over images")
+    table = differences_table("a, seed 0", comparison(make_evaluated, clean=clean, corrupted=corrupted))
+    assert table.caption.startswith("a, seed 0 − b, seed 3 (b-3), with 95 % intervals over images")
     assert [(column.label, column.unit) for column in table.columns[1:]] == [("Clean", ""), ("-C", "")]
     assert [(row.label, *(entry.text for entry in row.entries)) for row in table.rows] == [
         ("Error, points", "−1.00 (−2.00 to +0.50)", "+10.00 (+5.00 to +15.00)"),
@@ -122,6 +122,6 @@ def test_the_headlines_of_a_comparison(make_evaluated: MakeEvaluated) -> None:
 
 
 def test_no_headlines_on_other_images(make_evaluated: MakeEvaluated) -> None:
-    table = differences_table(comparison(make_evaluated))
+    table = differences_table("a, seed 0", comparison(make_evaluated))
     assert [column.unit for column in table.columns[1:]] == 2 * ["not the same images"]
     assert {entry.text for row in table.rows for entry in row.entries} == {"–"}

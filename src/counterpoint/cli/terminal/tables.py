@@ -112,12 +112,12 @@ def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | s
     return [*threshold_in_words(thresholded, several), *(to_rich(table) for table in tables if table)]
 
 
-def comparison_table(comparison: "Comparison") -> Table:
+def comparison_table(ours: str, comparison: "Comparison") -> Table:
     """The differences from another run, with their intervals."""
     from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.sections.comparison import differences_table
 
-    return to_rich(differences_table(comparison))
+    return to_rich(differences_table(ours, comparison))
 
 
 def _table(headings: Sequence[str], title: str | None = None) -> Table:

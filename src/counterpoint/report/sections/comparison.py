@@ -54,8 +54,11 @@ def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
     return Comparisons(tuple(pairs)) if pairs else None
 
 
-def differences_table(other: compared.Comparison) -> Table:
-    """The headline figures of a comparison. A calibration error under corruption is by-corruption."""
+def differences_table(ours: str, other: compared.Comparison) -> Table:
+    """The headline figures of the run that is called `ours` less those of the other.
+
+    A calibration error under corruption is by-corruption.
+    """
     shift, corrupted, sets = other.made_from.corrupted, other.corrupted, {"Clean": _found(other.clean)}
     if shift or not other.made_from.given:  # of other models the file may have clean images alone
         by_cells = _joined(corrupted) if corrupted else {}
@@ -63,7 +66,7 @@ def differences_table(other: compared.Comparison) -> Table:
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
     return Table(
-        f"this run − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{ours} − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
