@@ -63,7 +63,7 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Terminal:
     done = terminal(*TRAIN, *SETTINGS)
     assert done.status == 0, done.err
     assert done.imported
-    assert "now `counterpoint evaluate run --model mymodule:make_model`" in done.out
+    assert "next: `counterpoint evaluate run --model mymodule:make_model`" in done.out
     return terminal
 
 
@@ -98,7 +98,7 @@ def test_without_the_word_the_run_is_refused_by_name_with_the_command(terminal: 
 def test_another_name_than_the_runs_is_refused(terminal: Terminal, said: str) -> None:
     done = terminal(*EVALUATE, "--model", said)
     assert (done.status, done.imported) == (2, False)
-    assert f"the model of run is mymodule:make_model, and not {said}; give --model mymodule:make_model" in done.err
+    assert f"the model of run is mymodule:make_model, not {said}; give --model mymodule:make_model" in done.err
 
 
 def test_a_run_is_exported_with_the_users_word_alone(terminal: Terminal) -> None:

@@ -180,7 +180,7 @@ def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) ->
     recipe = ["digits/quickstart", "--images", photos, "--set", "images.grey=true", "--set", "steps=2"]
     assert call("train", *recipe, "--out", "run", "--no-validate", "--device", "cpu").status == 0
     run = load_run(Path("run"))
-    assert (run.experiment.name, run.experiment.epochs, run.experiment.policy.flip) == ("photos/quickstart", 20, False)
+    assert (run.experiment.name, run.experiment.epochs, run.experiment.policy.flip) == ("photos/quickstart", 30, False)
     assert (run.description.channels, run.description.height) == (1, 32)
     assert "validation" not in run.read_log()[-1]
     drawn = call("views", "--images", photos, "--count", "3", "--out", "views.png", "--set", "images.size=16")

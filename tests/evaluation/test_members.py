@@ -174,10 +174,10 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
         (
             "m:f",
             None,
-            "runs/a says that its network is made by m:f, and .* `counterpoint predict runs/a … --model m:f`",
+            "runs/a says that its network is made by m:f, but .* `counterpoint predict runs/a … --model m:f`",
         ),
         ("m:f", "m:g", "the model of runs/a is m:f, not m:g; give --model m:f, or leave it out"),
-        ("resnet", "vit", "the model of runs/a is resnet, and not vit"),
+        ("resnet", "vit", "the model of runs/a is resnet, not vit"),
     ],
 )
 def test_a_function_of_the_users_needs_the_users_word(

@@ -16,7 +16,7 @@ from counterpoint.policy import Adversarial
 from counterpoint.seeding import Stream
 from tests.small import TINY, noise_data
 
-EXPERIMENT = find_experiment("digits/quickstart")
+EXPERIMENT = replace(find_experiment("digits/quickstart"), train_on="all")
 
 
 def tiles(path: Path, rows: int, columns: int) -> np.ndarray:

@@ -65,7 +65,7 @@ def test_which_folder_predictions_may_go_into(run: ImportedRun, make_run: MakeRu
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / ".lock").touch()
     check_import_folder(tmp_path / "empty")
-    with pytest.raises(InputError, match="holds a run that was trained here"):
+    with pytest.raises(InputError, match="holds a run that counterpoint trained"):
         check_import_folder(make_run().folder)
     with pytest.raises(InputError, match="is not empty and holds no run"):
         check_import_folder(tmp_path)

@@ -97,7 +97,7 @@ def test_training_that_runs_out_of_memory_says_what_to_change(
     with monkeypatch.context() as patched:
         patched.setattr(counterpoint.training.loop, "update", step)
         with pytest.raises(
-            InputError, match=r"than cpu has left; .* goes on .* lower batch_size \(now 8\), num_members"
+            InputError, match=r"than cpu has left; .* continues .* lower batch_size \(now 8\), num_members"
         ):
             train(TINY, tmp_path / "run", data, options=on_cpu)
     kept = latest_checkpoint(tmp_path / "run")

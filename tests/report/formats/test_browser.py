@@ -204,6 +204,7 @@ def test_a_phone_shows_whole_maps(open_page: Open) -> None:
 
 def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
     page = open_page("desktop")
+    page.locator("details.topic").evaluate_all("topics => topics.forEach(topic => { topic.open = true; })")
     table = page.get_by_role("table", name="cifar10/single: Error, %;")
     assert table.get_by_role("columnheader").all_inner_texts() == ["Severity", "1", "2", "3", "4", "5"]
     assert table.get_by_role("rowheader").count() == 16
