@@ -202,6 +202,18 @@ def test_a_phone_shows_whole_maps(open_page: Open) -> None:
         assert {one.evaluate(hidden) for one in page.locator(".heat-map:visible .scroll").all()} == {0}
 
 
+def test_folded_topics_are_whole_on_paper(open_page: Open) -> None:
+    page = open_page("desktop")
+    topics = page.locator("details.topic")
+    heights = "topics => topics.map(topic => topic.getBoundingClientRect().height)"
+    folded = topics.evaluate_all(heights)
+    assert folded
+    assert max(folded) < 60, "the summary alone"
+    page.emulate_media(media="print")
+    assert min(topics.evaluate_all(heights)) > 100
+    page.emulate_media(media="screen")
+
+
 def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
     page = open_page("desktop")
     page.locator("details.topic").evaluate_all("topics => topics.forEach(topic => { topic.open = true; })")
