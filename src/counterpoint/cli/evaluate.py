@@ -70,9 +70,6 @@ def evaluate(
     ] = False,
     root: DataOption = None,
     device: DeviceOption = "auto",
-    old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
-    old_twin: Annotated[Path | None, typer.Option("--temperatures-from", hidden=True)] = None,
-    old_against: Annotated[list[Path] | None, typer.Option("--against", hidden=True)] = None,
 ) -> None:
     """Measure the error and the calibration of a finished run, on clean images and under shift.
 
@@ -113,7 +110,6 @@ def evaluate(
         "--device": device != "auto",
     }
     folder = folder_to_evaluate(run, logits, out, only_for_runs)
-    _refuse_old_options(folder, old_recalibrate, old_twin, old_against)
     if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted"):
         raise InputError(
             "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
@@ -153,15 +149,3 @@ def evaluate(
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
     console.print(f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`", soft_wrap=True)
-
-
-def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:
-    if twin is not None:
-        raise InputError(
-            f"--temperatures-from is now a command: `counterpoint recalibrate {quoted(run)} --twin {quoted(twin)}`"
-        )
-    if recalibrate:
-        raise InputError(f"--recalibrate is now a command: `counterpoint recalibrate {quoted(run)}`")
-    if against:
-        others = " ".join(map(quoted, against))
-        raise InputError(f"--against is now a command: `counterpoint compare {quoted(run)} {others}`")

@@ -60,7 +60,6 @@ def train(
             "(torch.compile) or eager (plain PyTorch). auto takes the fastest one that works."
         ),
     ] = "auto",
-    old_engine: Annotated[str | None, typer.Option("--path", hidden=True, help="The old name of --engine.")] = None,
     deterministic: Annotated[
         bool,
         typer.Option(
@@ -129,7 +128,7 @@ def train(
                 chosen = replace(chosen, starts_from=weights_hash(start))
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
-            name = check_engine(old_engine or engine)
+            name = check_engine(engine)
             saved = {"less_memory": less_memory, "member_by_member": member_by_member}
             options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.
