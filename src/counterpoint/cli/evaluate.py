@@ -14,7 +14,7 @@ from counterpoint.cli.arguments.given_logits import (
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
 from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
@@ -90,7 +90,7 @@ def evaluate(
     Next: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
     from counterpoint.cli.terminal.tables import results_parts
-    from counterpoint.devices import check_precision
+    from counterpoint.devices import PRECISIONS
     from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
     from counterpoint.evaluation.suites import find_suites
@@ -138,7 +138,7 @@ def evaluate(
                     shifts=shifts,
                     skip_bad=skip_bad,
                     device=device,
-                    precision=check_precision(precision),
+                    precision=one_of("precision", precision, PRECISIONS),
                     cell_images=cell_images,
                     said=model,
                     watcher=watcher,
