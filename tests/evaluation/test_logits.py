@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.devices import Precision, describe_precision
@@ -270,9 +269,10 @@ def test_cells_come_in_the_order_of_the_suite(run: Run, collect: Callable[..., N
     collect()
     shift = read_about(run).suites["corrupted"]
     cells = list(read_cells(run, "corrupted", shift))
-    assert [name for name, _ in cells] == [name for name in CORRUPTIONS for _ in range(5)]
-    for (name, severity), (_, logits_MNK) in zip(CORRUPTED.cells, cells, strict=True):
-        assert np.array_equal(logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))
+    assert [(name, severity) for name, severity, _ in cells] == CORRUPTED.cells
+    for name, severity, images in cells:
+        assert np.array_equal(images.logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))
+        assert np.array_equal(images.labels_N, read_labels(run, "cell-labels", shift.images))
 
 
 def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Counted) -> None:

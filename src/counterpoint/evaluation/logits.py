@@ -26,6 +26,7 @@ from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.nn import Ensemble
 from counterpoint.parallel.group import agreed
 from counterpoint.parallel.world import ALONE, World
+from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.checkpoints import fingerprint
@@ -227,17 +228,28 @@ def read_probs(run: AnyRun, name: str) -> np.ndarray:
     return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
 
 
-def read_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, np.ndarray]]:
-    """Each cell of a suite in order: the corruption's name and the logits (M, N, K). Severities rise within a name."""
+def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
+    """Saved logits in float64, with the labels in another file."""
+    logits_MNK = read_logits(run, name)
+    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
+
+
+def read_cells(run: AnyRun, suite: str, shift: Shift, most: int | None = None) -> Iterator[tuple[str, int, Labelled]]:
+    """Each cell of a suite: the corruption, the severity and the images, or the first `most` of them.
+
+    Corruptions and severities are in the order of the shift, and the severities of a corruption come together.
+    """
+    labels_N = read_labels(run, labels_file(suite), shift.images)[:most]
     for name in shift.corruptions:
         for severity in shift.severities:
-            logits_MNK = read_logits(run, cell_file(suite, name, severity))
+            file = cell_file(suite, name, severity)
+            logits_MNK = read_logits(run, file)
             if logits_MNK.shape[1] != shift.images:
                 raise InputError(
-                    f"{_file(run, cell_file(suite, name, severity))} is of {logits_MNK.shape[1]:,} images, and its set "
-                    f"of {shift.images:,}; {_remedy(run)}"
+                    f"{_file(run, file)} is of {logits_MNK.shape[1]:,} images, and its set of {shift.images:,}; "
+                    f"{_remedy(run)}"
                 )
-            yield name, logits_MNK
+            yield name, severity, Labelled(logits_MNK[:, :most].astype(np.float64), labels_N)
 
 
 def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
@@ -247,7 +259,7 @@ def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
 
 
 def has_logits(run: AnyRun, name: str) -> bool:
-    return (run.folder / "logits" / f"{name}.npy").exists()
+    return _file(run, name).exists()
 
 
 def _file(run: AnyRun, name: str) -> Path:

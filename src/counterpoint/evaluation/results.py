@@ -11,7 +11,6 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
@@ -111,10 +110,9 @@ def _of_import(run: ImportedRun) -> dict[str, Any]:
 
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
     cells = _Cells()
-    for name, logits_MNK in read_cells(run, suite, shift):
-        cells.add(name, score_set(softmax(logits_MNK.astype(np.float64), axis=2), labels_N))
+    for name, _, images in read_cells(run, suite, shift):
+        cells.add(name, score_set(softmax(images.logits_MNK, axis=2), images.labels_N))
     return cells
 
 

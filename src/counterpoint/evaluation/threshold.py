@@ -5,14 +5,13 @@ the search for a threshold starts. The other images are for nothing but the thre
 promise is then one for confidences with the recalibration of the first part, so that it is kept in the record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
+from counterpoint.evaluation.logits import read_cells
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
@@ -70,7 +69,11 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
     suggesting, deciding = (_scores(part, recalibration) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
-    test = read_test(run, about)
+
+    def checked(suite: str, shift: Shift) -> dict[str, tuple[Checked, ...]]:
+        return _checked_suite(run, suite, shift, recalibration, promise, watcher)
+
+    test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
     thresholded = Thresholded(
         made_from=about.made_from,
         command=command_line(),
@@ -80,10 +83,10 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         recalibration_name=name,
         fitted_images=len(first.clean),
         test=_checked(test, recalibration, promise) if test is not None else None,
-        cells=_checked_suite(run, about, recalibration, promise, watcher),
+        cells=checked(CORRUPTED.name, corrupted) if corrupted else {},
         shifts={
-            name: CheckedShift(shift, _checked_shift(run, name, shift, recalibration, promise))
-            for name, shift in results.checked_shifts.items()
+            suite: CheckedShift(shift, checked(suite, shift)[shift.corruptions[0]])
+            for suite, shift in results.checked_shifts.items()
         },
     )
     write_record(run.folder / THRESHOLD, thresholded)
@@ -145,26 +148,12 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
 
 
 def _checked_suite(
-    run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, suite: str, shift: Shift, recalibration: Recalibration, promise: Promise, watcher: Watcher
 ) -> dict[str, tuple[Checked, ...]]:
-    shift = about.suites.get(CORRUPTED.name)
-    if shift is None:
-        return {}
+    """Each corruption at each severity."""
     total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
-    for done, (name, images) in enumerate(_labelled_cells(run, CORRUPTED.name, shift)):
+    for done, (name, _, images) in enumerate(read_cells(run, suite, shift)):
         watcher.counted("checking the promise under shift", done, total)
         cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
     watcher.counted("checking the promise under shift", total, total)
     return cells
-
-
-def _checked_shift(
-    run: AnyRun, name: str, shift: Shift, recalibration: Recalibration, promise: Promise
-) -> tuple[Checked, ...]:
-    return tuple(_checked(images, recalibration, promise) for _, images in _labelled_cells(run, name, shift))
-
-
-def _labelled_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, Labelled]]:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
-    for name, logits_MNK in read_cells(run, suite, shift):
-        yield name, Labelled(logits_MNK.astype(np.float64), labels_N)
