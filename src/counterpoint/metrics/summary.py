@@ -1,6 +1,5 @@
 """All metrics of one set of images as a record for results.json: fractions, and names that carry their estimator."""
 
-from dataclasses import asdict
 from typing import cast, get_args
 
 import numpy as np
@@ -36,7 +35,7 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
             honest(scores.ensemble),
             tuple(honest(member) for member in scores.members) if honest_members else (),
         ),
-        reliability=Reliability(*(_bins(scores.ensemble, binning) for binning in _BINNINGS)),
+        reliability=Reliability(*(filled_bins(scores.ensemble, binning) for binning in _BINNINGS)),
     )
 
 
@@ -86,11 +85,12 @@ def risk_coverage_points(scores: ImageScores) -> Curve:
     return Curve(tuple(curve.coverage[kept - 1].tolist()), tuple(curve.risk[kept - 1].tolist()))
 
 
+def filled_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
+    """The 15 bins of a reliability diagram, without those that hold no image."""
+    table = reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning)
+    columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
+    return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+
+
 def _estimate(floor: float, excess: float, debiased: Interval) -> Estimate:
     return Estimate(floor, excess, debiased.value, debiased.low, debiased.high)
-
-
-def _bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
-    table = asdict(reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning))
-    rows = zip(*(values.tolist() for values in table.values()), strict=True)
-    return tuple(Bin(**dict(zip(table, row, strict=True))) for row in rows)
