@@ -17,7 +17,8 @@ from counterpoint.evaluation.image_groups import (
     suite_group,
     validation_group,
 )
-from counterpoint.evaluation.logits import collect_logits, read_about
+from counterpoint.evaluation.inference import collect_logits
+from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_said
 from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group

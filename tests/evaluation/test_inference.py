@@ -22,8 +22,8 @@ from counterpoint.evaluation.image_groups import (
     outside_group,
     suite_group,
 )
+from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.logits import (
-    collect_logits,
     read_about,
     read_cells,
     read_factors,
@@ -65,7 +65,7 @@ class Counted:
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr("counterpoint.evaluation.logits.member_logits", counted)
+    monkeypatch.setattr("counterpoint.evaluation.inference.member_logits", counted)
     return counted
 
 
