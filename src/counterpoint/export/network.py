@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from counterpoint.augment.standard import to_unit
 from counterpoint.export.recalibrated import recalibrated_probs
 from counterpoint.nn import Ensemble
-from counterpoint.nn.folded import fold
+from counterpoint.nn.extract import fold
 from counterpoint.normalisation import Normalisation
 from counterpoint.records.recalibrated import Recalibration
 
