@@ -13,8 +13,7 @@ from counterpoint.export.card import check_card_path, model_card
 from counterpoint.export.card_facts import CardFacts, known_of
 from counterpoint.export.check import Agreement, check_images, compare, refuse_difference
 from counterpoint.export.formats import format_of
-from counterpoint.export.network import whole_network
-from counterpoint.export.tracing import trace
+from counterpoint.export.network import trace, whole_network
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction, find_correction
@@ -72,11 +71,11 @@ def export_run(
     content = kind.write(trace(network, two_NHWC, run.experiment.model), _facts(run, correction, weights))
     agreement = compare(kind.read(content), model, run, correction, images)
     refuse_difference(agreement, path)
-    known = known_of(run.folder, weights)
-    text = model_card(CardFacts(run, correction, weights, path.name, known.evaluated, agreement))
+    evaluated, notes = known_of(run.folder, weights)
+    text = model_card(CardFacts(run, correction, weights, path.name, evaluated, agreement))
     write_atomically(path, content)
     write_atomically(card, text.encode())
-    return Written(path, card, len(content), correction, agreement, known.notes)
+    return Written(path, card, len(content), correction, agreement, notes)
 
 
 def _facts(run: Run, correction: Correction, weights: str) -> Mapping[str, str]:
