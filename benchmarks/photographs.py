@@ -39,8 +39,8 @@ from counterpoint.experiments.own import own_experiment
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.policy import MemberPolicy
 from counterpoint.training.engines import Engine, choose_engine, make_engine
-from counterpoint.training.feeding import steps_at_once
 from counterpoint.training.loop import update
+from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches
 

@@ -24,8 +24,8 @@ from counterpoint.data.sets import ImageSet
 from counterpoint.devices import training_arithmetic
 from counterpoint.experiments import find_experiment
 from counterpoint.training.engines import choose_engine, make_engine
-from counterpoint.training.feeding import steps_at_once
 from counterpoint.training.loop import update
+from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
 from counterpoint.training.step import TrainState, epoch_batches
 

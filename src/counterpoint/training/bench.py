@@ -21,8 +21,8 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine, make_forward
-from counterpoint.training.feeding import STEPS_AT_ONCE
 from counterpoint.training.loop import update
+from counterpoint.training.memory import STEPS_AT_ONCE
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
 

@@ -23,10 +23,9 @@ from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
-from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
-from counterpoint.training.memory import check_training, enough_memory
+from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
