@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from counterpoint.config import MOST_STEPS
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
+from counterpoint.records.results import Seconds
 
 MOST_SEED = 2**63 - 1
 Count = Annotated[int, Range(0, MOST_STEPS)]
 Size = Annotated[int, Range(1, 1 << 16)]
-Seconds = Annotated[float, Range(0, 1e12)]
 
 
 @dataclass(frozen=True)

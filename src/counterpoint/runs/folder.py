@@ -139,6 +139,11 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
     return FollowedRun(folder, experiment, {"seed": seed, "description": _as_json(description)})
 
 
+def checkpoint_name(step: int) -> str:
+    """The file of a step's checkpoint. Names in order are steps in order."""
+    return f"step-{step:09d}.safetensors"
+
+
 def checkpoint_paths(folder: Path) -> list[Path]:
     """The checkpoints of the run in `folder`, the oldest first."""
     return sorted((folder / "checkpoints").glob("step-*.safetensors"))
