@@ -14,9 +14,9 @@ from counterpoint.evaluation.held_out import no_validation_part, read_held_out, 
 from counterpoint.evaluation.logits import read_cells
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
-from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
+from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import Labelled
@@ -66,7 +66,7 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
     first, second = _two_parts(read_held_out(run, shift))
     refuse_too_few(len(second), target)
     name, recalibration = _recalibration(first, recalibrated, watcher)
-    suggesting, deciding = (_scores(part, recalibration) for part in (first.clean, second))
+    suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
 
@@ -136,12 +136,8 @@ def _best(known: Sequence[Family], first: HeldOut, care: Care) -> str:
     return _SIMPLEST if chosen == "none" else chosen
 
 
-def _scores(images: Labelled, recalibration: Recalibration) -> ImageScores:
-    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
-
-
 def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -> Checked:
-    scores = _scores(images, recalibration)
+    scores = recalibrated_scores(recalibration, images)
     is_kept = scores.confidence >= promise.chosen.threshold
     kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
     return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
