@@ -102,7 +102,7 @@ def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
-            row = [answer.path, answer.said.name, f"{answer.said.confidence:.1%}", _members(answer)]
+            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", _members(answer)]
             table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
     return table
 

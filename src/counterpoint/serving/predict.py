@@ -36,7 +36,7 @@ class Prediction:
     """What the ensemble says of a picture, and what its members say."""
 
     path: str | None  # None for pixels that have no name
-    said: Opinion
+    ensemble: Opinion
     members: tuple[Opinion, ...]
     sure: bool | None  # None where no threshold was asked for
 
