@@ -61,7 +61,7 @@ def predict(
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)
-    predictor = Predictor(loaded, correction, device=device, said=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:

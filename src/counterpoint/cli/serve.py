@@ -50,7 +50,7 @@ def serve(
     loaded = load_run(run)
     with listen(host, port) as listening:
         address = Address(host, listening.getsockname()[1])
-        predictor = Predictor(loaded, find_promised(run), device=device, said=model)
+        predictor = Predictor(loaded, find_promised(run), device=device, trusted_model=model)
         # What cannot work is to fail now, and not at somebody's first picture.
         frost_source()
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))

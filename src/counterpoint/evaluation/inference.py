@@ -34,17 +34,17 @@ def collect_logits(
     *,
     device: torch.device,
     precision: Precision = "headline",
-    said: str | None = None,
+    trusted_model: str | None = None,
     watcher: Watcher = SILENT,
     world: World = ALONE,
 ) -> None:
     """Run the network on the groups' images, and save the logits of those that have none yet.
 
-    `said` is the user's word for the model, which a function of his own needs. Of several processes each makes its
-    share of the files.
+    `trusted_model` is the name of the model, if it is a function of the user's own (see `check_trusted`). Of several
+    processes each makes its share of the files.
     """
     with agreed(world):
-        model, step = load_model(run, device, said)
+        model, step = load_model(run, device, trusted_model)
         members = fold_members(
             model,
             device,

@@ -46,15 +46,17 @@ class Members:
     """Smaller batches are padded to `images_at_once`."""
 
 
-def check_said(run: Run, said: str | None) -> None:
+def check_trusted(run: Run, trusted_model: str | None) -> None:
     """Raise unless the run's model is the one that the user names.
 
     A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
     """
     name = run.experiment.model
-    if said is not None and said != name:
-        raise InputError(f"the model of {run.folder} is {name}, not {said}; give --model {name}, or leave it out")
-    if said is None and is_function(name):
+    if trusted_model is not None and trusted_model != name:
+        raise InputError(
+            f"the model of {run.folder} is {name}, not {trusted_model}; give --model {name}, or leave it out"
+        )
+    if trusted_model is None and is_function(name):
         raise InputError(
             f"{run.folder} says that its network is made by {name}, but a run's files alone never make "
             f"counterpoint run code; if you know and trust that function, name it: "
@@ -62,14 +64,14 @@ def check_said(run: Run, said: str | None) -> None:
         )
 
 
-def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple[Ensemble, int]:
+def load_model(run: Run, device: torch.device, trusted_model: str | None = None) -> tuple[Ensemble, int]:
     """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set.
 
-    `said` is the user's word for the model, which a function of his own needs.
+    `trusted_model` is the name of the model, if it is a function of the user's own.
     """
-    check_said(run, said)
+    check_trusted(run, trusted_model)
     checkpoint = finished_checkpoint(run)
-    model = build_described(run.experiment, run.description, run.seed, restored=True, said=said)
+    model = build_described(run.experiment, run.description, run.seed, restored=True, trusted_model=trusted_model)
     with fitting_weights(run):
         model.load_state_dict(checkpoint.model_tensors)
     return model.to(device).eval(), checkpoint.step

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import counterpoint
-from counterpoint.evaluation.members import check_said
+from counterpoint.evaluation.members import check_trusted
 from counterpoint.export.card import check_card_path, model_card
 from counterpoint.export.card_facts import CardFacts, known_of
 from counterpoint.export.check import Agreement, check_images, compare, refuse_difference
@@ -40,13 +40,18 @@ class Written:
 
 
 def export_run(
-    run: Run, path: Path, root: Path | None = None, *, not_sure_below: str | None = None, said: str | None = None
+    run: Run,
+    path: Path,
+    root: Path | None = None,
+    *,
+    not_sure_below: str | None = None,
+    trusted_model: str | None = None,
 ) -> Written:
     """Write the run as an .onnx or .pt2 file, and a model card beside it.
 
     Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that gives other
-    probabilities than PyTorch is refused. `said` is what you typed as the model's name, if it is a function of your
-    own. Test images to compare on are looked for in `root`.
+    probabilities than PyTorch is refused. `trusted_model` is the name of the model, if it is a function of your own:
+    nothing that only the run's files name is imported. Test images to compare on are looked for in `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -61,9 +66,9 @@ def export_run(
     """
     kind, card = format_of(path), path.with_suffix(".md")
     check_card_path(card)
-    check_said(run, said)
+    check_trusted(run, trusted_model)
     description, correction = run.description, find_correction(run.folder, not_sure_below)
-    model = load_corrected(run, correction, torch.device("cpu"), said)
+    model = load_corrected(run, correction, torch.device("cpu"), trusted_model)
     weights = fingerprint(model.state_dict())
     images = check_images(run, root)
     network = whole_network(model, description.normalisation, correction.recalibration)

@@ -55,7 +55,7 @@ def build_described(
     seed: int,
     *,
     restored: bool,
-    said: str | None,
+    trusted_model: str | None,
     prepare: Prepare = as_it_is,
 ) -> Ensemble:
     """The network that the description is of, made without asking anybody but the installed libraries."""
@@ -67,7 +67,7 @@ def build_described(
         size=(description.height, description.width),
         facts=_facts(description),
         restored=restored,
-        said=said,
+        trusted_model=trusted_model,
         prepare=prepare,
     )
 

@@ -47,9 +47,11 @@ def prepare(
     if checkpoint is None:
         _check_schedule(experiment, description, watcher)
     if start is not None and checkpoint is None:
-        model, taken = build_from(experiment, description, seed, start, said=experiment.model)
+        model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
         return Prepared(model, description, None, taken)
-    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
+    model = build_described(
+        experiment, description, seed, restored=checkpoint is not None, trusted_model=experiment.model
+    )
     return Prepared(model, description, checkpoint)
 
 
