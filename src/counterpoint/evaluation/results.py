@@ -14,10 +14,10 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
-from counterpoint.evaluation.scores import Grid, RunScores, add_cell, write_scores
+from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import SetScores, aggregate, score_set, summarise
-from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import risk_coverage_points
 from counterpoint.records.figures import Summary
@@ -35,7 +35,7 @@ class _Cells:
     """A suite's cells as they are read: each one's figures and scores are computed once."""
 
     summaries: dict[str, list[Summary]] = field(default_factory=dict)
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[GrowingGrid] = field(default_factory=list)
     """The ensemble's, and then each member's."""
 
     @property

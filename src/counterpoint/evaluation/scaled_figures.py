@@ -10,11 +10,11 @@ from scipy.special import softmax
 
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.logits import read_cells
-from counterpoint.evaluation.scores import Grid, add_cell
+from counterpoint.evaluation.scores import GrowingGrid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
 from counterpoint.metrics.checks import Integers
-from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.recalibration.apply import apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
@@ -134,7 +134,7 @@ class _Cells:
     """All cells with one recalibration, as they are read."""
 
     recalibration: Recalibration
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[GrowingGrid] = field(default_factory=list)
     """The ensemble's, and then each member's where members were scaled."""
     changed: list[float] = field(default_factory=list)
     moved: dict[int, list[Moved]] = field(default_factory=dict)
