@@ -96,7 +96,7 @@ def load_images(
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed)
-    whole = _whole(images, given_N)
+    whole = mapped_set(images, _numbers(given_N))
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
@@ -155,10 +155,16 @@ def _seen(images: DecodedImages, parts_N: Tensor) -> Seen:
     return Seen(contents, frozenset({picture_name(listing, image) for image in seen} - tested - {""}))
 
 
-def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:
+def _numbers(given_N: Tensor) -> Tensor:
+    """Each image's number in its part."""
     numbers_N = torch.empty_like(given_N)
     for part in (TRAIN, VAL, TEST):
         numbers_N[given_N == part] = torch.arange(int((given_N == part).sum()))
+    return numbers_N
+
+
+def mapped_set(images: DecodedImages, numbers_N: Tensor) -> MappedSet:
+    """All decoded images, with the numbers that draws are keyed by."""
     return MappedSet(
         torch.from_numpy(images.pixels_RCHW),
         torch.from_numpy(images.rows_N),

@@ -1,4 +1,4 @@
-"""A user's own shift: images that he names, decoded as the run's images are, with the run's classes."""
+"""A user's own shift: images that the user names, decoded as the run's images are, with the run's classes."""
 
 import hashlib
 import json
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from counterpoint.data import MappedSet, Parts
-from counterpoint.data.user_images import Seen
-from counterpoint.errors import InputError
+from counterpoint.data.user_images import Seen, mapped_set
+from counterpoint.errors import InputError, some
 from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
 from counterpoint.evaluation.suites import TAKEN
 from counterpoint.images import DecodedImages, Decoding, Listing
@@ -25,7 +25,6 @@ from counterpoint.records.results import Shift, Source
 from counterpoint.watching import SILENT, Watcher
 
 _NAME = re.compile(r"\w[\w-]{0,59}")
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +79,9 @@ def read_shift(
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
     for note in _notes(name, images, places, parts.seen):
         watcher.noted(note)
-    return OwnShift(name, _sets(images, places), _key(images, decoding, places))
+    whole = mapped_set(images, torch.arange(len(images.listing)))
+    sets = tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
+    return OwnShift(name, sets, _key(images, decoding, places))
 
 
 def shift_group(own: OwnShift) -> ImageGroup:
@@ -131,35 +132,18 @@ def _check_unseen(images: DecodedImages, seen: Seen) -> None:
 def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:
     listing, used = images.listing, places[0]
     if images.bad:
-        yield f"{name}: left out: {_some([printable(bad.name) for bad in images.bad])}"
+        yield f"{name}: left out: {some([printable(bad.name) for bad in images.bad])}"
     if lost := len(listing) - sum(map(len, places)):
         yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
     labels = {listing.labels[image] for image in used}
     if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
-        yield f"{name} has no images of {_some(missing)}: its figures say nothing of these"
+        yield f"{name} has no images of {some(missing)}: its figures say nothing of these"
     called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
     if called:
         yield (
             f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run was trained or "
             f"validated on, such as {listing.shown(called[0])}; if they show the same, the figures are too good"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
-
-
-def _sets(images: DecodedImages, places: Sequence[Sequence[int]]) -> tuple[MappedSet, ...]:
-    listing = images.listing
-    whole = MappedSet(
-        torch.from_numpy(images.pixels_RCHW),
-        torch.from_numpy(images.rows_N),
-        torch.arange(len(listing)),
-        torch.tensor(listing.labels),
-        listing.classes,
-    )
-    return tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
 
 
 def _key(images: DecodedImages, decoding: Decoding, places: Sequence[Sequence[int]]) -> str:

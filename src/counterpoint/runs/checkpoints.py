@@ -62,7 +62,7 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _: None) -> Checkpoint | None:
     """The newest whole checkpoint, if there is one. `warned` hears of newer ones that are damaged.
 
-    Where every one is damaged, that is an error: nobody's training is to begin again without his knowing it.
+    Where every one is damaged, that is an error: a training must not begin again unnoticed.
     """
     damaged: list[str] = []
     for path in reversed(checkpoint_paths(run_folder)):
