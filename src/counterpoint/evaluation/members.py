@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import Pixels
-from counterpoint.devices import PRECISIONS, Precision, arithmetic
+from counterpoint.devices import PRECISIONS, Precision, arithmetic, moved
 from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
@@ -96,9 +96,8 @@ def fold_members(
     compiled = on_gpu if compiled is None else compiled
     networks = fold(model)
     _keep_linear_in_float32(networks)
-    layout = torch.channels_last if on_gpu else torch.contiguous_format
     return Members(
-        networks.to(device, memory_format=layout),  # type: ignore[call-overload]
+        moved(networks, device),
         torch.compile(_logits, dynamic=False) if compiled else _logits,
         normalisation,
         device,

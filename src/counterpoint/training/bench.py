@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.devices import arithmetic
+from counterpoint.devices import arithmetic, moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy
@@ -149,8 +149,7 @@ def _check(experiment: Experiment) -> None:
 def _start(experiment: Experiment) -> TrainState:
     device = torch.device("cuda")
     torch.backends.cudnn.benchmark = True
-    model = build_model(experiment, _CLASSES, 3, seed=0)
-    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    model = moved(build_model(experiment, _CLASSES, 3, seed=0), device).train()
     return TrainState.before_first_step(model, experiment)
 
 

@@ -8,6 +8,7 @@ import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
+from counterpoint.devices import moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
@@ -86,11 +87,7 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
 
 def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
-    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
-    # (docs/log.md).
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = prepared.model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
-    state = TrainState.before_first_step(model, run.experiment)
+    state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
             state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit
