@@ -26,7 +26,7 @@ from counterpoint.training.engines import Engine, EngineName, choose_engine, mak
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
 from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
-from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps

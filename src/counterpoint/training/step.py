@@ -23,7 +23,7 @@ from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.parallel.group import add_up
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.seeding import Stream
-from counterpoint.training.optimizer import make_optimiser
+from counterpoint.training.optimiser import make_optimiser
 
 Forward = Callable[[Tensor, Tensor | None], Tensor]
 """(views_MBCHW, keep) to logits_MBK."""
