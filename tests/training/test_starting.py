@@ -17,7 +17,8 @@ from counterpoint.nn.resnet import ResNet
 from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import MemberPolicy
 from counterpoint.runs.checkpoints import Checkpoint, fingerprint, save_checkpoint
-from counterpoint.runs.folder import Description, Run, keep_description, open_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, keep_description, open_run
 from counterpoint.training.description import build_described
 from counterpoint.training.starting import build_from, weights_hash
 from tests.other_models import declare_torchvision_operators, needs

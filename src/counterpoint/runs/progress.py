@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from counterpoint.runs.checked import read_lines
 from counterpoint.runs.folder import checkpoint_name, checkpoint_paths
+from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import read_json
 
 

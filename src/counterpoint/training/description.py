@@ -9,7 +9,8 @@ from counterpoint.errors import InputError
 from counterpoint.model_names import library_of
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.nn import Ensemble
-from counterpoint.runs.folder import Description, Run, keep_description
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, keep_description
 from counterpoint.training.network import Prepare, as_it_is, build_model
 from counterpoint.training.step import total_steps
 

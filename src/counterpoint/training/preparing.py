@@ -12,7 +12,8 @@ from counterpoint.devices import moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
-from counterpoint.runs.folder import Description, Run, find_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting import build_from, weights_hash
 from counterpoint.training.step import TrainState

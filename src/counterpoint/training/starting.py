@@ -13,7 +13,8 @@ from counterpoint.errors import InputError
 from counterpoint.model_names import WITH_FIELDS
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
-from counterpoint.runs.folder import Description, Run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run
 from counterpoint.training.description import build_described
 
 
