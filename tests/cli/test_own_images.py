@@ -13,7 +13,7 @@ from counterpoint.records.files import read_results
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
-from counterpoint.training.starting import weights_hash
+from counterpoint.training.starting_weights import weights_hash
 from tests.cli.conftest import Call
 from tests.images.collection import CLASSES, add_bad_files, write_collection
 

@@ -15,7 +15,7 @@ from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
-from counterpoint.training.starting import build_from, weights_hash
+from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, Watcher
 
