@@ -171,11 +171,11 @@ def test_members_begin_switched_off_beside_another_run(open_page: Open) -> None:
     button = page.get_by_role("button", name="each member").first
     assert (members.count(), button.get_attribute("aria-pressed")) == (0, "false")
     button.click()
-    assert members.count() == 3 * 2
+    assert members.count() == 3 * (2 + 2 + 5), "accuracy and confidence, two diagrams, and one at each severity"
     page.get_by_role("button", name=HOSTILE).first.click()
     assert members.count() == 0, "without their run"
     page.emulate_media(media="print")
-    assert members.count() == 3 * 2, "on paper everything is there"
+    assert members.count() == 3 * (2 + 2 + 5), "on paper everything is there"
 
 
 def test_a_finger_shows_values_and_a_tap_elsewhere_hides_them(open_page: Open) -> None:
@@ -231,7 +231,7 @@ def test_without_script_the_page_is_complete(open_page: Open) -> None:
     page = open_page(script=False)
     assert page.get_by_role("button").count() == 0
     assert page.locator(".legend li[data-run='1']").first.is_visible()
-    assert page.locator("svg [data-part=members].series:visible").count() == 3 * 2
+    assert page.locator("svg [data-part=members].series:visible").count() == 3 * (2 + 2 + 5)
     points, titles = (page.locator(f"figure svg .point{more}").count() for more in ("", " > title"))
     assert points == titles > 100
 
