@@ -29,7 +29,7 @@ def corrupt(
     image: Annotated[
         str, typer.Option(help="Image for the atlas: its number in the test set, or the path of a picture.")
     ] = "0",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random corruptions.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random corruptions.")] = 0,
     constants: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +41,7 @@ def corrupt(
         bool, typer.Option("--extra", help="Also make the four extra corruptions, which are for validation.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")
+        int | None, typer.Option(min=1, metavar="N", help="Number of processes.", show_default="one per core")
     ] = None,
     root: DataOption = None,
 ) -> None:

@@ -36,6 +36,7 @@ def evaluate(
         int | None,
         typer.Option(
             min=1,
+            metavar="N",
             help="Use only the first N images of each cell, which is one corruption at one severity.",
             show_default="all",
         ),

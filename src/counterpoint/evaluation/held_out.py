@@ -1,9 +1,11 @@
 """The validation images that a recalibration is fitted on: the run's own, or those of its twin on the split."""
 
+import numpy as np
+
 from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS
+from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, order_to_corrupt
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labelled, read_logits
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
@@ -74,7 +76,10 @@ def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
 
 
 def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
-    """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused."""
+    """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused.
+
+    With a `shift`, row i of every set is the same image: a user's own images are then in the order of the shift.
+    """
     about = read_about(run)
     if about.held_out is None:
         raise InputError(
@@ -90,7 +95,20 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
             f"{VALIDATION_EXTRA.name} in {run.folder} has {shift.part} images under {', '.join(shift.corruptions)}; "
             "a recalibration is fitted only on validation images under corruptions that are in no test set"
         )
+    if isinstance(run, Run) and run.experiment.images is not None:
+        clean = clean.select(order_to_corrupt(len(clean)).numpy())
     shifted: dict[str, list[Labelled]] = {}
     for name, _, images in read_cells(run, VALIDATION_EXTRA.name, shift, FITTED_IMAGES):
         shifted.setdefault(name, []).append(images)
+        _check_same_images(run, clean, images)
     return HeldOut(clean, shifted)
+
+
+def _check_same_images(run: AnyRun, clean: Labelled, corrupted: Labelled) -> None:
+    """Raise where the labels show that the corrupted images are others, or in another order."""
+    both = min(len(clean), len(corrupted))
+    if not np.array_equal(clean.labels_N[:both], corrupted.labels_N[:both]):
+        raise InputError(
+            f"the clean validation images of {run.folder} and those of {VALIDATION_EXTRA.name} are not the same; "
+            f"`{run.evaluate_command} --sets {VALIDATION_EXTRA.name}` evaluates both again"
+        )

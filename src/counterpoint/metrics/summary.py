@@ -35,7 +35,7 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
             honest(scores.ensemble),
             tuple(honest(member) for member in scores.members) if honest_members else (),
         ),
-        reliability=Reliability(*(filled_bins(scores.ensemble, binning) for binning in _BINNINGS)),
+        reliability=reliability(scores.ensemble),
     )
 
 
@@ -85,12 +85,17 @@ def risk_coverage_points(scores: ImageScores) -> Curve:
     return Curve(tuple(curve.coverage[kept - 1].tolist()), tuple(curve.risk[kept - 1].tolist()))
 
 
-def filled_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
-    """The 15 bins of a reliability diagram, without those that hold no image."""
+def _estimate(floor: float, excess: float, debiased: Interval) -> Estimate:
+    return Estimate(floor, excess, debiased.value, debiased.low, debiased.high)
+
+
+def reliability(scores: ImageScores) -> Reliability:
+    """The bins of one predictor on one set of images."""
+    return Reliability(*(equal_bins(scores, binning) for binning in _BINNINGS))
+
+
+def equal_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
+    """The 15 bins, without those that are empty."""
     table = reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning)
     columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
     return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _estimate(floor: float, excess: float, debiased: Interval) -> Estimate:
-    return Estimate(floor, excess, debiased.value, debiased.low, debiased.high)

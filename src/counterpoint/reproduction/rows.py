@@ -97,14 +97,14 @@ def keep_small(results: Results) -> Results:
     """The results without bins and curves, and without the members in the cells."""
 
     def of_set(summary: Summary) -> Summary:
-        return replace(summary, reliability=None, risk_coverage=None)
+        return replace(summary, reliability=None, member_reliability=(), risk_coverage=None)
 
     def of_cell(summary: Summary) -> Summary:
         return replace(of_set(summary), members=(), honest=None)
 
     def of_suite(shifted: Shifted) -> Shifted:
         cells = {name: tuple(map(of_cell, summaries)) for name, summaries in shifted.cells.items()}
-        return replace(shifted, cells=cells, risk_coverage=())
+        return replace(shifted, cells=cells, risk_coverage=(), member_bins=())
 
     return replace(
         results,

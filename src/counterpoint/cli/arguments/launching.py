@@ -24,12 +24,14 @@ PartitionOption = Annotated[
     typer.Option(help="Partition of the cluster, for --launcher slurm.", show_default="the cluster's"),
 ]
 GpusOption = Annotated[
-    int | None, typer.Option(min=0, help="GPUs per job, for --launcher slurm. 0 uses a CPU.", show_default="1")
+    int | None,
+    typer.Option(min=0, metavar="N", help="GPUs per job, for --launcher slurm. 0 uses a CPU.", show_default="1"),
 ]
 MinutesOption = Annotated[
     int | None,
     typer.Option(
         min=5,
+        metavar="N",
         help="Time limit of a job in minutes, for --launcher slurm. A job that needs longer is queued again and "
         "continues.",
         show_default="240",

@@ -7,7 +7,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import read_clean
 from counterpoint.evaluation.logits import read_about
-from counterpoint.metrics.summary import filled_bins
+from counterpoint.metrics.summary import equal_bins
 from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.figures import Bin
@@ -61,5 +61,5 @@ def _recalibrated(run: Run, correction: Correction, weights: str) -> Diagram | s
         return f"results.json has no bins of recalibrated confidence, and there are no logits to count them; {_LOGITS}."
     if about.weights != weights:
         return f"The logits are of other weights than the run has now; {_LOGITS}."
-    bins = filled_bins(recalibrated_scores(correction.recalibration, clean), "width")
+    bins = equal_bins(recalibrated_scores(correction.recalibration, clean), "width")
     return Diagram(bins, about.clean, recalibrated=True)
