@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from counterpoint.data import DataSet, data_root, load
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import read_about, read_cells, read_labels, read_probs
+from counterpoint.evaluation.logits import labels_file, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.folder import Run, load_run

@@ -5,8 +5,16 @@ import numpy as np
 from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, order_to_corrupt
-from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labelled, read_logits
+from counterpoint.evaluation.image_groups import order_to_corrupt
+from counterpoint.evaluation.logits import (
+    VALIDATION,
+    VALIDATION_LABELS,
+    LogitsAbout,
+    read_about,
+    read_cells,
+    read_labelled,
+    read_logits,
+)
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled

@@ -13,14 +13,13 @@ from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet
-from counterpoint.evaluation.suites import CORRUPTED, Suite
+from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
+from counterpoint.evaluation.suites import Suite
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images, Part
 from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 
-VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
-"""The group of validation images, and its files, in a run whose clean images are test images."""
 _SUITE_BYTES = 4 << 30
 
 
@@ -118,13 +117,3 @@ def order_to_corrupt(images: int) -> Tensor:
     They lie there in the order of their classes, so the first ones would all be of one class.
     """
     return Stream(0, "images to corrupt").permutation(images)
-
-
-def cell_file(suite: str, name: str, severity: int) -> str:
-    """The file of a cell's logits. Those of the paper's suite lie beside the clean ones, others in their own folder."""
-    cell = f"{name}-{severity}"
-    return cell if suite == CORRUPTED.name else f"{suite}/{cell}"
-
-
-def labels_file(suite: str) -> str:
-    return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"

@@ -15,7 +15,8 @@ import torch
 from counterpoint.data.reading import read_ahead
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import VALIDATION, ImageGroup
+from counterpoint.evaluation.image_groups import ImageGroup
+from counterpoint.evaluation.logits import VALIDATION
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import SUITES
 from counterpoint.nn import Ensemble

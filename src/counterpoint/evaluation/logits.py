@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import softmax
 
 from counterpoint.errors import InputError, shown
-from counterpoint.evaluation.image_groups import VALIDATION, cell_file, labels_file
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
@@ -22,6 +21,8 @@ from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
 from counterpoint.storage.files import read_json
 
+VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
+"""The group of validation images, and its files, in a run whose clean images are test images."""
 _FILE_NAME = re.compile(r"\w[^/\\\x00]*")
 
 
@@ -176,6 +177,16 @@ def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
     """The members' "r" and "s": one array (M, C) per layer."""
     factors = read_arrays(run.folder / "logits" / "factors.npz", _remedy(run))
     return {kind: [value for key, value in factors.items() if key.endswith(f".{kind}")] for kind in ("r", "s")}
+
+
+def cell_file(suite: str, name: str, severity: int) -> str:
+    """The file of a cell's logits. Those of the paper's suite lie beside the clean ones, others in their own folder."""
+    cell = f"{name}-{severity}"
+    return cell if suite == CORRUPTED.name else f"{suite}/{cell}"
+
+
+def labels_file(suite: str) -> str:
+    return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"
 
 
 def has_logits(run: AnyRun, name: str) -> bool:

@@ -14,7 +14,8 @@ import torch
 from counterpoint.data import MappedSet, Parts
 from counterpoint.data.user_images import Seen, mapped_set
 from counterpoint.errors import InputError, some
-from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
+from counterpoint.evaluation.image_groups import ImageGroup
+from counterpoint.evaluation.logits import cell_file, labels_file
 from counterpoint.evaluation.suites import TAKEN
 from counterpoint.images import DecodedImages, Decoding, Listing
 from counterpoint.images.cache import open_listed
