@@ -48,7 +48,8 @@ def choose_device(name: str, world: World = ALONE) -> torch.device:
 def moved(module: Module, device: torch.device) -> Module:
     """The module on the device: on a GPU channels-last, in which convolutions are faster.
 
-    On a CPU torch 2.13 then corrupts memory in the backward pass of a convolution of one channel (docs/log.md).
+    On a CPU that layout would let torch 2.13 corrupt memory, in the backward pass of a convolution of one channel
+    (docs/log.md).
     """
     layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
     return module.to(device, memory_format=layout)  # type: ignore[call-overload]

@@ -6,6 +6,7 @@ promise is then one for confidences with the recalibration of the first part, so
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -69,11 +70,8 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
     suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
-
-    def checked(suite: str, shift: Shift) -> dict[str, tuple[Checked, ...]]:
-        return _checked_suite(run, suite, shift, recalibration, promise, watcher)
-
     test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
+    checked = partial(_checked_suite, run, recalibration, promise, watcher)
     thresholded = Thresholded(
         made_from=about.made_from,
         command=command_line(),
@@ -144,7 +142,7 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
 
 
 def _checked_suite(
-    run: AnyRun, suite: str, shift: Shift, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
     """Each corruption at each severity."""
     total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()

@@ -1,4 +1,4 @@
-"""Which process this is, of how many, and which of them tells of an error that several have. Needs no torch."""
+"""Which process this is, of how many, and which of them reports an error that several have. Needs no torch."""
 
 import os
 import sys
