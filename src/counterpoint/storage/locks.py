@@ -58,10 +58,10 @@ def _opened(folder: Path) -> Iterator[IO[str] | None]:
         yield file
 
 
-def _take(file: IO[str]) -> bool:
-    """Lock the file for this process alone. False if another process has it."""
+def _take(file: IO[str], *, alone: bool = True) -> bool:
+    """Lock the file, for this process alone or together with others. False if another process is in the way."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -75,8 +75,4 @@ def is_locked(folder: Path) -> bool:
     if sys.platform == "win32" or not (folder / LOCK_FILE).exists():
         return False
     with (folder / LOCK_FILE).open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return not _take(file, alone=False)
