@@ -164,7 +164,7 @@ def train(
                     name,
                     world,
                     less_memory=options.less_memory,
-                    one_by_one=options.member_by_member,
+                    member_by_member=options.member_by_member,
                 ),
                 clock,
                 watcher,
