@@ -31,7 +31,7 @@ class TrainingProgress:
 
 
 class Watcher:
-    """Is told of work that takes a while. This class does nothing; that of the command line draws bars."""
+    """Hears of work that takes a while. This class ignores it all; the command line has one that draws bars."""
 
     def trained(self, progress: TrainingProgress) -> None:
         """A training has come this far."""

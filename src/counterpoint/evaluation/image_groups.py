@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,16 +77,13 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
     """The first `count` images of each cell of a suite."""
     suite, used = corrupted.suite, min(count or corrupted.images, corrupted.images)
 
-    def reader(name: str, severity: int) -> Callable[[], Tensor]:
-        def read() -> Tensor:
-            return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
-
-        return read
+    def read(name: str, severity: int) -> Tensor:
+        return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
 
     return ImageGroup(
         suite.name,
         encode(corrupted.shift(used)),
-        {cell_file(suite.name, *cell): reader(*cell) for cell in suite.cells},
+        {cell_file(suite.name, *cell): partial(read, *cell) for cell in suite.cells},
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,

@@ -99,7 +99,7 @@ class Run:
 
 
 class FollowedRun(Run):
-    """A run as a process sees it that leaves the writing to another."""
+    """A run in a process that leaves the writing to another one."""
 
     def append_log(self, **values: Any) -> None:
         pass
