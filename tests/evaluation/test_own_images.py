@@ -20,7 +20,7 @@ from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.experiments.own import own_experiment
 from counterpoint.own_images import OwnImages
-from counterpoint.recalibration.choose import fit_held_out
+from counterpoint.recalibration.choose import choose, fit_held_out
 from counterpoint.recalibration.families import families
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images
@@ -93,6 +93,10 @@ def test_temperatures_and_thresholds_come_from_validation_images(run: Run, place
     assert recalibrated.clean_how == recalibrated.corrupted_how == "parameters of all validation images"
     (before,) = [family for family in families(2, shifted=False) if family.name == "before"]
     assert recalibrated.ways["before"].recalibration == fit_held_out(before, held_out, "clean")
+    judged = choose([before], held_out, "clean").candidates
+    assert recalibrated.ways["before"].validation_nll == pytest.approx(
+        next(one.clean for one in judged if one.name == "before")
+    )
     thresholded = threshold_run(run, 0.6)
     assert (thresholded.promise.images, thresholded.fitted_images) == (27, 9)
     assert thresholded.test is not None
@@ -110,6 +114,22 @@ def test_suites_are_made_of_their_part_in_an_order_of_chance(run: Run, place: Pa
     folder = f"photos-{images.keys['test']}-C-seed0"
     assert [path.name for path in (place / "data" / "regenerated").iterdir()] == [folder]
     assert saved(run, "fog-3").shape == (2, 5, 3)
+
+
+def test_a_corrupted_image_is_fitted_on_with_its_clean_one(run: Run, place: Path, images: UserImages) -> None:
+    """Otherwise the half that is judged, and the images that prove a threshold, would have been fitted on."""
+    few = replace(VALIDATION_EXTRA, corruptions=("saturate",), severities=(1,))
+    evaluate(run, place, suites=(few,), cell_images=30)
+    held_out = read_held_out(run, read_about(run).suites[few.name])
+    corrupted = images_to_corrupt(run, parts_of(images, EXPERIMENT), few)
+    assert images.val is not None
+    numbers = images.val.numbers_N.tolist()
+    places = [numbers.index(number) for number in corrupted.numbers_N.tolist()]
+    assert np.array_equal(held_out.clean.logits_MNK, saved(run, "validation")[:, places])
+    assert np.array_equal(held_out.clean.labels_N, corrupted.labels_N)
+    evaluate(run, place, clean_images=20)
+    with pytest.raises(InputError, match=r"validation-extra are not the same; .* evaluates both again"):
+        read_held_out(run, read_about(run).suites[few.name])
 
 
 def test_a_suite_of_large_images_is_made_of_some(run: Run, images: UserImages, monkeypatch: pytest.MonkeyPatch) -> None:
