@@ -15,7 +15,7 @@ def test_a_policy_names_a_value_outside_its_choices() -> None:
 
 
 def test_consistency_and_adversarial_views_exclude_each_other() -> None:
-    with pytest.raises(InputError, match=r"augmix jsd is 12.0 and there is an adversarial perturbation too"):
+    with pytest.raises(InputError, match=r"augmix jsd is 12.0, and there is an adversarial perturbation too"):
         MemberPolicy(augmix=AugMix(jsd=12.0), adversarial=Adversarial())
     assert MemberPolicy(augmix=AugMix(jsd=12.0)).views_per_step == 3
     assert ALL_AUGMENTATIONS.views_per_step == MemberPolicy().views_per_step == 1

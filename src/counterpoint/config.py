@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import MemberPolicy
@@ -15,10 +15,10 @@ from counterpoint.policy import MemberPolicy
 
 @dataclass(frozen=True)
 class Experiment:
-    """One row of a table: what is trained, on what, and how.
+    """All settings of a training: the network, the images, the augmentations and the optimiser.
 
-    The defaults are those of the paper's ensemble (docs/paper.md), except for `warmup_steps` and `decay_rs`, which the
-    paper's rows set themselves.
+    Each row of the paper's tables is an experiment. The defaults are those of the paper's ensemble (docs/paper.md),
+    except for `warmup_steps` and `decay_rs`, which the paper's rows set themselves.
 
     >>> from counterpoint import Experiment
     >>> experiment = Experiment("mine", "digits", model="resnet", num_members=2, epochs=5)
@@ -27,73 +27,78 @@ class Experiment:
     """
 
     name: str
-    """What it is called in tables; a result counts for a row of the paper under that row's name only."""
+    """The name of the run in tables and reports. A result counts as a row of the paper only under that row's name."""
     dataset: Literal["cifar10", "cifar100", "digits", "images"]
-    """The images to train on; `images` are your own, named by --images."""
+    """The images to train on; `digits` are scikit-learn's handwritten digits, `images` your own (--images PATH)."""
     train_on: Literal["split", "all"] = "split"
-    """`split` keeps images to validate on: 5,000 of CIFAR's training images, which are also evaluated on, or those of
-    your own images. `all` trains on everything but the test images, and evaluates on these."""
+    """Whether some images are kept out of training for validation (`split`), or none are (`all`). With `split`, CIFAR
+    keeps 5,000 training images out, and `evaluate` measures on these. The digits keep 449 out, your own images the
+    share `images.val`; for both, `evaluate` measures on the test images. With `all`, the network trains on every image
+    but the test images, and `evaluate` measures on the test images."""
     images: OwnImages | None = None
-    """How your own images are read and split; none for other data sets."""
+    """How your own images are read and split; it is none for the other data sets."""
     model: str = "resnext29"
-    """The network: resnext29, resnet, wide-resnet-DEPTH-WIDENING, vit, timm/NAME, torchvision/NAME,
-    hf/NAME-OR-FOLDER or MODULE:FUNCTION."""
+    """The network: one of counterpoint's own, one of a library (timm, torchvision, transformers), or a function of
+    yours. The names are resnext29, resnet, vit, wide-resnet-DEPTH-WIDENING (such as wide-resnet-28-10), timm/NAME,
+    torchvision/NAME, hf/NAME-OR-FOLDER and MODULE:FUNCTION."""
     cardinality: int = 4
-    """Of resnext29: the groups of its 3×3 convolutions."""
+    """Only for resnext29: how many groups its 3×3 convolutions have."""
     base_width: int = 32
-    """Of resnext29: the channels of a group in the first stage."""
+    """Only for resnext29: how many channels each group has in the first stage."""
     depth: int = 8
-    """Of resnet: its layers, 8, 14, 20 and so on."""
+    """Only for resnet: how many layers it has."""
     width: int = 16
-    """Of resnet: the channels of the first stage."""
+    """Only for resnet: how many channels its first stage has."""
     model_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """Keyword arguments of the model; resnext29 and resnet have the four fields above instead."""
+    """A keyword argument of the model. resnext29 and resnet have the settings cardinality, base_width, depth and width
+    instead."""
     pretrained: bool = False
-    """Start from the library's published weights."""
+    """Whether training starts from the weights that the library publishes for the model. Only models of timm,
+    torchvision and transformers have them. `init_std` then becomes none unless you set it."""
     num_members: int | None = 4
-    """How many members there are; none is a plain network."""
+    """How many members the ensemble has; none trains a single network."""
     ensemble: Literal["batch", "deep"] = "batch"
-    """`batch` members share their weights and have r and s of their own; `deep` members are networks that share
-    nothing, each trained as it would be alone. `decay_rs` then has nothing to do."""
+    """The kind of ensemble: BatchEnsemble (`batch`) or deep ensemble (`deep`). The members of a BatchEnsemble share
+    their weights; each has only two vectors per layer of its own, r and s. The members of a deep ensemble share
+    nothing: each trains as it would alone. `decay_rs` then has no effect."""
     batchnorm: Literal["shared", "per-member"] = "shared"
-    """Whether members share BatchNorm's statistics and parameters, or each has its own."""
+    """Whether the members of a BatchEnsemble share BatchNorm's statistics and parameters, or each has its own."""
     init_std: float | None = 0.5
-    """How far r and s lie from 1 at the start: their standard deviation. None is a small value, with which members
-    start near the network they were made from."""
+    """The standard deviation of r and s at the start of training, around a mean of 1. A large value makes the members
+    differ from the first step. None means 0.05, with which each member starts near the network it was made from."""
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
-    """How often each image is trained on."""
+    """How many times training goes through all training images."""
     steps: int | None = None
-    """How many steps there are in all; if given, it is used instead of `epochs`."""
+    """How many training steps there are in all; if it is set, `epochs` has no effect."""
     batch_size: int = 128
-    """Images per step; each member sees a view of every one."""
+    """How many images a training step takes; every member sees its own view of each of them."""
     learning_rate: float = 0.1
-    """SGD's learning rate at its highest, from which a cosine goes down."""
+    """The highest learning rate of SGD; it then falls along a cosine to `final_learning_rate`."""
     final_learning_rate: float = 1e-6
-    """The learning rate of the last step."""
+    """The learning rate of the last training step."""
     warmup_steps: int = 0
-    """During these first steps the learning rate rises evenly to the value of the cosine schedule."""
+    """Over this many first steps the learning rate rises in a straight line to the cosine; 0 starts on the cosine."""
     momentum: float = 0.9
-    """Nesterov momentum; 0 is none."""
+    """The Nesterov momentum of SGD; 0 turns it off."""
     weight_decay: float = 5e-4
-    """How strongly weights are drawn towards 0."""
+    """The weight decay of SGD: how strongly each step pulls the weights towards 0."""
     decay_rs: bool = True
-    """Whether weight decay applies to r and s."""
+    """Whether weight decay also applies to r and s, the vectors that each member has for itself."""
     decay_batchnorm: bool = True
-    """Whether weight decay applies to BatchNorm's scales and shifts."""
+    """Whether weight decay also applies to the weights and biases of BatchNorm layers."""
     member_rate: float = 1.0
-    """A factor on the learning rate of the parameters that each member has for itself: r, s and its biases."""
+    """What the learning rate is multiplied by for the parameters that each member has for itself: r, s and biases."""
     starts_from: str | None = None
-    """A hash of the weights of another run that training starts from, which --from RUN sets; none is a fresh start."""
+    """The hash of the weights that training starts from; `train --from RUN` sets it. None means new weights, or
+    published ones with `pretrained`."""
 
     def __post_init__(self) -> None:
         _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
         for key in ("dataset", "train_on", "ensemble", "batchnorm"):
-            known = get_args(get_type_hints(Experiment)[key])
-            if (value := getattr(self, key)) not in known:
-                raise unknown(key, value, known)
-        for key, (least, most) in _WHOLE_NUMBERS.items():
+            one_of(key, getattr(self, key), get_args(get_type_hints(Experiment)[key]))
+        for key, (least, most) in WHOLE_NUMBERS.items():
             value = getattr(self, key)
             if value is not None and not least <= value <= most:
                 raise InputError(f"{key} is {shown(value)}; it must be from {least:,} to {most:,}")
@@ -102,11 +107,11 @@ class Experiment:
             if value is not None and not 0 <= value < float("inf"):
                 raise InputError(f"{key} is {value}; it must be a finite number of 0 or more")
         if not 0 <= self.momentum < 1:
-            raise InputError(f"momentum is {self.momentum}; it must be in [0, 1)")
+            raise InputError(f"momentum is {self.momentum}; it must be at least 0 and below 1")
         if (self.dataset == "images") != (self.images is not None):
             raise InputError(
-                f"dataset is {self.dataset}, and images are {'set' if self.images else 'none'}; these settings are for "
-                "your own images, which `counterpoint train --images PATH` trains on"
+                f"dataset is {self.dataset}, and the settings images.… are {'given' if self.images else 'missing'}; "
+                "they belong to your own images: train on these with `counterpoint train --images PATH`"
             )
         if self.ensemble == "deep":
             self._check_deep()
@@ -124,20 +129,22 @@ class Experiment:
 
     def _check_deep(self) -> None:
         if self.num_members is None:
-            raise InputError("ensemble is deep and num_members is none, a single network; set num_members to a number")
+            raise InputError(
+                "ensemble is deep, but num_members is none, which means a single network; set num_members to a number"
+            )
         for key in _BATCH_ENSEMBLE_ONLY:
             value, default = getattr(self, key), getattr(Experiment, key)
             if value != default:
                 raise InputError(
                     f"{key} is {value} and ensemble is deep; the members of a deep ensemble have no r and s, and each "
-                    f"has its own BatchNorm: leave {key} at {default}"
+                    f"has its own BatchNorm: leave {key} at {default}, or set ensemble=batch"
                 )
 
 
 MOST_STEPS = 999_999_999
-"""A checkpoint's name has nine digits."""
+"""The name of a checkpoint has nine digits for the step."""
 _BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate")
-_WHOLE_NUMBERS = {
+WHOLE_NUMBERS = {
     **dict.fromkeys(("cardinality", "base_width", "depth", "width"), (1, 10_000)),
     "num_members": (1, 1_000),
     "epochs": (1, 1_000_000),
@@ -145,11 +152,11 @@ _WHOLE_NUMBERS = {
     "steps": (1, MOST_STEPS),
     "warmup_steps": (0, MOST_STEPS),
 }
-"""What they may be. What is far above everything that was ever trained is a slip of the hand."""
+"""The least and the greatest value of each. A value far above all that was ever trained must be a typing error."""
 
 
 def _check_types(experiment: Experiment) -> None:
-    """Raise where a caller of the library gave a text for a number, say. `_build` has checked what comes from JSON."""
+    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `_build`."""
     for key, annotation in get_type_hints(Experiment).items():
         value = getattr(experiment, key)
         if not isinstance(value, _dataclass_in(annotation) or ()) and get_origin(annotation) is not Literal:
@@ -173,14 +180,15 @@ def from_dict(values: Mapping[str, Any]) -> Experiment:
 def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1).
 
-    With pretrained=true and no word on init_std, that becomes none: members that start far apart forget the weights.
-    With ensemble=deep, the settings of r and s that are not named get their defaults: a deep ensemble has none.
+    With pretrained=true, init_std becomes none unless it is named: members that start far apart would lose what the
+    weights know. With ensemble=deep, the settings of r and s get their defaults unless they are named: a deep ensemble
+    has no r and s.
     """
     values, named = to_dict(experiment), set()
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator:
-            raise InputError(f"{shown(assignment)!r} is not key=value")
+            raise InputError(f"{shown(assignment)!r} is not key=value; write it as in --set epochs=20")
         _assign(values, key.strip(), text.strip())
         named.add(key.strip())
     newly_pretrained = values["pretrained"] is True and not experiment.pretrained
@@ -219,7 +227,7 @@ def _assign(values: dict[str, Any], key: str, text: str) -> None:
         if kind is None:
             raise _unknown_key(key)
         if values[name] is None:
-            # Naming a part of an augmentation that is off turns it on with its defaults.
+            # Setting one part of an augmentation that is off turns it on, with defaults for its other parts.
             values[name] = dataclasses.asdict(kind())
         values = values[name]
     hints = get_type_hints(kind)
@@ -270,14 +278,14 @@ def _parse(key: str, text: str, annotation: Any) -> Any:
 
 
 def _build(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
-    """A dataclass of the type `kind`. `prefix` is what the full names of its keys begin with."""
+    """A dataclass of the type `kind`, made from JSON values. The full names of its keys begin with `prefix`."""
     hints = get_type_hints(kind)
     for key in values:
         if key not in hints:
             raise _unknown_key(prefix + key)
     missing = [f.name for f in dataclasses.fields(kind) if f.name not in values and _is_required(f)]
     if missing:
-        raise InputError(f"{prefix + missing[0]} is missing from the experiment")
+        raise InputError(f"{prefix + missing[0]} is missing from the experiment; every experiment must set it")
     return kind(**{key: _check(prefix + key, value, hints[key]) for key, value in values.items()})
 
 

@@ -7,19 +7,25 @@ from counterpoint.errors import InputError
 
 @dataclass(frozen=True)
 class OwnImages:
-    """What every image becomes, and what is split off where the images have no parts of their own."""
+    """What your images are turned into, and which of them are split off for validation and test.
+
+    >>> from counterpoint.own_images import OwnImages
+    >>> OwnImages(size=64).val  # 15 % of each class are for validation
+    0.15
+    """
 
     size: int = 224
-    """The pixels of a side: images are resized by their shorter side, and the middle square is taken."""
+    """The side of the square images in pixels. Each picture is resized until its shorter side has this length, and the
+    middle square is kept."""
     grey: bool = False
-    """Whether images are read in grey; all others are in colour."""
+    """Whether images are read as grey, with one channel; otherwise they are read in colour."""
     val: float = 0.15
-    """The share of each class that is split off the training images to validate on, if no images are given for it.
-    Nothing is split off with train_on=all."""
+    """The share of each class that becomes validation images, if your images have no validation part. With
+    train_on=all, no validation images are split off."""
     test: float = 0.15
-    """The share of each class that is split off to test on, of images that have no parts at all."""
+    """The share of each class that becomes test images, if your images have no parts at all."""
     split_seed: int = 0
-    """Decides which images are split off."""
+    """The seed that decides which images become validation and test images."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.size <= 4096:
@@ -29,7 +35,8 @@ class OwnImages:
                 raise InputError(f"images.{name} is {getattr(self, name)}; it must be at least 0 and less than 1")
         if self.val + self.test >= 1:
             raise InputError(
-                f"images.val is {self.val} and images.test is {self.test}, which leaves nothing to train on"
+                f"images.val is {self.val} and images.test is {self.test}, which leaves nothing to train on; "
+                "together they must be less than 1"
             )
         if self.split_seed < 0:
             raise InputError(f"images.split_seed is {self.split_seed}; it must be 0 or more")

@@ -1,4 +1,4 @@
-"""Diversity as a value: which augmentations the members get, how strong they are, and which member gets which.
+"""The settings of the augmentations: which ones the members get, how strong they are, and which member gets which.
 
 The paper's augmentations are described in docs/paper.md.
 
@@ -11,19 +11,17 @@ A member whose severity is 0 does not get the augmentation.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, one_of, shown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
-ASSIGNMENTS = ("diverse", "shuffled", "constant")
-MIXING_KINDS = ("bernoulli", "beta")
+Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
-    if assignment not in ASSIGNMENTS:
-        raise unknown(f"{name} assignment", assignment, ASSIGNMENTS)
+    one_of(f"{name} assignment", assignment, get_args(Assignment))
     if not isinstance(values, tuple | list):
         raise InputError(f"{name} is {shown(values)}; it must be a tuple of numbers, such as (1.0, 2.0)")
     if not values or (assignment == "constant" and len(values) != 1):
@@ -31,11 +29,11 @@ def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None
         raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {wanted}")
     for value in values:
         if not _is_finite(value):
-            raise InputError(f"{name} {shown(value)} is not a finite number of 0 or more")
+            raise InputError(f"{name} {shown(value)} is not allowed; each entry must be a finite number of 0 or more")
 
 
 def _is_finite(value: object) -> bool:
-    """Whether it is a number of 0 or more, and not infinity."""
+    """Whether it is a number of 0 or more that is not infinite."""
     return isinstance(value, int | float) and 0 <= value < float("inf")
 
 
@@ -56,8 +54,8 @@ def _check_scale(scale: tuple[float, ...]) -> None:
     values = list(scale) if isinstance(scale, tuple | list) else scale
     if not isinstance(values, list) or len(values) != 2 or not 0 < values[0] <= values[1] <= 1:
         raise InputError(
-            f"crop_scale is {shown(values)}; it must be two shares of the area, the least and the greatest, above 0 "
-            "and not above 1, such as 0.25,1"
+            f"crop_scale is {shown(values)}; it must be two shares of the area, the least and the greatest, each above "
+            "0 and at most 1, such as 0.25,1"
         )
 
 
@@ -68,10 +66,11 @@ def _check_probability(name: str, value: float) -> None:
 
 @dataclass(frozen=True)
 class AugMix:
-    """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug, m drawn for each image.
+    """AugMix with the paper's mixing of clean and augmented images: (1 − m)·x + m·x_aug.
 
-    `jsd` is the weight of AugMix's consistency loss: 0 in the paper, 12 in AugMix itself. Where it is above 0, each
-    member learns from its clean view, and its predictions for that view and two AugMix views are drawn together.
+    The weight m is drawn for each image. `jsd` is the weight of AugMix's consistency loss: 0 in the paper, 12 in AugMix
+    itself. If it is above 0, each member learns the label from its clean view. The consistency loss pulls its
+    predictions for the clean view and for two AugMix views towards each other.
 
     >>> from counterpoint import AugMix
     >>> AugMix(severity=(3.0,), assignment="constant").severity  # one for all members: not diverse
@@ -79,25 +78,30 @@ class AugMix:
     """
 
     severity: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
-    """How strong the operations are, for each member; 0 leaves a member's images clean."""
+    """How strong AugMix's operations may be, one number per member; a member with 0 sees no AugMix. With
+    assignment=constant it is a single number for all members."""
     assignment: Assignment = "diverse"
-    """Which member gets which severity: its own, dealt out anew before each step, or one for all."""
-    mixing: Literal["bernoulli", "beta"] = "bernoulli"
-    """How clean and augmented image are mixed: one of them by chance, or both by a weight."""
+    """Which member gets which severity: its own (diverse), a random one at each step (shuffled), or all the same
+    (constant). With `diverse`, the first number is for the first member, and so on. With `shuffled`, the numbers are
+    dealt out anew before each step. With `constant`, there is one number."""
+    mixing: Mixing = "bernoulli"
+    """How the clean and the augmented image are combined: one of the two (bernoulli), or a weighted mean (beta). `p` is
+    the chance of the augmented image, `beta` the distribution of the weight."""
     p: float = 0.875
-    """With bernoulli, the chance of the augmented image."""
+    """The chance that a member sees the augmented image; only for mixing=bernoulli."""
     beta: float = 1.0
-    """With beta, both parameters of the weight's distribution."""
+    """The weight of the augmented image is drawn from Beta(beta, beta); only for mixing=beta. With 1, every weight from
+    0 to 1 is equally likely."""
     jsd: float = 0.0
-    """The weight of AugMix's consistency loss; 0 is none."""
+    """The weight of AugMix's consistency loss in the training loss; 0 turns it off. The loss rewards equal predictions
+    for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
         _check_vector("augmix severity", self.severity, self.assignment)
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
-        if self.mixing not in MIXING_KINDS:
-            raise unknown("augmix mixing", self.mixing, MIXING_KINDS)
+        one_of("augmix mixing", self.mixing, get_args(Mixing))
         _check_probability("augmix p", self.p)
         if not (_is_finite(self.beta) and self.beta > 0):
             raise InputError(f"augmix beta is {shown(self.beta)}; it must be a finite number of more than 0")
@@ -107,10 +111,11 @@ class AugMix:
 
 @dataclass(frozen=True)
 class Adversarial:
-    """The perturbation of eq. 1: x + (m/E[m])·u·s·sign(∇ₓL), u ~ U(0, 1) and m ~ Bernoulli(p) for each image.
+    """The adversarial perturbation of the paper's eq. 1: x + (m/E[m])·u·s·sign(∇ₓL).
 
-    `space` says in which units s is given: as the network sees the image, in [−1, 1], or as pixels in [0, 1]
-    (docs/paper.md, 7). `clip` keeps the result a valid image; the paper's formula does not (docs/paper.md, 8).
+    s is the member's severity. u ~ U(0, 1) and m ~ Bernoulli(p) are drawn for each image, and E[m] is p. `space` says
+    in which unit s is given: the network's input in [−1, 1], or pixels in [0, 1] (docs/paper.md, 7). `clip` cuts the
+    result off at black and white; the paper's formula does not (docs/paper.md, 8).
 
     >>> from counterpoint import Adversarial
     >>> Adversarial().severity  # one per member
@@ -118,32 +123,36 @@ class Adversarial:
     """
 
     severity: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
-    """How far each pixel is moved at most, for each member."""
+    """The size of the perturbation, one number per member; a pixel moves by at most severity / p. How far it moves is
+    drawn evenly between 0 and that. With assignment=constant it is a single number for all members."""
     assignment: Assignment = "diverse"
-    """Which member gets which severity: its own, dealt out anew before each step, or one for all."""
+    """Which member gets which severity: its own (diverse), a random one at each step (shuffled), or all the same
+    (constant). With `diverse`, the first number is for the first member, and so on. With `shuffled`, the numbers are
+    dealt out anew before each step. With `constant`, there is one number."""
     p: float = 0.875
-    """The chance that an image is perturbed."""
+    """The chance that an image is perturbed. The perturbation is divided by it, so that its mean does not change."""
     space: Literal["network", "pixel"] = "network"
-    """What the severity is measured in: the network's input from −1 to 1, or pixels from 0 to 1."""
+    """The unit of the severity: the network's input, from −1 to 1 (network), or pixels from 0 to 1 (pixel)."""
     clip: bool = False
-    """Whether the result is kept a valid image."""
+    """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
         _check_vector("adversarial severity", self.severity, self.assignment)
         _check_probability("adversarial p", self.p)
         if self.p == 0:
             raise InputError(
-                "adversarial p is 0, so that nothing would be perturbed; leave the augmentation out instead"
+                "adversarial p is 0, so that nothing would be perturbed; it must be above 0 and at most 1. To turn the "
+                "perturbation off, set policy.adversarial=none"
             )
-        if self.space not in ("network", "pixel"):
-            raise unknown("adversarial space", self.space, ("network", "pixel"))
+        one_of("adversarial space", self.space, ("network", "pixel"))
 
 
 @dataclass(frozen=True)
 class StochasticDepth:
-    """For each image, each residual branch is dropped with the member's drop rate, which is the same in every block.
+    """In training, each image skips each residual branch with the member's drop rate, the same in every block.
 
-    With `rescale`, a kept branch is divided by 1 − drop rate in training. Its expectation is then that of evaluation.
+    With `rescale`, a branch that is not skipped is divided by 1 − drop rate. Its mean in training is then the same as
+    in evaluation.
 
     >>> from counterpoint import StochasticDepth
     >>> StochasticDepth(drop_rate=(0.075,), assignment="constant").drop_rate
@@ -151,17 +160,21 @@ class StochasticDepth:
     """
 
     drop_rate: tuple[float, ...] = (0.0, 0.05, 0.1, 0.15)
-    """The chance that a residual branch is dropped, for each member."""
+    """The chance that an image skips a residual branch in training, one number per member. With assignment=constant it
+    is a single number for all members."""
     assignment: Assignment = "diverse"
-    """Which member gets which drop rate: its own, dealt out anew before each step, or one for all."""
+    """Which member gets which drop rate: its own (diverse), a random one at each step (shuffled), or all the same
+    (constant). With `diverse`, the first number is for the first member, and so on. With `shuffled`, the numbers are
+    dealt out anew before each step. With `constant`, there is one number."""
     rescale: bool = True
-    """Whether a kept branch is divided by the chance to be kept."""
+    """Whether a branch that is not skipped is divided by 1 − drop rate. Its mean in training is then the same as in
+    evaluation."""
 
     def __post_init__(self) -> None:
         _check_vector("drop rate", self.drop_rate, self.assignment)
         for rate in self.drop_rate:
             if rate >= 1:
-                raise InputError(f"drop rate {rate} is outside [0, 1)")
+                raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
 
 
 @dataclass(frozen=True)
@@ -177,32 +190,34 @@ class MemberPolicy:
     """
 
     flip: bool = True
-    """Whether images are mirrored left to right by chance."""
+    """Whether each image is mirrored left to right with a chance of one half."""
     crop_padding: int = 4
-    """By how many black pixels images are padded before a random crop of their size; 0 is no crop."""
+    """How many black pixels are added on each side before a random crop of the old size is taken; 0 turns it off. It
+    has no effect if crop_scale is set."""
     crop_scale: tuple[float, float] | None = None
-    """The least and the greatest share of the area that is cut out at random and enlarged to the image's size; none is
-    the padded crop."""
+    """The least and the greatest share of the area that a random crop keeps; none uses crop_padding instead. The crop
+    is enlarged to the image's size."""
     crop_per_view: bool = False
-    """Whether each member gets a flip and crop of its own."""
+    """Whether each member gets its own flip and crop; otherwise all members share them."""
     augmix: AugMix | None = None
-    """AugMix; naming one of its parts turns it on."""
+    """AugMix: chains of random operations, mixed with the image. Setting one of its parts turns it on."""
     adversarial: Adversarial | None = None
-    """Adversarial perturbation; naming one of its parts turns it on."""
+    """Adversarial perturbation: pixels move so that the loss grows. Setting one of its parts turns it on."""
     stochastic_depth: StochasticDepth | None = None
-    """Stochastic depth; naming one of its parts turns it on."""
+    """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
             raise InputError(
-                f"crop_padding is {shown(self.crop_padding)}; it must be from 0 to {_MOST_PADDING:,} pixels"
+                f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
             )
         if self.crop_scale is not None:
             _check_scale(self.crop_scale)
         if self.augmix and self.augmix.jsd and self.adversarial:
             raise InputError(
-                f"augmix jsd is {self.augmix.jsd} and there is an adversarial perturbation too: which of the three "
-                "views it perturbs is not defined; leave one of the two out"
+                f"augmix jsd is {self.augmix.jsd}, and there is an adversarial perturbation too; the consistency loss "
+                "has three views, and it is not defined which of them to perturb: set policy.augmix.jsd=0 or "
+                "policy.adversarial=none"
             )
 
     @property

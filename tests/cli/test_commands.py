@@ -146,7 +146,6 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["train", "digits/single", "--out", "file/x"], "file/x: Not a directory"),
         (["train", "digits/single", "--out", "x", "--engine", "fast"], "the fast engine needs a GPU and a resnext29"),
         (["train", "digits/single", "--out", "x", "--engine", "quick"], "unknown engine 'quick'"),
-        (["train", "digits/single", "--out", "x", "--path", "quick"], "unknown engine 'quick'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

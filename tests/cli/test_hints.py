@@ -2,11 +2,13 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 import counterpoint
+from counterpoint.cli import main
 from counterpoint.cli.app import app
 from counterpoint.errors import InputError
 from counterpoint.records.files import results_file
@@ -59,6 +61,19 @@ def test_help_shows_no_value_after_a_flag(name: str, call: Call) -> None:
     shown = call(*name.split(), "--help").out
     assert "--help -h Show this message" in shown
     assert "bool" not in shown.lower()
+
+
+@pytest.mark.parametrize(("name", "flag"), [("train", "validate"), ("sweep", "evaluate"), ("bench step", "slow")])
+def test_help_of_80_columns_cuts_no_word_short(
+    name: str, flag: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["counterpoint", *name.split(), "--help"])
+    with pytest.raises(SystemExit):
+        main()
+    shown = capsys.readouterr().out
+    assert f"--[no-]{flag} " in shown
+    assert not re.search(r"\w…", shown)
 
 
 def test_a_paragraph_of_help_breaks_only_at_the_width_of_the_terminal(call: Call) -> None:

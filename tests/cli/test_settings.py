@@ -21,14 +21,14 @@ def test_no_key_and_no_default_is_broken_in_80_columns() -> None:
 
 def test_one_setting_has_all_that_it_means(call: Call) -> None:
     out = call("settings", "train_on").out
-    assert out.startswith("train_on: `split` keeps images to validate on")
-    assert "It may be one of split, all. Its default is split. For example: --set train_on=split" in out
-    assert "It has no default: every experiment sets it." in call("settings", "dataset").out
+    assert out.startswith("train_on: Whether some images are kept out of training for validation")
+    assert "Allowed: one of split, all. The default is split. For example: --set train_on=split" in out
+    assert "There is no default: every experiment sets it." in call("settings", "dataset").out
 
 
 def test_a_group_is_listed_alone(call: Call) -> None:
     out = call("settings", "policy.augmix").out
-    assert "policy.augmix none AugMix; naming one of its parts turns it on." in out
+    assert "policy.augmix none AugMix: chains of random operations, mixed with the image." in out
     assert "policy.augmix.jsd" in out
     assert "policy.adversarial" not in out
     assert "epochs" not in out

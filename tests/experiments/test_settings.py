@@ -1,11 +1,13 @@
 """Every setting is listed and explained, with its default as one would write it."""
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
 
 from counterpoint.config import Experiment, override
+from counterpoint.errors import InputError
 from counterpoint.experiments.settings import Setting, all_settings
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
@@ -62,13 +64,57 @@ def test_a_default_can_be_set_as_it_is_written(setting: Setting) -> None:
 
 
 def test_what_is_said_of_some() -> None:
-    assert KNOWN["epochs"] == Setting("epochs", "a whole number", "250", "How often each image is trained on.")
-    assert KNOWN["policy.augmix"].may_be == "its parts, or none"
+    meaning = "How many times training goes through all training images."
+    assert KNOWN["epochs"] == Setting("epochs", "a whole number from 1 to 1,000,000", "250", meaning)
+    assert KNOWN["policy.augmix"].may_be == "none, or set by its parts"
     assert KNOWN["policy.augmix"].group == "policy"
     assert KNOWN["policy.augmix.severity"].default == "1,2,3,4"
     assert KNOWN["final_learning_rate"].default == "1e-06"
-    assert KNOWN["steps"].may_be == "a whole number or none"
+    assert KNOWN["steps"].may_be == "a whole number from 1 to 999,999,999, or none"
     assert KNOWN["train_on"].group == ""
+
+
+_NUMBER = r"(-?[\d.,]*\d)"
+
+
+def ends(may_be: str) -> tuple[list[str], list[str]]:
+    """Values at the ends of the range that the words name, and values just outside it."""
+    words, step = may_be.replace(",000", "000").replace(",999", "999").replace("4,096", "4096"), "0.001"
+    inside, outside = [], []
+    if found := re.search(rf"from {_NUMBER} to {_NUMBER}", words):
+        inside, outside = [found[1], found[2]], [str(float(found[2]) + 1)]
+        outside += ["-1" if found[1] == "0" else "0"] if "each 0" not in words else ["0.05"]
+    if found := re.search(rf"(?:of|least|each) {_NUMBER}(?: or more|(?=( and|, and) below))", words):
+        inside, outside = [*inside, found[1]], [*outside, "-1"]
+    if found := re.search(rf"above {_NUMBER}", words):
+        inside, outside = [*inside, step], [*outside, found[1]]
+    if found := re.search(rf"below {_NUMBER}", words):
+        inside, outside = [*inside, "0.8"], [*outside, found[1]]
+    if found := re.search(rf"at most {_NUMBER}", words):
+        inside, outside = [*inside, found[1]], [*outside, str(float(found[1]) + 0.001)]
+    whole = "whole number" in words
+    return [str(int(float(v))) if whole else v for v in inside], [str(int(float(v))) if whole else v for v in outside]
+
+
+def number_settings() -> list[Setting]:
+    return [one for one in KNOWN.values() if "number" in one.may_be and "KEY" not in one.key]
+
+
+@pytest.mark.parametrize("setting", number_settings(), ids=lambda one: one.key)
+def test_the_range_that_is_shown_is_the_one_that_is_checked(setting: Setting) -> None:
+    inside, outside = ends(setting.may_be)
+    assert inside
+    assert outside
+    entries = 4 if "separated by commas" in setting.may_be else 2 if "two numbers" in setting.may_be else 1
+    base = OWN if setting.key.startswith("images.") else BASE
+    base = replace(base, model="resnet") if setting.key in ("depth", "width") else base
+    for value in inside:
+        override(base, [f"{setting.key}={','.join([value] * entries)}"])
+    for value in outside:
+        with pytest.raises(
+            InputError, match=re.escape(setting.key.rpartition(".")[2].replace("drop_rate", "drop rate"))
+        ):
+            override(base, [f"{setting.key}={','.join([value] * entries)}"])
 
 
 def test_a_line_is_the_first_sentence() -> None:

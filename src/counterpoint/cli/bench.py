@@ -23,7 +23,7 @@ def step(
         str, typer.Argument(help="Name of an experiment, which `counterpoint experiments` lists.")
     ] = "cifar10/batch-ensemble",
     set_: SetOption = None,
-    repeats: Annotated[int, typer.Option(min=3, help="Steps to time per engine.")] = 40,
+    repeats: Annotated[int, typer.Option(min=3, metavar="N", help="Steps to time per engine.")] = 40,
     slow: Annotated[
         bool, typer.Option("--slow/--no-slow", help="Also time eager PyTorch, in fp32, TF32 and bf16.")
     ] = True,

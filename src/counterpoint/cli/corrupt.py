@@ -8,7 +8,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 
 
 def corrupt(
@@ -29,7 +29,7 @@ def corrupt(
     image: Annotated[
         str, typer.Option(help="Image for the atlas: its number in the test set, or the path of a picture.")
     ] = "0",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random corruptions.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random corruptions.")] = 0,
     constants: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +41,7 @@ def corrupt(
         bool, typer.Option("--extra", help="Also make the four extra corruptions, which are for validation.")
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")
+        int | None, typer.Option(min=1, metavar="N", help="Number of processes.", show_default="one per core")
     ] = None,
     root: DataOption = None,
 ) -> None:
@@ -59,10 +59,7 @@ def corrupt(
     from counterpoint.pictures.atlas import draw_image_atlas
     from counterpoint.pictures.sheet import check_picture_name
 
-    known: dict[str, Constants] = {name: name for name in get_args(Constants)}
-    if constants not in (None, *known):
-        raise unknown("--constants", constants, known)
-    severities = known[constants] if constants else None
+    severities: Constants | None = one_of("--constants", constants, get_args(Constants)) if constants else None
     folder = root or data_root()
     if atlas:
         check_picture_name(atlas)

@@ -11,7 +11,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import console
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -57,8 +57,7 @@ def predict(
     from counterpoint.serving.formats import csv_lines, json_lines
     from counterpoint.serving.predict import Predictor, Unread, find_files
 
-    if format_ not in _FORMATS:
-        raise unknown("--format", format_, _FORMATS)
+    one_of("--format", format_, _FORMATS)
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)

@@ -7,7 +7,7 @@ import typer
 
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 from counterpoint.storage.folders import quoted
 
 
@@ -53,12 +53,10 @@ def recalibrate(
     from counterpoint.runs.folder import load_run
     from counterpoint.runs.imported import load_any_run
 
-    cares: dict[str, Care] = {known: known for known in get_args(Care)}
-    if care not in cares:
-        raise unknown("--care", care, cares)
+    chosen_care: Care = one_of("--care", care, get_args(Care))
     with TerminalWatcher() as watcher:
         recalibrated = recalibrate_run(
-            load_any_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
+            load_any_run(run), load_run(twin) if twin else None, care=chosen_care, choosing=choose, watcher=watcher
         )
     print_parts(recalibrated_parts(recalibrated))
     console.print(f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)

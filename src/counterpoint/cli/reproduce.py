@@ -55,7 +55,8 @@ def reproduce(
         str, typer.Option(help="Seeds to run, such as 0,1,2. The tables show every seed that was run.")
     ] = "0",
     max_minutes: Annotated[
-        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this many minutes have passed.")
+        float | None,
+        typer.Option(min=0.2, metavar="N", help="Stop with a checkpoint before this many minutes have passed."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     results: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
@@ -72,7 +73,7 @@ def reproduce(
             help="Folder to write the runs and their newest checkpoints to at the end, in parts for another machine."
         ),
     ] = None,
-    part_mib: Annotated[int, typer.Option(min=1, help="Size of a part in MiB.")] = 14,
+    part_mib: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a part in MiB.")] = 14,
     launcher: LauncherOption = "local",
     partition: PartitionOption = None,
     gpus: GpusOption = None,

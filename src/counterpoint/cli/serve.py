@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def serve(
     run: RunArgument,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 takes a free one.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on. 0 takes a free one.")
+    ] = 8000,
     host: Annotated[
         str,
         typer.Option(

@@ -11,12 +11,16 @@ from counterpoint.errors import unknown
 
 def settings(
     key: Annotated[
-        str | None, typer.Argument(help="Setting to explain in full, or a group such as policy.augmix.")
+        str | None,
+        typer.Argument(
+            help="Setting to explain in full, such as epochs, or a group of settings, such as policy.augmix."
+        ),
     ] = None,
 ) -> None:
-    """List the settings that `train --set KEY=VALUE` changes: meaning, allowed values and default.
+    """List the settings that `train --set KEY=VALUE` changes, with their meaning, allowed values and default.
 
-    An experiment has its own values for some of them. `counterpoint experiments` shows the most important ones.
+    `counterpoint settings KEY` explains one setting in full. An experiment has its own values for some settings;
+    `counterpoint experiments` shows the most important ones.
     """
     from counterpoint.experiments.settings import all_settings
 
@@ -24,4 +28,7 @@ def settings(
     shown = [one for one in known if key is None or one.key == key or one.key.startswith(f"{key}.")]
     if not shown:
         raise unknown("setting", key, [one.key for one in known])
-    print_parts(settings_tables(shown) if len(shown) > 1 else setting_in_words(shown[0]))
+    if len(shown) == 1:
+        print_parts(setting_in_words(shown[0]))
+    else:
+        print_parts([*settings_tables(shown), "`counterpoint settings KEY` explains one setting in full."])

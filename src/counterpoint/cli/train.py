@@ -23,6 +23,7 @@ from counterpoint.cli.arguments.own_images import (
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.errors import one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
@@ -42,14 +43,15 @@ def train(
         typer.Option(
             "--from",
             metavar="RUN",
-            help="Start from the weights of another finished run of the same network. It may have other classes.",
+            help="Start from the weights of a finished run of the same network. The classes may differ.",
             show_default=False,
         ),
     ] = None,
     seed: SeedOption = 0,
     set_: SetOption = None,
     max_minutes: Annotated[
-        float | None, typer.Option(min=0.2, help="Stop with a checkpoint before this many minutes have passed.")
+        float | None,
+        typer.Option(min=0.2, metavar="N", help="Stop with a checkpoint before this many minutes have passed."),
     ] = None,
     root: DataOption = None,
     device: DeviceOption = "auto",
@@ -60,11 +62,11 @@ def train(
             "(torch.compile) or eager (plain PyTorch). auto takes the fastest one that works."
         ),
     ] = "auto",
-    old_engine: Annotated[str | None, typer.Option("--path", hidden=True, help="The old name of --engine.")] = None,
     deterministic: Annotated[
         bool,
         typer.Option(
-            "--deterministic", help="Make a GPU give the same bits every time. Training is slower. A CPU always does."
+            "--deterministic",
+            help="Make a GPU give the same bits every time, at the price of speed. A CPU does so without this option.",
         ),
     ] = False,
     less_memory: Annotated[
@@ -72,7 +74,7 @@ def train(
         typer.Option(
             "--less-memory",
             help="Save memory: compute activations again in the backward pass instead of keeping them. The result is "
-            "the same, and training is slower. Only with the eager engine.",
+            "the same, and training is slower. This needs the eager engine.",
         ),
     ] = False,
     member_by_member: Annotated[
@@ -80,7 +82,7 @@ def train(
         typer.Option(
             "--member-by-member",
             help="Save memory: keep the activations of one member at a time. The result is the same, and training is "
-            "slower. Not with shared BatchNorm.",
+            "slower. This does not work with BatchNorm that the members share (--set batchnorm=per-member).",
         ),
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write a log for TensorBoard.")] = False,
@@ -88,8 +90,8 @@ def train(
         bool | None,
         typer.Option(
             "--validate/--no-validate",
-            help="Show error, NLL and ECE on the validation images after each epoch. They change nothing: training "
-            "does not stop early, and no weights are chosen.",
+            help="Show error, NLL and ECE on the validation images after each epoch. Training does not depend on them: "
+            "it does not stop early, and the last weights are kept.",
             show_default="on for --images",
         ),
     ] = None,
@@ -101,13 +103,13 @@ def train(
     If your images have no validation part, one is split off the training images. If they have no parts at all, they are
     split into train, val and test.
 
-    To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is that of one GPU.
+    To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is the same as on one GPU.
     """
     from counterpoint.data import UserImages
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, joined
     from counterpoint.runs.folder import load_run
-    from counterpoint.training.engines import check_engine
+    from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
     from counterpoint.training.starting import weights_hash
 
@@ -129,7 +131,7 @@ def train(
                 chosen = replace(chosen, starts_from=weights_hash(start))
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
-            name = check_engine(old_engine or engine)
+            name = one_of("engine", engine, ENGINES)
             saved = {"less_memory": less_memory, "member_by_member": member_by_member}
             options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.

@@ -20,10 +20,12 @@ def views(
     experiment: MaybeExperimentArgument = None,
     images: ImagesOption = None,
     out: Annotated[Path, typer.Option(help="PNG file to write.")] = Path("views.png"),
-    count: Annotated[int, typer.Option("--count", min=1, help="Number of images to show.")] = 8,
+    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="Number of images to show.")] = 8,
     model: ModelOption = None,
     seed: SeedOption = 0,
-    epoch: Annotated[int, typer.Option(min=0, help="Epoch whose views are drawn. The first one is 0.")] = 0,
+    epoch: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Epoch whose views are drawn. The first one is 0.")
+    ] = 0,
     set_: SetOption = None,
     skip_bad: SkipBadOption = False,
     root: DataOption = None,

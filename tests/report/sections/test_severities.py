@@ -61,3 +61,14 @@ def test_the_images_are_named(make_evaluated: MakeEvaluated) -> None:
 
 def test_without_a_suite_there_is_nothing(make_evaluated: MakeEvaluated) -> None:
     assert against_severity(label_runs([make_evaluated(members=1)])) is None
+
+
+def test_members_are_in_the_small_diagrams(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=2, shifted=True)
+    content = against_severity(label_runs([run]))
+    assert content
+    (suite,) = content.suites
+    assert [plot.svg.count('data-part="members"') for plot in suite.reliability] == [2] * 5
+    earlier = against_severity(label_runs([changed(run, "results.corrupted.member_bins", ())]))
+    assert earlier
+    assert not any("members" in plot.svg for plot in earlier.suites[0].reliability)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from counterpoint.launching.job import Job
@@ -24,12 +24,14 @@ PartitionOption = Annotated[
     typer.Option(help="Partition of the cluster, for --launcher slurm.", show_default="the cluster's"),
 ]
 GpusOption = Annotated[
-    int | None, typer.Option(min=0, help="GPUs per job, for --launcher slurm. 0 uses a CPU.", show_default="1")
+    int | None,
+    typer.Option(min=0, metavar="N", help="GPUs per job, for --launcher slurm. 0 uses a CPU.", show_default="1"),
 ]
 MinutesOption = Annotated[
     int | None,
     typer.Option(
         min=5,
+        metavar="N",
         help="Time limit of a job in minutes, for --launcher slurm. A job that needs longer is queued again and "
         "continues.",
         show_default="240",
@@ -54,11 +56,8 @@ def passed_on(root: Path | None, device: str) -> tuple[str, ...]:
 
 def choose_launcher(name: str) -> Launcher:
     """The launcher of that name."""
-    if name == "local":
-        return "local"
-    if name == "slurm":
-        return "slurm"
-    raise unknown("launcher", name, ("local", "slurm"))
+    chosen: Launcher = one_of("launcher", name, get_args(Launcher))
+    return chosen
 
 
 def cluster_resources(

@@ -20,7 +20,8 @@ DeviceOption = Annotated[
     str, typer.Option(help="Device to use: auto, cpu, cuda or cuda:N. auto takes the GPU if there is one.")
 ]
 SeedOption = Annotated[
-    int, typer.Option(min=0, help="Seed of the initial weights, the order of the images and the augmentation.")
+    int,
+    typer.Option(min=0, metavar="N", help="Seed of the initial weights, the order of the images and the augmentation."),
 ]
 SetOption = Annotated[
     list[str] | None,

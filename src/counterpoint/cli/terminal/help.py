@@ -1,6 +1,7 @@
-"""Help that shows flags as flags, and paragraphs as paragraphs.
+"""Help that is easy to read in 80 columns.
 
-Typer would show a value after flags, which they do not take, and break a paragraph's lines where the source has them.
+Typer would break a paragraph's lines where the source has them. It would show a value after flags, which take none. It
+would give the second name of a flag (--no-validate) a column of its own, which leaves too little room for the words.
 """
 
 from typing import Any
@@ -9,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class Command(TyperCommand):
-    """A command whose flags have no value in its help, and whose paragraphs are as wide as the terminal."""
+    """A command with narrow columns in its help, and with paragraphs that are as wide as the terminal."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -18,6 +19,13 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_values(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            if parameter.secondary_opts:
+                # A command that shows its help ends there, so nothing reads the command line with this name.
+                parameter.opts, parameter.secondary_opts = [parameter.opts[0].replace("--", "--[no-]", 1)], []
+        super().format_help(ctx, formatter)
 
 
 class Group(TyperGroup):

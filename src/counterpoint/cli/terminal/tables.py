@@ -38,10 +38,10 @@ def experiments_table(experiments: Iterable[Experiment]) -> Table:
 
 
 def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
-    """A table for each group, because the keys of some are much longer than those of others."""
+    """One table per group of settings, because the keys of some groups are much longer than those of others."""
     tables = []
     for group in dict.fromkeys(setting.group for setting in settings):
-        table = _table(("key", "default", "meaning (and allowed values)"), title=group or "experiment")
+        table = _table(("key", "default", "meaning (allowed values)"), title=group or "experiment")
         table.columns[0].no_wrap = table.columns[1].no_wrap = True
         for setting in settings:
             if setting.group == group:
@@ -51,13 +51,13 @@ def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
 
 
 def setting_in_words(setting: "Setting") -> list[str]:
-    """All that is known of one setting."""
-    default = f"Its default is {setting.default}." if setting.default else "It is not set by default."
+    """The meaning, the allowed values and the default of one setting, in sentences."""
+    default = f"The default is {setting.default}." if setting.default else "By default it is not set."
     if setting.default is None:
-        default = "It has no default: every experiment sets it."
+        default = "There is no default: every experiment sets it."
     return [
         f"{setting.key}: {setting.meaning}",
-        f"It may be {setting.may_be}. {default}",
+        f"Allowed: {setting.may_be}. {default}",
         f"For example: --set {setting.key}={setting.default or 'VALUE'}",
     ]
 

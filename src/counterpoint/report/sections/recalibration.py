@@ -18,6 +18,7 @@ from counterpoint.report.recalibrations.words import (
     WITHOUT,
     fitted_in_words,
     is_ensemble,
+    meanings,
     parameters_table,
     way_name,
 )
@@ -26,7 +27,7 @@ from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 
-_TITLE = "Recalibrated"
+_TITLE = "Recalibration"
 
 Summaries = dict[str, Summary]
 """The figures without recalibration and with each."""
@@ -43,6 +44,7 @@ class RunRecalibration:
 
 @dataclass(frozen=True)
 class Recalibration(Content):
+    meanings: dict[str, str]  # of the recalibrations' names
     together: tuple[Plot, ...]  # several runs on the same images
     runs: tuple[RunRecalibration, ...]
 
@@ -55,8 +57,10 @@ class Recalibration(Content):
 
 def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
     """None where no run was recalibrated."""
-    found = tuple(_of_run(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None)
-    return Recalibration(recalibrations_together(runs), found) if found else None
+    found = [(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None]
+    of_runs = tuple(_of_run(run, scaled) for run, scaled in found)
+    names = meanings(scaled for _, scaled in found)
+    return Recalibration(names, recalibrations_together(runs), of_runs) if found else None
 
 
 def ways_table(recalibrated: Recalibrated) -> Table:
@@ -110,9 +114,9 @@ def _is_shifted(recalibrated: Recalibrated) -> bool:
 def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
     shifted = papers_suite(run) if _is_shifted(found) else None
     topics = (
-        _choice(run, found),
+        *_choice(run, found),
         Topic(
-            "What was fitted",
+            "Fitted temperatures",
             words=fitted_in_words(found, shifted is not None),
             tables=(parameters_table(found, f"{run.label}: what was fitted"),),
         ),
@@ -125,15 +129,14 @@ def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
     return RunRecalibration(run.label, ink_of(run).colour, tuple(topic for topic in topics if topic))
 
 
-def _choice(run: ReportedRun, found: Recalibrated) -> Topic | None:
+def _choice(run: ReportedRun, found: Recalibrated) -> Iterator[Topic]:
     if found.choice is None:
-        return None
+        return
     several = is_ensemble(found)
-    return Topic(
-        "Which one was chosen",
-        words=choice_in_words(found.choice, several),
-        tables=(candidates_table(found.choice, several, f"{run.label}: candidates"),),
-    )
+    first, *others = choice_in_words(found.choice, several)
+    yield Topic("The chosen recalibration", words=(first,))
+    table = candidates_table(found.choice, several, f"{run.label}: candidates")
+    yield Topic("How it was chosen", words=tuple(others), tables=(table,))
 
 
 def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None) -> Topic:
@@ -149,7 +152,7 @@ def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None
         "the other two aggregates": others[1:],
     }
     return Topic(
-        "With each of them",
+        "Figures with each recalibration",
         words=(_changed_predictions(found),),
         chart=_chart(run, [summaries for _, summaries in headlines], clean),
         legend=(("clean", "clean images"), *([("corrupted", "corrupted images")] if shifted else [])),
@@ -164,9 +167,9 @@ def _changed_predictions(found: Recalibrated) -> str:
     clean = max(scaled.clean.changed_predictions for scaled in found.ways.values())
     shifted = [scaled.corrupted.changed_predictions for scaled in found.ways.values() if scaled.corrupted]
     if not max(clean, *shifted, 0.0):
-        return "None of them changes a predicted class."
-    corrupted = f", and for {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
-    return f"They change the predicted class for at most {with_sign(clean)} of the clean images{corrupted}."
+        return "No recalibration changes a predicted class."
+    corrupted = f", and of at most {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
+    return f"A recalibration changes the predicted class of at most {with_sign(clean)} of the clean images{corrupted}."
 
 
 def clean_summary(scaled: Scaled) -> Summary:

@@ -8,7 +8,7 @@ from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.plots import reliability_chart
 from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.drawing.strokes import percent_ticks
-from counterpoint.report.reliabilities import reliability_series
+from counterpoint.report.reliabilities import member_series, reliability_series
 from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.severities import RunSeverities, severities
@@ -92,13 +92,15 @@ def _note(shifted: ShiftedRun) -> str:
 
 def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
     """All runs at one severity. Bins have no intervals: an image is in them once for each corruption."""
-    found = [(run, point.bins) for run in runs for point in run.points if point.name == name]
+    points = [(run, point) for run in runs for point in run.points if point.name == name]
+    found = [(run, point.bins) for run, point in points]
     words = [f"{run.label}: {bins_in_words(bins)}" for run, bins in found]
     counts = [(ink_of(run.shifted.run), bins) for run, bins in found]
     errors = ", ".join(with_sign(binned_ece(bins)) for _, bins in found)
     return Plot(
         reliability_chart(
-            [reliability_series(ink, bins, intervals=False) for ink, bins in counts],
+            [reliability_series(ink, bins, intervals=False) for ink, bins in counts]
+            + [one for run, point in points for one in member_series(ink_of(run.shifted.run), point.member_bins)],
             counts,
             f"Reliability diagram, {name.lower()}, with equal-width bins. {' '.join(words)}",
             small=True,
