@@ -178,10 +178,10 @@ def test_names_that_differ_in_capitals_are_refused() -> None:
 
 
 def test_a_run_on_digits_takes_pictures_in_folders_of_its_classes(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(40))
-    shutil.copytree(trained, tmp_path / "run")
+    shutil.copytree(short_run.folder, tmp_path / "run")
     run, test = load_run(tmp_path / "run"), few_digits(40).test
     names = [f"{label}/{image}.png" for image, label in enumerate(test.labels_N.tolist())]
     for name, pixels_CHW in zip(names, test.images_NCHW, strict=True):

@@ -142,6 +142,7 @@ def train(
                 data,
                 seed=seed,
                 start=start,
+                root=root,
                 options=options,
                 watcher=watcher,
                 should_stop=stop.is_set,

@@ -29,6 +29,7 @@ from counterpoint.training.memory import check_training, enough_memory, place, s
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
+from counterpoint.training.run_images import check_unseen_by
 from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
@@ -90,6 +91,7 @@ def train(
     *,
     seed: int = 0,
     start: Run | None = None,
+    root: Path | None = None,
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
@@ -97,9 +99,12 @@ def train(
 ) -> bool:
     """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
 
-    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. `start` is a
-    finished run whose weights a new run begins with. Several processes do it together if all of them call this, each
-    with its own `world` (docs/parallel.md). The first of them writes, and tells the watcher.
+    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. Several processes
+    do it together if all of them call this, each with its own `world` (docs/parallel.md). The first of them writes, and
+    tells the watcher.
+
+    `start` is a finished run whose weights a new run begins with. It may not have been trained on images that the new
+    run validates or tests on: its images are read again, with the data folder `root`, to see that.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -127,6 +132,8 @@ def train(
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
+            if start is not None and prepared.checkpoint is None:
+                check_unseen_by(start, experiment, data, root, watcher)
             check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
         with agreed(world):
             environment = describe_environment(device)
