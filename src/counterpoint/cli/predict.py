@@ -52,6 +52,7 @@ def predict(
 
     A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """
+    from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
     from counterpoint.serving.correction import find_correction
     from counterpoint.serving.formats import csv_lines, json_lines
@@ -72,7 +73,8 @@ def predict(
 
     if format_ == "table":
         console.print(_table(answers(), sure=correction.sure_from is not None))
-        console.print(f"recalibration: {correction.name}", highlight=False)
+        several = loaded.experiment.members > 1
+        console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
         as_csv = partial(csv_lines, members=loaded.experiment.members)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
@@ -113,4 +115,4 @@ def _members(answer: "Prediction") -> str:
     if answer.agree:
         return f"all {len(answer.members)} agree"
     votes = Counter(member.name for member in answer.members)
-    return ", ".join(f"{count} say {name}" for name, count in votes.most_common())
+    return ", ".join(f"{count} {'says' if count == 1 else 'say'} {name}" for name, count in votes.most_common())
