@@ -162,7 +162,7 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
         (["--images", "photos", "--out", "run", "--set", "images.colour=red"], "unknown key 'images.colour'"),
         (["--images", "photos", "--out", "run", "--pretrained"], "pretrained"),
         (["--images", "gone", "--out", "run", "--model", "timm/nothing"], "timm/nothing"),
-        (["digits/quickstart", "--out", "run", "--set", "images.size=8"], "dataset is digits, and images are set"),
+        (["digits/quickstart", "--out", "run", "--set", "images.size=8"], "dataset is digits, and the settings images"),
         (["digits/quickstart", "--out", "run", *ON_ALL, "--validate"], "there are no images of digits to validate on"),
         (["digits/quickstart", "--out", "run", "--set", "starts_from=abc"], "name the run with --from"),
     ],
