@@ -45,7 +45,7 @@ def test_wrong_arguments_are_named(run: Run, call: Call, tmp_path: Path) -> None
     for arguments, words in {
         (run.folder, "--out", "model.pb"): "'model.pb' is no name for an exported model; give a file that ends in",
         (run.folder, "--model", "timm/x"): ", not timm/x",
-        (run.folder, "--not-sure-below", "threshold"): "has no threshold that counts",
+        (run.folder, "--not-sure-below", "threshold"): "has no threshold for its present figures",
         (run.folder, "--not-sure-below", "7"): "--not-sure-below 7: it must be a confidence such as 0.9",
         (tmp_path,): "holds no run",
     }.items():

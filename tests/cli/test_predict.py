@@ -78,7 +78,10 @@ def test_wrong_arguments_are_named(run: Run, pictures: Path, call: Call) -> None
         in call("predict", run.folder, pictures, "--format", "xml").err
     )
     assert "holds no run" in call("predict", pictures, pictures).err
-    assert "has no threshold that counts" in call("predict", run.folder, pictures, "--not-sure-below", "threshold").err
+    assert (
+        "has no threshold for its present figures"
+        in call("predict", run.folder, pictures, "--not-sure-below", "threshold").err
+    )
     assert ", not timm/x" in call("predict", run.folder, pictures, "--model", "timm/x").err
 
 

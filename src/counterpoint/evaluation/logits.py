@@ -1,8 +1,8 @@
 """The members' logits of a finished run, kept in its folder. Every metric can be computed from them again.
 
 logits/about.json says what they were made with: the weights, the precision, and for each group of images what it is. A
-file is there as a whole or not at all, so that an interrupted evaluation goes on where it stopped. Other weights or
-another precision empty the folder. A group of other images replaces that group alone.
+file is either complete or absent, so an interrupted evaluation continues where it stopped. Other weights or another
+precision empty the folder. If a group's images changed, only that group is replaced.
 """
 
 import re
@@ -43,9 +43,9 @@ class LogitsAbout:
     """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
 
     weights: str | None
-    """A hash; None of given predictions."""
+    """A hash; None for given predictions."""
     given: str | None
-    """Of given predictions, their hash."""
+    """For given predictions: their hash."""
     precision: str
     clean: Images
     validation: Images | None
@@ -98,8 +98,8 @@ def collect_logits(
 ) -> None:
     """Run the network on the groups' images, and save the logits of those that have none yet.
 
-    `said` is the user's word for the model, which a function of his own needs. Of several processes each makes its
-    share of the files.
+    `said` is the model's name as the user typed it, which a function of the user's own needs. Each of several processes
+    makes its share of the files.
     """
     with agreed(world):
         model, step = load_model(run, device, said)
@@ -163,7 +163,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
         ours = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
-        raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
+        raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
     suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
@@ -234,8 +234,8 @@ def read_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, np.
             logits_MNK = read_logits(run, cell_file(suite, name, severity))
             if logits_MNK.shape[1] != shift.images:
                 raise InputError(
-                    f"{_file(run, cell_file(suite, name, severity))} is of {logits_MNK.shape[1]:,} images, and its set "
-                    f"of {shift.images:,}; {_remedy(run)}"
+                    f"{_file(run, cell_file(suite, name, severity))} has {logits_MNK.shape[1]:,} images, and "
+                    f"its set has {shift.images:,}; {_remedy(run)}"
                 )
             yield name, logits_MNK
 
@@ -287,7 +287,7 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
 def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
     """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
 
-    Capitals make no other name, since they make no other folder everywhere.
+    Names that differ only in capitals are the same name, because some file systems take them for the same folder.
     """
     shifts = dict(before) if isinstance(before, dict) else {}
     for group in groups:

@@ -49,7 +49,7 @@ class Members:
 def check_said(run: Run, said: str | None) -> None:
     """Raise unless the run's model is the one that the user names.
 
-    A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
+    A function of the user's own must be named. A name in run.json alone must never make counterpoint run code.
     """
     name = run.experiment.model
     if said is not None and said != name:
@@ -65,7 +65,7 @@ def check_said(run: Run, said: str | None) -> None:
 def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple[Ensemble, int]:
     """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set.
 
-    `said` is the user's word for the model, which a function of his own needs.
+    `said` is the model's name as the user typed it, which a function of the user's own needs.
     """
     check_said(run, said)
     checkpoint = finished_checkpoint(run)
@@ -86,8 +86,8 @@ def fold_members(
 ) -> Members:
     """The model's members, ready for `member_logits`. `normalisation` is what they were trained with.
 
-    With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
-    are not larger either.
+    With `compiled` None they are compiled on a GPU only. Batches are never larger than `most_images`, the size of the
+    largest set of images.
     """
     check_precision(precision)
     on_gpu = device.type == "cuda"

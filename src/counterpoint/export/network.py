@@ -1,4 +1,4 @@
-"""All that lies between pixels and probabilities as one module: what is exported."""
+"""Everything from pixels to probabilities as one module, which is what is exported."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Which process tells of an error that several have."""
+"""Which process reports an error that several processes have."""
 
 import sys
 

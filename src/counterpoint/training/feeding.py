@@ -1,4 +1,4 @@
-"""Where the images of a training lie, and how many steps' views are made together: questions of memory alone."""
+"""Where the images of a training lie, and how many steps' views are made together: both depend only on memory."""
 
 import math
 
@@ -8,7 +8,7 @@ from counterpoint.config import Experiment
 from counterpoint.data import LabelledImages, MappedSet
 
 STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}
-"""The views of so many steps are made together, and of fewer where they are large."""
+"""The views of this many steps are made together, or of fewer steps if the views are large."""
 _VIEW_BYTES = 1 << 29
 _GPU_SHARE = 4  # images in a file go to a GPU whole if they take no more than one part in so many of its free memory
 
