@@ -24,9 +24,10 @@ import torch
 from counterpoint.config import Experiment, override
 from counterpoint.data import ImageSet, load, parts_of
 from counterpoint.devices import choose_device
+from counterpoint.errors import one_of
 from counterpoint.experiments import find_experiment
 from counterpoint.storage.provenance import command_line, describe_environment
-from counterpoint.training.engines import check_engine, choose_engine, make_engine
+from counterpoint.training.engines import ENGINES, choose_engine, make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches, total_steps
@@ -44,7 +45,7 @@ def losses(images: ImageSet, experiment: Experiment, engine: str, seed: int, ste
     model = build_model(experiment, len(images.classes), images.image_shape[0], seed).train()
     model = model.to(device, memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format)  # type: ignore[call-overload]
     state = TrainState.before_first_step(model, experiment)
-    chosen = make_engine(state, experiment, choose_engine(check_engine(engine), experiment, device))
+    chosen = make_engine(state, experiment, choose_engine(one_of("engine", engine, ENGINES), experiment, device))
     means = []
     for batch in itertools.islice(all_batches(images, experiment, seed, model.num_blocks), steps):
         update(chosen, batch, total_steps(experiment, len(images)))

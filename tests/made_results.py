@@ -110,7 +110,9 @@ def make_results() -> Results:
             **machine,
         ),
         evaluated_on=Images("digits", "validation", 10),
-        clean=replace(_summary(honest_members=True), risk_coverage=_CURVE),
+        clean=replace(
+            _summary(honest_members=True), member_reliability=(Reliability(_BINS, _BINS),) * 2, risk_coverage=_CURVE
+        ),
         corrupted=_shifted("fog", "snow"),
         shifts={"validation-extra": replace(_shifted("spatter"), part="validation")},
         ood=Outside("letters", 5, Auroc(0.9, (0.8, 0.85))),
@@ -237,4 +239,5 @@ def _shifted(*corruptions: str) -> Shifted:
         aggregates=Aggregates(aggregates, (aggregates, aggregates), 0.1, 0.2),  # type: ignore[arg-type]
         cells=dict.fromkeys(corruptions, (cell, cell)),
         risk_coverage=(_CURVE, _CURVE),
+        member_bins=((_BINS, _BINS), (_BINS, _BINS)),
     )

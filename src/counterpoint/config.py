@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import MemberPolicy
@@ -97,9 +97,7 @@ class Experiment:
         _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
         for key in ("dataset", "train_on", "ensemble", "batchnorm"):
-            known = get_args(get_type_hints(Experiment)[key])
-            if (value := getattr(self, key)) not in known:
-                raise unknown(key, value, known)
+            one_of(key, getattr(self, key), get_args(get_type_hints(Experiment)[key]))
         for key, (least, most) in WHOLE_NUMBERS.items():
             value = getattr(self, key)
             if value is not None and not least <= value <= most:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import torch
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError
 from counterpoint.parallel.world import ALONE, World
 
 if sys.platform != "win32":
@@ -20,6 +20,7 @@ _CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/mem
 
 Precision = Literal["headline", "bf16", "strict"]
 """Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 def choose_device(name: str, world: World = ALONE) -> torch.device:
@@ -101,13 +102,6 @@ def arithmetic(precision: Precision, device: torch.device) -> Iterator[None]:
             yield
     finally:
         cudnn.allow_tf32, cudnn.benchmark, matmul.allow_tf32 = before
-
-
-def check_precision(name: str) -> Precision:
-    """`name`, if a precision has it."""
-    if name not in get_args(Precision):
-        raise unknown("precision", name, get_args(Precision))
-    return name  # type: ignore[return-value]
 
 
 def describe_precision(precision: Precision, device: torch.device) -> str:

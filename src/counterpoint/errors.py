@@ -1,7 +1,10 @@
 """The one exception for a wrong input: a value, a file, a command line. And how to tell that memory is used up."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import TypeVar
+
+Name = TypeVar("Name", bound=str)
 
 
 class InputError(ValueError):
@@ -26,6 +29,14 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
     # A long list would bury the suggestion.
     listed = "" if near and len(known) > 12 else f" (known: {', '.join(known)})"
     return InputError(f"unknown {kind} {shown(name)!r}{hint}{listed}")
+
+
+def one_of(kind: str, name: object, known: Collection[Name]) -> Name:
+    """`name`, which must be one of `known`."""
+    for one in known:
+        if one == name:
+            return one
+    raise unknown(kind, name, known)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -11,19 +11,17 @@ A member whose severity is 0 does not get the augmentation.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, one_of, shown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
-ASSIGNMENTS = ("diverse", "shuffled", "constant")
-MIXING_KINDS = ("bernoulli", "beta")
+Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
-    if assignment not in ASSIGNMENTS:
-        raise unknown(f"{name} assignment", assignment, ASSIGNMENTS)
+    one_of(f"{name} assignment", assignment, get_args(Assignment))
     if not isinstance(values, tuple | list):
         raise InputError(f"{name} is {shown(values)}; it must be a tuple of numbers, such as (1.0, 2.0)")
     if not values or (assignment == "constant" and len(values) != 1):
@@ -86,7 +84,7 @@ class AugMix:
     """Which member gets which severity: its own (diverse), a random one at each step (shuffled), or all the same
     (constant). With `diverse`, the first number is for the first member, and so on. With `shuffled`, the numbers are
     dealt out anew before each step. With `constant`, there is one number."""
-    mixing: Literal["bernoulli", "beta"] = "bernoulli"
+    mixing: Mixing = "bernoulli"
     """How the clean and the augmented image are combined: one of the two (bernoulli), or a weighted mean (beta). `p` is
     the chance of the augmented image, `beta` the distribution of the weight."""
     p: float = 0.875
@@ -103,8 +101,7 @@ class AugMix:
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
-        if self.mixing not in MIXING_KINDS:
-            raise unknown("augmix mixing", self.mixing, MIXING_KINDS)
+        one_of("augmix mixing", self.mixing, get_args(Mixing))
         _check_probability("augmix p", self.p)
         if not (_is_finite(self.beta) and self.beta > 0):
             raise InputError(f"augmix beta is {shown(self.beta)}; it must be a finite number of more than 0")
@@ -147,8 +144,7 @@ class Adversarial:
                 "adversarial p is 0, so that nothing would be perturbed; it must be above 0 and at most 1. To turn the "
                 "perturbation off, set policy.adversarial=none"
             )
-        if self.space not in ("network", "pixel"):
-            raise unknown("adversarial space", self.space, ("network", "pixel"))
+        one_of("adversarial space", self.space, ("network", "pixel"))
 
 
 @dataclass(frozen=True)

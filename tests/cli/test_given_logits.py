@@ -72,7 +72,6 @@ def test_from_a_file_to_a_report(file: Path, call: Call, tmp_path: Path, monkeyp
             "--cell-images, --precision out",
         ),
         (["--logits", "f", "--out", "o"], "f does not exist"),
-        (["--logits", "f", "--out", "o", "--recalibrate"], "now a command: `counterpoint recalibrate o`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -30,6 +30,7 @@ from counterpoint.evaluation.logits import (
     read_factors,
     read_labels,
     read_logits,
+    read_probs,
 )
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import recompute_results
@@ -291,6 +292,17 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Cou
     collect_logits(run, [clean_group(run, parts_of(data, run.experiment)), outside_group(outside, 7)], device=CPU)
     assert network.sets == 3, "other outside images are computed again, the clean ones are not"
     assert read_logits(run, "ood").shape[1] == 7
+
+
+def test_logits_beyond_float16_keep_their_probabilities(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(members: Members, images_NCHW: Tensor) -> np.ndarray:
+        return member_logits(members, images_NCHW) + np.float32(1e5)
+
+    monkeypatch.setattr("counterpoint.evaluation.logits.member_logits", large)
+    data = few_digits(40)
+    collect_logits(run, [clean_group(run, parts_of(data, run.experiment)), outside_group(data)], device=CPU)
+    assert read_probs(run, "ood") == pytest.approx(read_probs(run, "clean"), abs=1e-2)
+    assert np.array_equal(read_logits(run, "ood").max(axis=2), np.zeros(read_logits(run, "ood").shape[:2]))
 
 
 def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path) -> None:

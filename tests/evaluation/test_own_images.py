@@ -20,17 +20,19 @@ from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.experiments.own import own_experiment
 from counterpoint.own_images import OwnImages
-from counterpoint.recalibration.choose import fit_held_out
+from counterpoint.recalibration.choose import choose, fit_held_out
 from counterpoint.recalibration.families import families
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
-from counterpoint.training.run_images import data_name, parts_of_run, read_images
+from counterpoint.training.run_images import check_unseen_by, data_name, parts_of_run, read_images
+from counterpoint.training.starting import weights_hash
+from tests.heard import Heard
 from tests.images.collection import write_collection
 from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about
-from tests.small import QUICK
+from tests.small import QUICK, few_digits
 
 ASSIGNMENTS = ["images.size=16", "depth=8", "width=4", "num_members=2", "epochs=1", "batch_size=16"]
 EXPERIMENT = own_experiment("photos", None, ASSIGNMENTS)
@@ -93,6 +95,10 @@ def test_temperatures_and_thresholds_come_from_validation_images(run: Run, place
     assert recalibrated.clean_how == recalibrated.corrupted_how == "parameters of all validation images"
     (before,) = [family for family in families(2, shifted=False) if family.name == "before"]
     assert recalibrated.ways["before"].recalibration == fit_held_out(before, held_out, "clean")
+    judged = choose([before], held_out, "clean").candidates
+    assert recalibrated.ways["before"].validation_nll == pytest.approx(
+        next(one.clean for one in judged if one.name == "before")
+    )
     thresholded = threshold_run(run, 0.6)
     assert (thresholded.promise.images, thresholded.fitted_images) == (27, 9)
     assert thresholded.test is not None
@@ -110,6 +116,22 @@ def test_suites_are_made_of_their_part_in_an_order_of_chance(run: Run, place: Pa
     folder = f"photos-{images.keys['test']}-C-seed0"
     assert [path.name for path in (place / "data" / "regenerated").iterdir()] == [folder]
     assert saved(run, "fog-3").shape == (2, 5, 3)
+
+
+def test_a_corrupted_image_is_fitted_on_with_its_clean_one(run: Run, place: Path, images: UserImages) -> None:
+    """Otherwise the half that is judged, and the images that prove a threshold, would have been fitted on."""
+    few = replace(VALIDATION_EXTRA, corruptions=("saturate",), severities=(1,))
+    evaluate(run, place, suites=(few,), cell_images=30)
+    held_out = read_held_out(run, read_about(run).suites[few.name])
+    corrupted = images_to_corrupt(run, parts_of(images, EXPERIMENT), few)
+    assert images.val is not None
+    numbers = images.val.numbers_N.tolist()
+    places = [numbers.index(number) for number in corrupted.numbers_N.tolist()]
+    assert np.array_equal(held_out.clean.logits_MNK, saved(run, "validation")[:, places])
+    assert np.array_equal(held_out.clean.labels_N, corrupted.labels_N)
+    evaluate(run, place, clean_images=20)
+    with pytest.raises(InputError, match=r"validation-extra are not the same; .* evaluates both again"):
+        read_held_out(run, read_about(run).suites[few.name])
 
 
 def test_a_suite_of_large_images_is_made_of_some(run: Run, images: UserImages, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +183,40 @@ def test_validation_logits_go_when_their_images_are_gone(tmp_path: Path, place: 
     shutil.rmtree(photos / "val")
     evaluate(run, place)
     assert read_about(run).held_out is None
+
+
+def test_a_run_starts_from_no_weights_that_know_its_held_out_images(
+    place: Path, images: UserImages, tmp_path: Path
+) -> None:
+    first, on_all, root = load_run(place / "first"), load_run(place / "all"), place / "data"
+    check_unseen_by(first, EXPERIMENT, images, root)
+    check_unseen_by(first, ON_ALL, read_images(ON_ALL, place / "photos", root), root)
+    with pytest.raises(InputError, match=r"all was trained on .*, and the new run would .* \(36 such images in all\)"):
+        check_unseen_by(on_all, EXPERIMENT, images, root)
+    others = replace(EXPERIMENT, images=OwnImages(16, split_seed=1), starts_from=weights_hash(first))
+    data = read_images(others, place / "photos", root)
+    with pytest.raises(InputError, match=r"first was trained on .*, and .* or leave --from out"):
+        train(others, tmp_path / "new", data, start=first, root=root, options=Options(device="cpu"))
+    assert not (tmp_path / "new" / "run.json").exists()
+    heard = Heard()
+    gone = replace(first, record={**first.record, "images": {"source": "nowhere"}})
+    moved = replace(
+        first, record={**first.record, "images": {"source": str(write_collection(tmp_path / "b", {"": 90}))}}
+    )
+    for run in (gone, moved):
+        check_unseen_by(run, others, data, root, heard)
+    assert [note.partition(": ")[0] for note in heard.notes] == [
+        f"it is not known whether {first.folder} was trained on images that are validated or tested on here"
+    ] * 2
+
+
+def test_a_run_on_a_split_starts_from_no_run_on_all_images(tmp_path: Path) -> None:
+    on_all = Run(tmp_path / "run", replace(QUICK, train_on="all"), {"seed": 0})
+    data = few_digits(40)
+    for experiment in (replace(QUICK, train_on="all"), replace(QUICK, dataset="cifar10", train_on="split")):
+        check_unseen_by(on_all, experiment, data)
+    with pytest.raises(InputError, match="trained on all images of digits, and so on those that the new run would val"):
+        check_unseen_by(on_all, replace(QUICK, train_on="split"), data)
 
 
 def test_a_run_without_a_source_says_so(run: Run, place: Path) -> None:

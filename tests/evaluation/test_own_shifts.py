@@ -180,10 +180,10 @@ def test_names_that_differ_in_capitals_are_refused() -> None:
 
 
 def test_a_run_on_digits_takes_pictures_in_folders_of_its_classes(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(40))
-    shutil.copytree(trained, tmp_path / "run")
+    shutil.copytree(short_run.folder, tmp_path / "run")
     run, test = load_run(tmp_path / "run"), few_digits(40).test
     names = [f"{label}/{image}.png" for image, label in enumerate(test.labels_N.tolist())]
     for name, pixels_CHW in zip(names, test.images_NCHW, strict=True):
@@ -194,3 +194,12 @@ def test_a_run_on_digits_takes_pictures_in_folders_of_its_classes(
     assert saved(run, "ours/labels").tolist() == test.labels_N[order].tolist()
     assert np.allclose(saved(run, "ours/ours-1"), saved(run, "clean")[:, order], atol=2e-2), "the very pixels"
     assert results.shifts["ours"].cells["ours"][0].ensemble.error == pytest.approx(results.clean.ensemble.error)
+    trained_on = few_digits(40).train
+    (tmp_path / "ours" / "3" / "seen.png").write_bytes(png(trained_on.images_NCHW[11, 0].numpy()))
+    with pytest.raises(
+        InputError, match=r"3/seen\.png of .* is the same image as image 11 of digits's training images"
+    ):
+        evaluate(run, tmp_path, {"ours": tmp_path / "ours"})
+    both = replace(few_digits(40), test=trained_on)
+    monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: both)
+    assert evaluate(run, tmp_path, {"ours": tmp_path / "ours"}).shifts["ours"].images == 41, "it is a test image too"

@@ -29,7 +29,7 @@ from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated
 from tests.made_runs import copied, files_of, retrain
-from tests.small import QUICK, few_digits, held_out_images
+from tests.small import FOUR_STEPS, few_digits, held_out_images
 
 CPU = torch.device("cpu")
 
@@ -82,7 +82,7 @@ def test_results_say_what_they_are(run: Run, root: Path, monkeypatch: pytest.Mon
     results = evaluate(run, root, cell_images=25)
     assert asked == [("digits", root)]
     assert read_results(run.folder / "results.json") == results
-    assert results.config == to_dict(QUICK)
+    assert results.config == to_dict(FOUR_STEPS)
     assert results.seed == 3
     assert results.evaluated_on == Images("digits", "test", 40)
     assert results.corrupted is not None
@@ -225,7 +225,7 @@ def test_a_run_on_everything_has_no_held_out_images_to_corrupt(run: Run, tmp_pat
 
 def test_an_unfinished_run_is_refused_before_anything_is_made(run: Run, tmp_path: Path) -> None:
     shutil.rmtree(run.folder / "checkpoints")
-    with pytest.raises(InputError, match="is not finished: 0 of 11 steps are done"):
+    with pytest.raises(InputError, match="is not finished: 0 of 4 steps are done"):
         evaluate(run, tmp_path / "nothing")
     assert not (run.folder / "logits").exists()
     assert not (tmp_path / "nothing").exists()

@@ -1,6 +1,7 @@
 """results.json as a whole, against plain computations from the same logits."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from counterpoint.metrics import (
     score_set,
 )
 from counterpoint.records.codec import encode
+from counterpoint.records.figures import Bin
 from counterpoint.records.files import read_evaluated, read_results
 from counterpoint.records.results import HealthAfter, Images, MadeFrom, Results, Segment, Shifted
 from counterpoint.runs.folder import Run
@@ -134,6 +136,25 @@ def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: Re
         half = curve.coverage.index(0.5)
         assert curve.risk[half] == pytest.approx(sure_first[: len(wrong) // 2].mean(), abs=0.01)
         assert curve.risk[-1] == pytest.approx(wrong.mean())
+
+
+def test_each_member_has_bins_on_clean_images_and_at_each_severity(
+    run: Run, results: Results, corrupted: Shifted
+) -> None:
+    for i, bins in enumerate(results.clean.member_reliability):
+        alone = image_scores(probs(run, "clean")[i], saved(run, "labels"))
+        assert binned_ece(bins.width15) == pytest.approx(ece(alone.confidence, alone.correct))
+        assert binned_ece(bins.mass15) == pytest.approx(ece(alone.confidence, alone.correct, binning="mass"))
+    assert [len(members) for members in corrupted.member_bins] == [3] * len(SEVERITIES)
+    for severity, members in zip(SEVERITIES, corrupted.member_bins, strict=True):
+        of_all = np.concatenate([probs(run, f"{name}-{severity}")[2] for name in CORRUPTIONS])
+        alone = image_scores(of_all, np.tile(saved(run, "cell-labels"), len(CORRUPTIONS)))
+        assert binned_ece(members[2]) == pytest.approx(ece(alone.confidence, alone.correct))
+
+
+def binned_ece(bins: Sequence[Bin]) -> float:
+    images = sum(row.count for row in bins)
+    return sum(row.count * abs(row.confidence - row.accuracy) for row in bins) / images
 
 
 def test_chance_is_counted_with_the_classes(results: Results) -> None:

@@ -115,7 +115,7 @@ def test_the_recalibration_is_named_with_its_parameters() -> None:
     assert "Recalibrated, “by entropy and disagreement”: T = 0.90 ± 0.03" in confidence.replace(
         "\N{NO-BREAK SPACE}", " "
     )
-    assert "never on test images" in confidence
+    assert "No test image was used" in confidence
     after = replace(CHOSEN.recalibration, acts="after", slopes=())
     assert "not recalibrated: the temperature acts after averaging" in model_card(
         made_facts(Correction(after, "after"))

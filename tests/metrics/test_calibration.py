@@ -177,8 +177,9 @@ def test_torchmetrics_agrees_away_from_the_edges(score: Callable[..., float], no
     assert score(confidence, correct) == pytest.approx(float(binary), abs=1e-9)
 
 
-def test_float32_tensors_are_taken_as_they_are() -> None:
-    confidence = torch.rand(100, generator=torch.Generator().manual_seed(0))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_tensors_are_taken_as_they_are(dtype: torch.dtype) -> None:
+    confidence = torch.rand(100, generator=torch.Generator().manual_seed(0)).to(dtype)
     correct = confidence > 0.4
     assert ece(confidence, correct) == ece(confidence.double().numpy(), correct.numpy())
 

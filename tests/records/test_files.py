@@ -123,7 +123,7 @@ MAY_BE_MISSING = {
     *("choice", "refused", "slopes", "standard_error", "moves"),
     *("differences", "calibration_differences"),
     # what a result that is kept small has not,
-    *("members", "honest", "reliability", "risk_coverage"),
+    *("members", "honest", "reliability", "risk_coverage", "member_reliability", "member_bins"),
     # what an estimate can refuse to give,
     *(f"ece_{kind}15_floor" for kind in ("width", "rms_width", "mass", "rms_mass")),
     *(f"ece_{kind}15_debiased" for kind in ("width", "rms_width", "mass", "rms_mass")),

@@ -29,7 +29,7 @@ from counterpoint.metrics import (
 )
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
-from counterpoint.metrics.summary import figures, risk_coverage_points
+from counterpoint.metrics.summary import equal_bins, figures, reliability, risk_coverage_points
 from counterpoint.metrics.threshold import verdict
 from counterpoint.recalibration.apply import apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, cross_fit, fit_held_out
@@ -205,13 +205,18 @@ def _member_probs(i: int) -> Callable[[np.ndarray], np.ndarray]:
 def _clean(members: int, seed: int) -> Summary:
     logits, labels = _clean_logits(members, seed)
     scores = score_set(softmax(logits, axis=2), labels)
-    return replace(summarise(scores), risk_coverage=risk_coverage_points(scores.ensemble))
+    return replace(
+        summarise(scores),
+        member_reliability=tuple(map(reliability, scores.members)) if members > 1 else (),
+        risk_coverage=risk_coverage_points(scores.ensemble),
+    )
 
 
 @cache
 def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
     grid, labels = _grid(members, names)
     ensemble = _scores(grid, labels, _mean_probs)
+    of_members = [_scores(grid, labels, _member_probs(i)) for i in range(members)]
     cells = {
         name: tuple(summarise(score_set(softmax(one, axis=2), labels), honest_members=False) for one in row)
         for name, row in grid.items()
@@ -225,13 +230,23 @@ def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
         severities=tuple(range(1, 1 + len(next(iter(cells.values()))))),
         aggregates=Aggregates(
             aggregate_with_floors(ensemble),
-            tuple(aggregate(_scores(grid, labels, _member_probs(i))) for i in range(members)),
+            tuple(map(aggregate, of_members)),
             _mean([cell.disagreement for cell in all_cells]),
             _mean([cell.pairwise_kl for cell in all_cells]),
         ),
         cells=cells,
-        risk_coverage=tuple(risk_coverage_points(join_scores(row)) for row in zip(*ensemble.values(), strict=True)),
+        risk_coverage=tuple(map(risk_coverage_points, _by_severity(ensemble))),
+        member_bins=tuple(
+            tuple(equal_bins(scores, "width") for scores in at_severity)
+            for at_severity in zip(*map(_by_severity, of_members), strict=True)
+        )
+        if members > 1
+        else (),
     )
+
+
+def _by_severity(scores: dict[str, list[ImageScores]]) -> list[ImageScores]:
+    return [join_scores(row) for row in zip(*scores.values(), strict=True)]
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

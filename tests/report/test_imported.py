@@ -90,6 +90,8 @@ def test_a_set_is_called_what_it_is(given: list[Evaluated]) -> None:
     assert suites_in_words(single) == [
         "shifted images: 2 shifts, each at 2 severities: 4 cells of 300 test images, as given.",
         "Hospital-B: 1 shift of 30 test images, as given.",
+        "On shifted images each figure is computed per shift, over its severities together, and then averaged over the "
+        "shifts.",
     ]
     table = headline_table(single)
     assert [row.label for row in table.rows] == ["model", "", ""]
@@ -114,7 +116,11 @@ def test_our_suite_and_given_shifts_stand_apart(given: list[Evaluated], make_eva
     assert list(by_suite(runs)) == ["shifted images", "corrupted", "Hospital-B"]
     content = under_shift(runs)
     assert content is not None
-    assert [suite.called for suite in content.suites] == ["shifted images", "-C", "Hospital-B"]
+    assert [suite.title for suite in content.suites] == [
+        "Shifted images",
+        "Corrupted images (-C)",
+        "Shifted images (Hospital-B)",
+    ]
     assert (content.is_given, content.is_regenerated) == (True, True)
     assert "the ensemble and the single" in render([*given, make_evaluated("ours", shifted=True)])
 

@@ -78,10 +78,10 @@ def test_a_result_comes_back_without_bins_and_curves(folders: Folders) -> None:
 def test_a_small_result_keeps_every_figure_and_no_list_of_them() -> None:
     results = whole_results()
     kept = keep_small(results)
-    assert kept.clean == replace(results.clean, reliability=None, risk_coverage=None)
+    assert kept.clean == replace(results.clean, reliability=None, member_reliability=(), risk_coverage=None)
     for name, suite in kept.suites.items():
         whole = results.suites[name]
-        assert suite == replace(whole, cells=suite.cells, risk_coverage=())
+        assert suite == replace(whole, cells=suite.cells, risk_coverage=(), member_bins=())
         assert suite.cells.keys() == whole.cells.keys()
         for cell, of_whole in zip(suite.all_cells(), whole.all_cells(), strict=True):
             assert cell == replace(of_whole, members=(), honest=None, reliability=None, risk_coverage=None)

@@ -31,6 +31,22 @@ def test_without_a_choice_the_best_on_validation_images_is_taken(run: Run) -> No
     assert correction.weights == recalibrated.made_from.weights
 
 
+def test_test_images_choose_nothing(run: Run) -> None:
+    """The clean figures of a run on one's own images are of test images."""
+    recalibrated = recalibrated_of(run)
+    tested = replace(recalibrated.made_from, clean=replace(recalibrated.made_from.clean, part="test"))
+    by_test = sorted(recalibrated.ways, key=lambda name: recalibrated.ways[name].clean.ensemble.nll)
+    for best in by_test:
+        ways = {
+            name: replace(way, validation_nll=0.1 if name == best else None if name == "before" else 0.2)
+            for name, way in recalibrated.ways.items()
+        }
+        assert best_way(replace(recalibrated, made_from=tested, ways=ways)) == best
+    earlier = {name: replace(way, validation_nll=None) for name, way in recalibrated.ways.items()}
+    assert best_way(replace(recalibrated, made_from=tested, ways=earlier)) == "before"
+    assert best_way(replace(recalibrated, ways=earlier)) == by_test[0], "here these are the validation images"
+
+
 @pytest.mark.parametrize("chosen", ["after", "none"])
 def test_a_choice_counts_also_if_it_is_for_none(run: Run, chosen: str) -> None:
     recalibrated = recalibrated_of(run)

@@ -17,7 +17,7 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.training import engines
-from counterpoint.training.engines import EngineName, check_engine, choose_engine, make_engine, make_forward
+from counterpoint.training.engines import EngineName, choose_engine, make_engine, make_forward
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches, take_step
 from tests.small import TINY, noise_data
@@ -33,16 +33,6 @@ def tiny_batches(experiment: Experiment = EXPERIMENT) -> list[Batch]:
     """Two batches: of four images, and of the two that are left."""
     part = parts_of(noise_data(6, 3), experiment).train
     return list(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3))
-
-
-@pytest.mark.parametrize("name", ["auto", "fast", "compiled", "eager"])
-def test_an_engines_name_is_itself(name: str) -> None:
-    assert check_engine(name) == name
-
-
-def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(InputError, match=r"unknown engine 'quick' \(known: auto, fast, compiled, eager\)"):
-        check_engine("quick")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """How much of the augmented image goes into the view: x_out = (1 − m)·x + m·x_aug, with m drawn for each image."""
 
+from typing import get_args
+
 import torch
 from scipy.special import betaincinv
 from torch import Tensor
 
-from counterpoint.errors import InputError, unknown
-from counterpoint.policy import MIXING_KINDS
+from counterpoint.errors import InputError, one_of
+from counterpoint.policy import Mixing
 from counterpoint.seeding import Stream
 
 
@@ -22,8 +24,7 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
     >>> 0.85 < m.mean().item() < 0.9
     True
     """
-    if kind not in MIXING_KINDS:
-        raise unknown("mixing", kind, MIXING_KINDS)
+    one_of("mixing", kind, get_args(Mixing))
     if not 0 <= p <= 1:
         raise InputError(f"p is {p}; the probability that an image is augmented must be between 0 and 1")
     if not beta > 0:

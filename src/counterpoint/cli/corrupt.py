@@ -8,7 +8,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 
 
 def corrupt(
@@ -59,10 +59,7 @@ def corrupt(
     from counterpoint.pictures.atlas import draw_image_atlas
     from counterpoint.pictures.sheet import check_picture_name
 
-    known: dict[str, Constants] = {name: name for name in get_args(Constants)}
-    if constants not in (None, *known):
-        raise unknown("--constants", constants, known)
-    severities = known[constants] if constants else None
+    severities: Constants | None = one_of("--constants", constants, get_args(Constants)) if constants else None
     folder = root or data_root()
     if atlas:
         check_picture_name(atlas)

@@ -14,7 +14,7 @@ from counterpoint.cli.arguments.given_logits import (
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
 from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
@@ -71,9 +71,6 @@ def evaluate(
     ] = False,
     root: DataOption = None,
     device: DeviceOption = "auto",
-    old_recalibrate: Annotated[bool, typer.Option("--recalibrate", hidden=True)] = False,
-    old_twin: Annotated[Path | None, typer.Option("--temperatures-from", hidden=True)] = None,
-    old_against: Annotated[list[Path] | None, typer.Option("--against", hidden=True)] = None,
 ) -> None:
     """Measure the error and the calibration of a finished run, on clean images and under shift.
 
@@ -94,7 +91,7 @@ def evaluate(
     Next: `counterpoint recalibrate`, `counterpoint compare`, `counterpoint report`.
     """
     from counterpoint.cli.terminal.tables import results_parts
-    from counterpoint.devices import check_precision
+    from counterpoint.devices import PRECISIONS
     from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
     from counterpoint.evaluation.suites import find_suites
@@ -114,7 +111,6 @@ def evaluate(
         "--device": device != "auto",
     }
     folder = folder_to_evaluate(run, logits, out, only_for_runs)
-    _refuse_old_options(folder, old_recalibrate, old_twin, old_against)
     if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted"):
         raise InputError(
             "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
@@ -143,7 +139,7 @@ def evaluate(
                     shifts=shifts,
                     skip_bad=skip_bad,
                     device=device,
-                    precision=check_precision(precision),
+                    precision=one_of("precision", precision, PRECISIONS),
                     cell_images=cell_images,
                     said=model,
                     watcher=watcher,
@@ -154,15 +150,3 @@ def evaluate(
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
     console.print(f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`", soft_wrap=True)
-
-
-def _refuse_old_options(run: Path, recalibrate: bool, twin: Path | None, against: list[Path] | None) -> None:
-    if twin is not None:
-        raise InputError(
-            f"--temperatures-from is now a command: `counterpoint recalibrate {quoted(run)} --twin {quoted(twin)}`"
-        )
-    if recalibrate:
-        raise InputError(f"--recalibrate is now a command: `counterpoint recalibrate {quoted(run)}`")
-    if against:
-        others = " ".join(map(quoted, against))
-        raise InputError(f"--against is now a command: `counterpoint compare {quoted(run)} {others}`")

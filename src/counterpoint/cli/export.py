@@ -42,6 +42,7 @@ def export(
     An .onnx file needs: pip install 'counterpoint\\[export]'.
     """
     from counterpoint.export import export_run
+    from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
 
     find_modules_here(model)
@@ -53,7 +54,7 @@ def export(
     agreement = written.agreement
     for line in (
         f"largest difference from PyTorch: {agreement.difference:.1e}, on {agreement.words}",
-        f"recalibration: {written.correction.name}",
+        f"recalibration: {named(written.correction.name, loaded.experiment.members > 1)}",
         f"written: {written.path} ({written.size / 1e6:,.1f} MB) and {written.card}",
     ):
         console.print(line, highlight=False, soft_wrap=True)

@@ -11,7 +11,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import console
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -54,13 +54,13 @@ def predict(
 
     A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """
+    from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
     from counterpoint.serving.correction import find_correction
     from counterpoint.serving.formats import csv_lines, json_lines
     from counterpoint.serving.predict import Predictor, Unread, find_files
 
-    if format_ not in _FORMATS:
-        raise unknown("--format", format_, _FORMATS)
+    one_of("--format", format_, _FORMATS)
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)
@@ -75,7 +75,8 @@ def predict(
 
     if format_ == "table":
         console.print(_table(answers(), sure=correction.sure_from is not None))
-        console.print(f"recalibration: {correction.name}", highlight=False)
+        several = loaded.experiment.members > 1
+        console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
         as_csv = partial(csv_lines, members=loaded.experiment.members)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
@@ -116,4 +117,4 @@ def _members(answer: "Prediction") -> str:
     if answer.agree:
         return f"all {len(answer.members)} agree"
     votes = Counter(member.name for member in answer.members)
-    return ", ".join(f"{count} say {name}" for name, count in votes.most_common())
+    return ", ".join(f"{count} {'says' if count == 1 else 'say'} {name}" for name, count in votes.most_common())

@@ -1,14 +1,17 @@
 """`counterpoint recalibrate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 from counterpoint.storage.folders import quoted
+
+if TYPE_CHECKING:
+    from counterpoint.records.recalibrated import Recalibrated
 
 
 def recalibrate(
@@ -50,16 +53,28 @@ def recalibrate(
 
     from counterpoint.cli.terminal.tables import recalibrated_parts
     from counterpoint.evaluation.recalibration import recalibrate_run
+    from counterpoint.records.files import RESULTS, read_results
     from counterpoint.records.recalibrated import Care
     from counterpoint.runs.folder import load_run
-    from counterpoint.runs.imported import load_any_run
+    from counterpoint.runs.imported import ImportedRun, load_any_run
 
-    cares: dict[str, Care] = {known: known for known in get_args(Care)}
-    if care not in cares:
-        raise unknown("--care", care, cares)
+    chosen_care: Care = one_of("--care", care, get_args(Care))
     with TerminalWatcher() as watcher:
+        loaded = load_any_run(run)
         recalibrated = recalibrate_run(
-            load_any_run(run), load_run(twin) if twin else None, care=cares[care], choosing=choose, watcher=watcher
+            loaded, load_run(twin) if twin else None, care=chosen_care, choosing=choose, watcher=watcher
         )
-    print_parts(recalibrated_parts(recalibrated))
+    print_parts(recalibrated_parts(recalibrated, read_results(run / RESULTS)))
+    if not isinstance(loaded, ImportedRun):
+        console.print(_used(recalibrated), highlight=False)
     console.print(f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)
+
+
+def _used(recalibrated: "Recalibrated") -> str:
+    """Which of them the other commands apply."""
+    from counterpoint.report.recalibrations.words import is_ensemble, quoted
+    from counterpoint.serving.correction import best_way
+
+    name = quoted(best_way(recalibrated), is_ensemble(recalibrated))
+    why = "it was chosen" if recalibrated.choice else "it has the lowest NLL on validation images"
+    return f"`predict`, `serve` and `export` use {name}: {why}."

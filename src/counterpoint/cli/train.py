@@ -23,6 +23,7 @@ from counterpoint.cli.arguments.own_images import (
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.errors import one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
@@ -61,7 +62,6 @@ def train(
             "(torch.compile) or eager (plain PyTorch). auto takes the fastest one that works."
         ),
     ] = "auto",
-    old_engine: Annotated[str | None, typer.Option("--path", hidden=True, help="The old name of --engine.")] = None,
     deterministic: Annotated[
         bool,
         typer.Option(
@@ -109,7 +109,7 @@ def train(
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, joined
     from counterpoint.runs.folder import load_run
-    from counterpoint.training.engines import check_engine
+    from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
     from counterpoint.training.starting import weights_hash
 
@@ -131,7 +131,7 @@ def train(
                 chosen = replace(chosen, starts_from=weights_hash(start))
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
-            name = check_engine(old_engine or engine)
+            name = one_of("engine", engine, ENGINES)
             saved = {"less_memory": less_memory, "member_by_member": member_by_member}
             options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.
@@ -142,6 +142,7 @@ def train(
                 data,
                 seed=seed,
                 start=start,
+                root=root,
                 options=options,
                 watcher=watcher,
                 should_stop=stop.is_set,

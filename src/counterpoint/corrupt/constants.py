@@ -4,9 +4,9 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Any
 
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 from counterpoint.records.results import Constants
 
 _LARGEST_SMALL_SIDE = 64
@@ -42,9 +42,7 @@ def choose_constants(constants: Constants | None, height: int, width: int) -> Co
     """These constants, or without any the default for the size; an unknown name raises."""
     if constants is None:
         return default_constants(height, width)
-    if constants not in get_args(Constants):
-        raise unknown("constants", constants, get_args(Constants))
-    return constants
+    return one_of("constants", constants, _FILES)
 
 
 @cache

@@ -10,7 +10,7 @@ from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.frost import FrostDir, frost_pictures
 from counterpoint.corrupt.pixels import Images, Scale
 from counterpoint.corrupt.spatter import spatter
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 from counterpoint.records.results import Constants
 
 VERSION = "1"  # of the generator; it rises when the same seed no longer gives the same bytes
@@ -101,8 +101,7 @@ def corrupt(
 
 def check_cell(name: str, severity: int) -> None:
     """Raise unless there is such a corruption and such a severity."""
-    if name not in _FUNCTIONS:
-        raise unknown("corruption", name, _FUNCTIONS)
+    one_of("corruption", name, _FUNCTIONS)
     if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or severity not in SEVERITIES:
         raise InputError(f"severity is {severity!r}; it must be an integer from 1 to 5")
 

@@ -57,6 +57,8 @@ class UserImages:
     """The parts that the source does not have, and that were split off by chance."""
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
+    contents: Mapping[str, Mapping[str, str]]
+    """For each part the name of each image, by the hash of its content."""
     seen: Seen
     """All images but those to test on."""
 
@@ -99,7 +101,7 @@ def load_images(
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed)
-    whole = _whole(images, given_N)
+    whole, contents = _whole(images, given_N), _contents(images, parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
@@ -112,7 +114,8 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
-        seen=_seen(images, parts_N),
+        contents=contents,
+        seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
     )
 
 
@@ -141,8 +144,7 @@ def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], see
 
 def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
     keys = {}
-    for part, name in ((TRAIN, "train"), (VAL, "validation"), (TEST, "test")):
-        chosen = (parts_N == part).nonzero()[:, 0].tolist()
+    for name, chosen in _images_of_parts(parts_N).items():
         if chosen:
             contents = [(images.hashes[image], images.listing.labels[image]) for image in chosen]
             values = json.dumps([str(decoding), images.listing.classes, contents])
@@ -150,12 +152,23 @@ def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> di
     return keys
 
 
-def _seen(images: DecodedImages, parts_N: Tensor) -> Seen:
-    listing, of_test = images.listing, (parts_N == TEST).tolist()
-    seen = [image for image, is_test in enumerate(of_test) if not is_test]
-    tested = {picture_name(listing, image) for image, is_test in enumerate(of_test) if is_test}
-    contents = {images.hashes[image]: listing.shown(image) for image in seen}
-    return Seen(contents, frozenset({picture_name(listing, image) for image in seen} - tested - {""}))
+def _contents(images: DecodedImages, parts_N: Tensor) -> dict[str, dict[str, str]]:
+    return {
+        name: {images.hashes[image]: images.listing.shown(image) for image in chosen}
+        for name, chosen in _images_of_parts(parts_N).items()
+    }
+
+
+def _images_of_parts(parts_N: Tensor) -> dict[str, list[int]]:
+    parts = {"train": TRAIN, "validation": VAL, "test": TEST}
+    return {name: (parts_N == part).nonzero()[:, 0].tolist() for name, part in parts.items()}
+
+
+def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -> Seen:
+    called: dict[bool, set[str]] = {True: set(), False: set()}
+    for image, is_test in enumerate((parts_N == TEST).tolist()):
+        called[is_test].add(picture_name(images.listing, image))
+    return Seen(contents, frozenset(called[False] - called[True] - {""}))
 
 
 def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:

@@ -5,7 +5,7 @@ import numpy as np
 from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, labels_file
+from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, labels_file, order_to_corrupt
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_logits
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
@@ -85,7 +85,10 @@ def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
 
 
 def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
-    """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused."""
+    """The validation logits that may be fitted on. Test images, and corruptions of a test set, are refused.
+
+    With a `shift`, row i of every set is the same image: a user's own images are then in the order of the shift.
+    """
     about = read_about(run)
     if about.held_out is None:
         raise InputError(
@@ -100,9 +103,22 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
             f"{VALIDATION_EXTRA.name} in {run.folder} has {shift.part} images under {', '.join(shift.corruptions)}; "
             "a recalibration is fitted only on validation images under corruptions that are in no test set"
         )
+    if isinstance(run, Run) and run.experiment.images is not None:
+        clean = clean.select(order_to_corrupt(len(clean)).numpy())
     labels_N = read_labels(run, labels_file(VALIDATION_EXTRA.name), shift.images)[:FITTED_IMAGES]
+    _check_same_images(run, clean, labels_N)
     shifted: dict[str, list[Labelled]] = {}
     for name, logits_MNK in read_cells(run, VALIDATION_EXTRA.name, shift):
         first_MNK = logits_MNK[:, :FITTED_IMAGES].astype(np.float64)
         shifted.setdefault(name, []).append(Labelled(first_MNK, labels_N))
     return HeldOut(clean, shifted)
+
+
+def _check_same_images(run: AnyRun, clean: Labelled, labels_N: np.ndarray) -> None:
+    """Raise where the labels show that the corrupted images are others, or in another order."""
+    both = min(len(clean), len(labels_N))
+    if not np.array_equal(clean.labels_N[:both], labels_N[:both]):
+        raise InputError(
+            f"the clean validation images of {run.folder} and those of {VALIDATION_EXTRA.name} are not the same; "
+            f"`{run.evaluate_command} --sets {VALIDATION_EXTRA.name}` evaluates both again"
+        )

@@ -110,8 +110,15 @@ def images_to_corrupt(run: Run, parts: Parts, suite: Suite) -> LabelledImages:
     if not parts.keys:
         return images
     most = max(1, _SUITE_BYTES // (len(suite.cells) * math.prod(images.image_shape)))
-    # A user's images are in the order of their classes, so the first ones would all be of one class.
-    return images.select(Stream(0, "images to corrupt").permutation(len(images))[:most])
+    return images.select(order_to_corrupt(len(images))[:most])
+
+
+def order_to_corrupt(images: int) -> Tensor:
+    """The order in which so many of a user's own images are corrupted, as their places in their part.
+
+    They lie there in the order of their classes, so the first ones would all be of one class.
+    """
+    return Stream(0, "images to corrupt").permutation(images)
 
 
 def cell_file(suite: str, name: str, severity: int) -> str:

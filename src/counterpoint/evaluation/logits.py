@@ -128,8 +128,19 @@ def collect_logits(
         images = read_ahead(lambda item: item[1](), mine)
         for done, ((path, _, group), pixels) in enumerate(images, start=there):
             watcher.counted(work, done, there + len(mine))
-            write_array(path, member_logits(members, pixels).astype(group.dtype))
+            write_array(path, _in_type(member_logits(members, pixels), group.dtype))
         watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def _in_type(logits_MNK: np.ndarray, dtype: type[np.floating[Any]]) -> np.ndarray:
+    """The logits with fewer digits. Where one is too large for float16, all are given less their image's highest.
+
+    That changes no probability: only differences count, and the smallest float16 is far below any that counts.
+    """
+    most = np.finfo(dtype).max
+    if np.abs(logits_MNK).max() > most:
+        logits_MNK = np.maximum(logits_MNK - logits_MNK.max(axis=2, keepdims=True), -most)
+    return logits_MNK.astype(dtype)
 
 
 def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup], model: Ensemble) -> None:

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import Pixels
-from counterpoint.devices import Precision, arithmetic, check_precision
-from counterpoint.errors import InputError
+from counterpoint.devices import PRECISIONS, Precision, arithmetic
+from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
 from counterpoint.nn.folded import fold
@@ -89,7 +89,7 @@ def fold_members(
     With `compiled` None they are compiled on a GPU only. Batches are never larger than `most_images`, the size of the
     largest set of images.
     """
-    check_precision(precision)
+    one_of("precision", precision, PRECISIONS)
     on_gpu = device.type == "cuda"
     compiled = on_gpu if compiled is None else compiled
     networks = fold(model)

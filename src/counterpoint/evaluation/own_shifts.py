@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,9 @@ def read_shift(
     found, decoding = list_shifted(source, parts.train.classes), _decoding(parts)
     images = open_listed(found.listing, decoding, _check_not_empty, cache=cache, skip_bad=skip_bad, watcher=watcher)
     if parts.seen is not None:
-        _check_unseen(images, parts.seen)
+        _check_unseen(images, images.hashes, parts.seen.contents)
+    else:
+        _check_unseen(images, _pixel_hashes(images), _seen_pixels(parts))
     places = found.by_severity(images.listing)
     if not places[0]:
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
@@ -116,9 +118,12 @@ def _check_not_empty(listing: Listing) -> None:
         )
 
 
-def _check_unseen(images: DecodedImages, seen: Seen) -> None:
-    """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image."""
-    pairs = [(image, seen.contents[content]) for image, content in enumerate(images.hashes) if content in seen.contents]
+def _check_unseen(images: DecodedImages, hashes: Iterable[str], seen: Mapping[str, str]) -> None:
+    """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image.
+
+    `seen` has the name of each such image, by its hash.
+    """
+    pairs = [(image, seen[content]) for image, content in enumerate(hashes) if content in seen]
     if pairs:
         image, other = pairs[0]
         more = f" ({len(pairs):,} such images in all)" if len(pairs) > 1 else ""
@@ -126,6 +131,29 @@ def _check_unseen(images: DecodedImages, seen: Seen) -> None:
             f"{images.listing.shown(image)} of {images.listing.source} is the same image as {other}, which the run was "
             f"trained or validated on{more}; leave it out, since only new images show what a shift does"
         )
+
+
+def _pixel_hashes(images: DecodedImages) -> Iterator[str]:
+    return (_hash(images.pixels_RCHW[row]) for row in images.rows_N)
+
+
+def _seen_pixels(parts: Parts) -> dict[str, str]:
+    """The training and validation images of a data set that has a name, by their pixels: there are no files to compare.
+
+    Ten test images of CIFAR-100 are among its training images too. These are not refused.
+    """
+    seen = {
+        _hash(pixels_CHW): f"image {number} of {parts.name}'s training images"
+        for part in (parts.train, parts.validation)
+        if part is not None
+        for number, pixels_CHW in zip(part.numbers_N.tolist(), part.images_NCHW.numpy(), strict=True)
+    }
+    tested = {_hash(pixels_CHW) for pixels_CHW in parts.test.images_NCHW.numpy()} if parts.test is not None else set()
+    return {content: name for content, name in seen.items() if content not in tested}
+
+
+def _hash(pixels_CHW: np.ndarray) -> str:
+    return hashlib.sha256(pixels_CHW.tobytes()).hexdigest()
 
 
 def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:

@@ -17,11 +17,11 @@ from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import Grid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import SetScores, aggregate, score_set, summarise
+from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, summarise
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
-from counterpoint.metrics.summary import risk_coverage_points
-from counterpoint.records.figures import Summary
+from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
+from counterpoint.records.figures import Bin, Summary
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
@@ -57,7 +57,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     clean_MNK = read_probs(run, "clean")
     labels_N = read_labels(run, "labels", clean_MNK.shape[1])
     clean_scores = score_set(clean_MNK, labels_N)
-    clean = replace(summarise(clean_scores), risk_coverage=risk_coverage_points(clean_scores.ensemble))
+    clean = _clean(clean_scores)
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
@@ -110,6 +110,14 @@ def _of_import(run: ImportedRun) -> dict[str, Any]:
     return {"experiment": run.name, "config": {}, "imported": run.imported}
 
 
+def _clean(scores: SetScores) -> Summary:
+    return replace(
+        summarise(scores),
+        member_reliability=tuple(map(reliability, scores.members)) if len(scores.members) > 1 else (),
+        risk_coverage=risk_coverage_points(scores.ensemble),
+    )
+
+
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
     labels_N = read_labels(run, labels_file(suite), shift.images)
     cells = _Cells()
@@ -121,7 +129,7 @@ def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
 def _shifted(shift: Shift, cells: _Cells) -> Shifted:
     """The figures of each cell and over all cells."""
     all_cells = [summary for severities in cells.summaries.values() for summary in severities]
-    by_severity = [join_scores(scores) for scores in zip(*cells.ensemble.values(), strict=True)]
+    ensemble, *members = map(_by_severity, cells.grids)
     return Shifted(
         source=shift.source,
         images=shift.images,
@@ -135,8 +143,18 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
             _mean(summary.pairwise_kl for summary in all_cells),
         ),
         cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},
-        risk_coverage=tuple(risk_coverage_points(scores) for scores in by_severity),
+        risk_coverage=tuple(map(risk_coverage_points, ensemble)),
+        member_bins=tuple(map(_width_bins, zip(*members, strict=True))) if len(members) > 1 else (),
     )
+
+
+def _by_severity(grid: Grid) -> list[ImageScores]:
+    """The images of all corruptions at each severity."""
+    return [join_scores(scores) for scores in zip(*grid.values(), strict=True)]
+
+
+def _width_bins(members: Iterable[ImageScores]) -> tuple[tuple[Bin, ...], ...]:
+    return tuple(equal_bins(scores, "width") for scores in members)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

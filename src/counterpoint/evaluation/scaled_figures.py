@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
@@ -72,25 +73,41 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A family's recalibration, and what becomes of the clean images with it."""
+    """A family's recalibration, what becomes of the clean images with it, and its NLL on validation images."""
 
     family: Family
     recalibration: Recalibration
     clean: Predicted
+    validation_nll: float | None
+    """Cross-fitted on the clean validation images. None where half of them determine no such recalibration."""
 
 
 def fit_family(family: Family, held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> Fitted:
     """Fit to the held-out images. If the run's `clean` images are its `own` held-out ones, they are cross-fitted."""
     recalibration = fit_held_out(family, held_out, care)
-    if not own:
-        return Fitted(family, recalibration, Predicted.of(recalibration, _Seen.of(clean)))
+    if own:
+        cross_fitted = _cross_fitted(family, held_out, care)
+        return Fitted(family, recalibration, cross_fitted, _mean_nll(cross_fitted))
+    predicted = Predicted.of(recalibration, _Seen.of(clean))
+    try:
+        return Fitted(family, recalibration, predicted, _mean_nll(_cross_fitted(family, held_out, care)))
+    except InputError:  # the family itself was fitted, to all of the images
+        return Fitted(family, recalibration, predicted, None)
+
+
+def _cross_fitted(family: Family, held_out: HeldOut, care: Care) -> Predicted:
+    """What becomes of the clean validation images, each half with the recalibration of the other."""
     halves = [
-        (images, Predicted.of(one, _Seen.of(clean.select(images)))) for images, one in cross_fit(family, held_out, care)
+        (images, Predicted.of(one, _Seen.of(held_out.clean.select(images))))
+        for images, one in cross_fit(family, held_out, care)
     ]
     order = np.argsort(np.concatenate([images for images, _ in halves]))
     scores = [join_scores(both).select(order) for both in zip(*(half.scores for _, half in halves), strict=True)]
-    changed_N = np.concatenate([half.changed_N for _, half in halves])[order]
-    return Fitted(family, recalibration, Predicted(scores, changed_N))
+    return Predicted(scores, np.concatenate([half.changed_N for _, half in halves])[order])
+
+
+def _mean_nll(predicted: Predicted) -> float:
+    return float(predicted.scores[0].nll.mean())
 
 
 def scaled_figures(
@@ -117,7 +134,7 @@ def scaled_figures(
             )
             for suite, found in others.items()
         }
-        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves(), shifts)
+        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves(), shifts, way.validation_nll)
     return scaled
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 from counterpoint.records.results import Part
 
 
@@ -34,7 +34,4 @@ TAKEN = {"clean", *SUITES}
 
 def find_suites(names: Sequence[str]) -> list[Suite]:
     """The suites of these names."""
-    for name in names:
-        if name not in SUITES:
-            raise unknown("set of images", name, SUITES)
-    return [SUITES[name] for name in dict.fromkeys(names)]
+    return [SUITES[one_of("set of images", name, SUITES)] for name in dict.fromkeys(names)]

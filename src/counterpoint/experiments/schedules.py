@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from counterpoint.config import Experiment
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 
 SMOKE_STEPS, SMOKE_IMAGES = 64, 200
 
@@ -58,6 +58,4 @@ SCHEDULES = {
 
 def find_schedule(name: str) -> Schedule:
     """The schedule called `name`."""
-    if name not in SCHEDULES:
-        raise unknown("schedule", name, SCHEDULES)
-    return SCHEDULES[name]
+    return SCHEDULES[one_of("schedule", name, SCHEDULES)]

@@ -34,7 +34,10 @@ def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
     sums = array.sum(axis=-1)
     wrong = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
     if wrong.any():
-        raise InputError(f"a row of {name} sums to {sums[wrong][0]:.6g}; each must sum to 1 (apply softmax to logits)")
+        raise InputError(
+            f"a row of {name} sums to {sums[wrong][0]:.6g}; each must sum to 1, within {_ROW_SUM_TOLERANCE} (apply "
+            "softmax to logits, in float32 or float64)"
+        )
     return array
 
 
@@ -73,8 +76,9 @@ def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) ->
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()  # a tensor of a training loop, on any device
+    if hasattr(values, "detach"):  # a tensor of a training loop, on any device
+        tensor: Any = values.detach().cpu()
+        values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as problem:

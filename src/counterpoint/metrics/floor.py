@@ -9,6 +9,9 @@ from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, ece, ece_rms, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions
 
+_DRAWS_AT_ONCE = 2**15
+"""So many stay in the processor's cache. How many there are changes no draw."""
+
 
 @dataclass(frozen=True)
 class NoiseFloor:
@@ -73,8 +76,10 @@ def _simulated_right(sorted_N: Floats, count: Integers, simulations: int, rng: n
     Draws in float32 take half the time of float64. They lie on a grid of 2^-24, so a chance is off by at most 6e-8.
     """
     starts = np.cumsum(count) - count
+    at_once = max(_DRAWS_AT_ONCE // len(sorted_N), 1)
     rows = []
-    for _ in range(simulations):
-        right_N = rng.random(len(sorted_N), dtype=np.float32) < sorted_N
-        rows.append(np.add.reduceat(right_N, starts, dtype=np.int64))
-    return np.stack(rows)
+    for done in range(0, simulations, at_once):
+        shape = (min(at_once, simulations - done), len(sorted_N))
+        right_SN = rng.random(shape, dtype=np.float32) < sorted_N
+        rows.append(np.add.reduceat(right_SN, starts, axis=1, dtype=np.int64))
+    return np.concatenate(rows)

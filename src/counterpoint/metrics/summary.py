@@ -36,7 +36,7 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
             honest(scores.ensemble),
             tuple(honest(member) for member in scores.members) if honest_members else (),
         ),
-        reliability=Reliability(*(_bins(scores.ensemble, binning) for binning in _BINNINGS)),
+        reliability=reliability(scores.ensemble),
     )
 
 
@@ -90,7 +90,13 @@ def _estimate(floor: float, excess: float, debiased: Interval) -> Estimate:
     return Estimate(floor, excess, debiased.value, debiased.low, debiased.high)
 
 
-def _bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
+def reliability(scores: ImageScores) -> Reliability:
+    """The bins of one predictor on one set of images."""
+    return Reliability(*(equal_bins(scores, binning) for binning in _BINNINGS))
+
+
+def equal_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
+    """The 15 bins, without those that are empty."""
     table = asdict(reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning))
     rows = zip(*(values.tolist() for values in table.values()), strict=True)
     return tuple(Bin(**dict(zip(table, row, strict=True))) for row in rows)

@@ -110,7 +110,8 @@ class Curve:
 class Summary:
     """An ensemble and its members on one set of images.
 
-    A result that is kept small has no bins and no curves, and in its cells no members.
+    A result that is kept small has no bins and no curves, and in its cells no members. Only clean images have the bins
+    of the members: in every cell they would double the file.
     """
 
     ensemble: Figures
@@ -119,4 +120,5 @@ class Summary:
     pairwise_kl: Nats | None = None
     honest: Honest | None = None
     reliability: Reliability | None = None
+    member_reliability: Annotated[tuple[Reliability, ...], Sized("members")] = ()  # of several members
     risk_coverage: Curve | None = None

@@ -130,6 +130,8 @@ class Scaled:
     moves: tuple[Moved, ...] = ()
     shifts: Mapping[str, ScaledCorrupted] = field(default_factory=dict)
     """Other sets of shifted images, by name."""
+    validation_nll: Nats | None = None
+    """On the clean validation images, each half with the parameters of the other. None in earlier files."""
 
     def on(self, suite: str) -> ScaledCorrupted | None:
         """The figures on a set of shifted images, if there are any."""

@@ -8,6 +8,7 @@ from counterpoint.records.codec import Range, Sized
 from counterpoint.records.figures import (
     Aggregate,
     AggregateFigures,
+    Bin,
     Count,
     Curve,
     Fraction,
@@ -169,6 +170,8 @@ class Shifted:
     aggregates: Aggregates
     cells: Mapping[str, tuple[Summary, ...]]
     risk_coverage: tuple[Curve, ...] = ()
+    member_bins: tuple[Annotated[tuple[tuple[Bin, ...], ...], Sized("members")], ...] = ()
+    """Of several members, at each severity the equal-width bins of each member on the images of all corruptions."""
 
     @property
     def shift(self) -> Shift:
@@ -187,8 +190,9 @@ class Shifted:
                 return f"cells.{name} is missing"
             if len(self.cells[name]) != expected:
                 return f"cells.{name} has {len(self.cells[name])} values, and there are {expected} severities"
-        if len(self.risk_coverage) not in (0, expected):
-            return f"risk_coverage has {len(self.risk_coverage)} values, and there are {expected} severities"
+        for name in ("risk_coverage", "member_bins"):
+            if (found := len(getattr(self, name))) not in (0, expected):
+                return f"{name} has {found} values, and there are {expected} severities"
         return ""
 
     def all_cells(self) -> Iterator[Summary]:

@@ -9,7 +9,7 @@ from counterpoint.report.drawing.series import Ink, Point, Series
 from counterpoint.report.tables import percent, signed, with_sign
 
 
-def reliability_series(ink: Ink, bins: Sequence[Bin], *, intervals: bool) -> Series:
+def reliability_series(ink: Ink, bins: Sequence[Bin], *, intervals: bool, member: int | None = None) -> Series:
     """Accuracy over mean confidence. A bin with few images has a small marker, as it says little."""
     most = max(row.count for row in bins)
     points = [
@@ -22,7 +22,12 @@ def reliability_series(ink: Ink, bins: Sequence[Bin], *, intervals: bool) -> Ser
         )
         for row in bins
     ]
-    return Series(ink, points)
+    return Series(ink, points, member=member)
+
+
+def member_series(ink: Ink, members: Sequence[Sequence[Bin]]) -> list[Series]:
+    """Each member as a thin line, without intervals, which would hide the ensemble."""
+    return [reliability_series(ink, bins, intervals=False, member=i) for i, bins in enumerate(members, start=1)]
 
 
 def bin_in_words(row: Bin, *, interval: bool) -> str:

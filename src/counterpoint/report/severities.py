@@ -23,6 +23,7 @@ class Severity:
     ensemble: Rates
     members: tuple[Rates, ...]  # empty for one network
     bins: tuple[Bin, ...]  # equal-width
+    member_bins: tuple[tuple[Bin, ...], ...] = ()  # empty for one network, and in earlier results
     is_all: bool = False  # whether the shift has no severities
 
     @property
@@ -46,10 +47,15 @@ class RunSeverities:
 
 def severities(shifted: ShiftedRun) -> list[Severity]:
     """Each severity, after the clean set where that is the same images."""
-    clean = [_pool(0, [shifted.run.clean])] if shifted.clean_is_severity_0 else []
-    by_severity = zip(*shifted.figures.cells.values(), strict=True)
-    shown = [_pool(number, cells) for number, cells in zip(shifted.figures.severities, by_severity, strict=True)]
-    return clean + [replace(point, is_all=not shifted.has_severities) for point in shown]
+    figures, of_clean = shifted.figures, shifted.run.clean
+    clean = replace(_pool(0, [of_clean]), member_bins=tuple(one.width15 for one in of_clean.member_reliability))
+    by_severity = zip(*figures.cells.values(), strict=True)
+    shown = [_pool(number, cells) for number, cells in zip(figures.severities, by_severity, strict=True)]
+    bins = figures.member_bins or ((),) * len(shown)
+    return [clean] * shifted.clean_is_severity_0 + [
+        replace(point, is_all=not shifted.has_severities, member_bins=of_members)
+        for point, of_members in zip(shown, bins, strict=True)
+    ]
 
 
 def _pool(number: int, summaries: Sequence[Summary]) -> Severity:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from counterpoint import config
 from counterpoint.config import Experiment
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
 from counterpoint.experiments.hashes import saved_hash
 from counterpoint.experiments.paper import PAPER
@@ -63,9 +63,8 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
 
     With `words`, only the rows that match one of them, such as "cifar10 single". A row must have all words of a text.
     """
-    if table not in TABLES:
-        raise unknown("table", table, TABLES)
-    rows = [name for name, row in PAPER.items() if row.table in TABLES[table]]
+    numbers = TABLES[one_of("table", table, TABLES)]
+    rows = [name for name, row in PAPER.items() if row.table in numbers]
     if not words:
         return rows
     wanted = {e.name for text in words for e in select_experiments(text.split())}
@@ -98,14 +97,14 @@ def keep_small(results: Results) -> Results:
     """The results without bins and curves, and without the members in the cells."""
 
     def of_set(summary: Summary) -> Summary:
-        return replace(summary, reliability=None, risk_coverage=None)
+        return replace(summary, reliability=None, member_reliability=(), risk_coverage=None)
 
     def of_cell(summary: Summary) -> Summary:
         return replace(of_set(summary), members=(), honest=None)
 
     def of_suite(shifted: Shifted) -> Shifted:
         cells = {name: tuple(map(of_cell, summaries)) for name, summaries in shifted.cells.items()}
-        return replace(shifted, cells=cells, risk_coverage=())
+        return replace(shifted, cells=cells, risk_coverage=(), member_bins=())
 
     return replace(
         results,

@@ -1,5 +1,6 @@
 """How a run's confidences are corrected before they are shown, and below which confidence a prediction is not sure."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,10 +54,16 @@ def find_promised(folder: Path) -> Correction:
 
 
 def best_way(recalibrated: Recalibrated) -> str:
-    """What validation images judged best. A choice may also be for no recalibration at all."""
+    """What validation images judged best. A choice may also be for no recalibration at all.
+
+    An earlier file says what validation images judged only where the clean figures are of these. Otherwise the first
+    way is taken, a single temperature: no choice is made on test images.
+    """
     if recalibrated.choice is not None:
         return recalibrated.choice.chosen
-    return min(recalibrated.ways, key=lambda name: recalibrated.ways[name].clean.ensemble.nll)
+    of_clean = recalibrated.made_from.clean.part == "validation"
+    nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in recalibrated.ways.items()}
+    return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
 
 def parse_confidence(text: str) -> float:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.nn.one_member import check_one_by_one
 from counterpoint.nn.recomputed import recompute_blocks
@@ -25,6 +25,7 @@ from counterpoint.training.layers_of_others import has_draws
 from counterpoint.training.step import Batch, Forward, TrainState, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
+ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 _STEPS_BEFORE_RECORDING = 3  # libraries choose their kernels in the first steps
 
@@ -42,13 +43,6 @@ class Engine:
     def step(self, batch: Batch) -> None:
         """One update of the state from what the members see."""
         take_step(self.state, batch, self.experiment, self.forward, self.world, self.one_by_one)
-
-
-def check_engine(name: str) -> EngineName:
-    """`name`, if an engine has it."""
-    if name not in get_args(EngineName):
-        raise unknown("engine", name, get_args(EngineName))
-    return name  # type: ignore[return-value]
 
 
 def choose_engine(

@@ -30,6 +30,7 @@ from counterpoint.training.memory import check_training, enough_memory
 from counterpoint.training.optimizer import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
+from counterpoint.training.run_images import check_unseen_by
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
 from counterpoint.training.together import check_batches, start_alike
@@ -93,6 +94,7 @@ def train(
     *,
     seed: int = 0,
     start: Run | None = None,
+    root: Path | None = None,
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
@@ -101,9 +103,11 @@ def train(
     """Train an experiment in `folder`, or continue the unfinished run there. Returns True when the run is finished.
 
     The result is False if `max_minutes` or `should_stop` ended the training early. The run then has a checkpoint to
-    continue from. `start` is a finished run whose weights a new run begins with. To train in several processes, call
-    this in each of them with its own `world` (docs/parallel.md). Only the first process writes files and calls the
-    watcher.
+    continue from. To train in several processes, call this in each of them with its own `world` (docs/parallel.md).
+    Only the first process writes files and calls the watcher.
+
+    `start` is a finished run whose weights a new run begins with. It must not have been trained on images that the new
+    run validates or tests on. To check this, its images are read again, with the data folder `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -131,6 +135,8 @@ def train(
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
+            if start is not None and prepared.checkpoint is None:
+                check_unseen_by(start, experiment, data, root, watcher)
             check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
         with agreed(world):
             environment = describe_environment(device)

@@ -52,12 +52,13 @@ def test_names_are_only_text_in_markdown(make_evaluated: MakeEvaluated) -> None:
 def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) -> None:
     runs = [make_evaluated("cifar10/single", seed=seed, shifted=True, more=True) for seed in (0, 1)]
     topics = (
-        "Which one was chosen",
-        "What was fitted",
-        "With each of them",
+        "The chosen recalibration",
+        "How it was chosen",
+        "Fitted temperatures",
+        "Figures with each recalibration",
         "At each severity",
-        "Where it breaks",
-        "How the temperature moves",
+        "On each corruption",
+        "Temperatures of the images",
     )
     assert re.findall("^## (.*)$", to_markdown(runs), re.MULTILINE) == [
         "Verdict",
@@ -65,19 +66,19 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "cifar10/single (seed 0) − digits/single",
         "cifar10/single (seed 1) − digits/single",
         "Reliability",
-        "Under corruption: -C",
+        "Under shift: Corrupted images (-C)",
         "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",
-        "Keeping the surest",
-        "When to trust it: cifar10/single (seed 0)",
-        "When to trust it: cifar10/single (seed 1)",
-        "Recalibrated: all runs",
-        *(f"Recalibrated: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
-        "Do the members differ? cifar10/single (seed 0)",
-        "Do the members differ? cifar10/single (seed 1)",
+        "Selective prediction",
+        "Threshold: cifar10/single (seed 0)",
+        "Threshold: cifar10/single (seed 1)",
+        "Recalibration: all runs",
+        *(f"Recalibration: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
+        "Differences between members: cifar10/single (seed 0)",
+        "Differences between members: cifar10/single (seed 1)",
         "Lost channels: cifar10/single (seed 0)",
         "Lost channels: cifar10/single (seed 1)",
-        "Beside the paper",
+        "Compared with the paper",
         "Spread over seeds, not over images",
         "All metrics",
         "Calibration errors and their noise floors",
@@ -101,7 +102,7 @@ def test_sentences_are_there_too(make_evaluated: MakeEvaluated) -> None:
     ) in text
     assert "\n\nMany are lost.\n\n" in text
     assert "| 17 (end) | 16 | 4.00 | 0 | 0.00 | 0.100 | 0.000 |" in text
-    assert "Clean images: cross-fitted on two seeded halves of the validation images." in text
+    assert "recalibrated like this: cross-fitted on two seeded halves of the validation images." in text
 
 
 def test_without_a_corrupted_set(make_evaluated: MakeEvaluated) -> None:

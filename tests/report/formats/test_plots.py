@@ -171,11 +171,11 @@ def test_members_begin_switched_off_beside_another_run(open_page: Open) -> None:
     button = page.get_by_role("button", name="each member").first
     assert (members.count(), button.get_attribute("aria-pressed")) == (0, "false")
     button.click()
-    assert members.count() == 3 * 2
+    assert members.count() == 3 * (2 + 2 + 5), "accuracy and confidence, two diagrams, and one at each severity"
     page.get_by_role("button", name=HOSTILE).first.click()
     assert members.count() == 0, "without their run"
     page.emulate_media(media="print")
-    assert members.count() == 3 * 2, "on paper everything is there"
+    assert members.count() == 3 * (2 + 2 + 5), "on paper everything is there"
 
 
 def test_a_finger_shows_values_and_a_tap_elsewhere_hides_them(open_page: Open) -> None:
@@ -209,6 +209,22 @@ def test_a_cell_of_a_heat_map_says_what_it_is(open_page: Open) -> None:
     assert not page.locator(".tip").is_visible()
 
 
+def test_keys_go_from_cell_to_cell_of_a_heat_map(open_page: Open) -> None:
+    page = open_page()
+    table = page.get_by_role("table", name="single: Error, %")
+    page.get_by_role("region", name="single: Error, %").focus()
+    words = []
+    for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+        words.append(said(page)[1])
+    first = "Gaussian noise, severity 1"
+    assert words == [first, first, "Shot noise, severity 1", "Shot noise, severity 2"]
+    assert page.locator("[aria-live]").inner_text() == ", ".join(said(page))
+    assert table.locator("td.at").count() == 1
+    page.keyboard.press("Escape")
+    assert (said(page), page.locator("td.at").count()) == ([], 0)
+
+
 def test_a_finger_keeps_the_words_of_a_cell_until_it_taps_elsewhere(open_page: Open) -> None:
     page = open_page("phone", touch=True)
     cell = page.get_by_role("table", name="single: Error, %").get_by_role("row").nth(3).get_by_role("cell").first
@@ -231,7 +247,7 @@ def test_without_script_the_page_is_complete(open_page: Open) -> None:
     page = open_page(script=False)
     assert page.get_by_role("button").count() == 0
     assert page.locator(".legend li[data-run='1']").first.is_visible()
-    assert page.locator("svg [data-part=members].series:visible").count() == 3 * 2
+    assert page.locator("svg [data-part=members].series:visible").count() == 3 * (2 + 2 + 5)
     points, titles = (page.locator(f"figure svg .point{more}").count() for more in ("", " > title"))
     assert points == titles > 100
 

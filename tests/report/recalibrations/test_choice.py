@@ -1,9 +1,11 @@
 import pytest
 
+from counterpoint.records.compared import Difference
 from counterpoint.records.recalibrated import Care, Choice
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words, short_candidates_table
 from tests.report.made import MakeEvaluated, changed
 
+BEST = "It has the best score on 40 held-out images"
 NLLS = ["Clean", "Speckle noise", "Gaussian blur", "Spatter", "Saturate", "Score"]
 
 
@@ -17,9 +19,13 @@ def choice_of(make_evaluated: MakeEvaluated, members: int) -> Choice:
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
-        (4, "no recalibration, the simplest that 40 held-out images do not tell from the best, “by disagreement”."),
-        (3, "“by disagreement”, the best on 40 held-out images, which tell it from every simpler one."),
-        (1, "“one for all images, shifted”, the best on 40 held-out images, which tell it from every simpler one."),
+        (
+            4,
+            "no recalibration. On 40 held-out images “by disagreement” has the best score. The chosen one is the "
+            "simplest candidate whose score these images do not tell from the best.",
+        ),
+        (3, f"“by disagreement”. {BEST}, and every simpler candidate is worse by more than chance."),
+        (1, f"“one for all images, shifted”. {BEST}, and every simpler candidate is worse by more than chance."),
     ],
 )
 def test_what_was_chosen_and_why(make_evaluated: MakeEvaluated, members: int, expected: str) -> None:
@@ -30,17 +36,17 @@ def test_what_was_chosen_and_why(make_evaluated: MakeEvaluated, members: int, ex
 def test_nothing_is_simpler_than_none(make_evaluated: MakeEvaluated) -> None:
     choice = choice_of(make_evaluated, 4)
     alone = changed(choice, "candidates", choice.candidates[:1])
-    assert choice_in_words(alone, True)[0] == "Chosen: no recalibration, the best on 40 held-out images."
+    assert choice_in_words(alone, True)[0] == f"Chosen: no recalibration. {BEST}."
     empty = changed(choice, "candidates", ())
     assert candidates_table(empty, True).rows == ()
-    assert choice_in_words(empty, True)[0] == "Chosen: no recalibration, the best on 40 held-out images."
+    assert choice_in_words(empty, True)[0] == f"Chosen: no recalibration. {BEST}."
 
 
 @pytest.mark.parametrize(
     ("care", "score"),
     [
         ("clean", "The score is the NLL of clean images (care: clean)."),
-        ("both", "half the NLL of clean images and half the mean NLL under the left-out corruptions (care: both)."),
+        ("both", "the NLL of clean images, and the mean NLL under the left-out corruptions (care: both)."),
         ("shift", "The score is the mean NLL under the left-out corruptions (care: shift)."),
     ],
 )
@@ -67,6 +73,11 @@ def test_every_candidate_has_its_row(make_evaluated: MakeEvaluated) -> None:
     assert [(row.label, row.entries[-1].text) for row in table.rows if row.kind == "run"] == [
         ("by disagreement (chosen)", "the best")
     ]
+
+
+def test_a_difference_of_rounding_alone_is_none(make_evaluated: MakeEvaluated) -> None:
+    choice = changed(choice_of(make_evaluated, 3), "candidates.0.above_best", Difference(7e-11, 1e-12, 1e-10))
+    assert candidates_table(choice, True).rows[0].entries[-1].text == "the same"
 
 
 def test_a_corruption_that_one_candidate_lacks_has_a_dash(make_evaluated: MakeEvaluated) -> None:

@@ -56,8 +56,8 @@ def test_those_that_get_worse_are_named(evaluated: Evaluated) -> None:
     worse = [f"{label} (+{100 * ece:.2f} points)" for ece, label in found if ece > 0.00005]
     assert 0 < len(worse) < 15
     assert words == (
-        f"With “by disagreement”, ECE gets worse on {len(worse)} of the 15 corruptions: {', '.join(worse)}. These "
-        "differences carry no intervals."
+        f"With “by disagreement”, the ECE is higher on {len(worse)} of the 15 corruptions: {', '.join(worse)}. These "
+        "differences have no intervals."
     )
 
 
@@ -67,4 +67,4 @@ def test_where_none_gets_worse(evaluated: Evaluated) -> None:
     assert corrupted is not None
     good = {name: changed(figures, "ece_width15", 0.0) for name, figures in corrupted.corruptions.items()}
     run = changed(evaluated, "recalibrated.ways.by disagreement.corrupted.corruptions", good)
-    assert topic_of(run).words == ("With “by disagreement”, ECE gets worse on none of the 15 corruptions.",)
+    assert topic_of(run).words == ("With “by disagreement”, the ECE is higher on none of the 15 corruptions.",)

@@ -139,8 +139,8 @@ def test_a_chart_of_the_three_and_a_sentence(evaluated: Evaluated) -> None:
     ]
     shown = [f"{100 * value:.2f}\N{NO-BREAK SPACE}%" for value in eces]
     assert topic.words[0] == (
-        f"On -C (by-corruption) ECE goes from {shown[0]} to {shown[1]} with “before averaging”, "
-        f"and to {shown[2]} with “by disagreement” (chosen)."
+        f"On -C (by-corruption) the ECE is {shown[0]} without recalibration, {shown[1]} with “before averaging” and "
+        f"{shown[2]} with “by disagreement” (chosen)."
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from counterpoint.records.recalibrated import Parameter, Recalibrated, Recalibration, Slope
 from counterpoint.report.recalibrations.words import (
     fitted_in_words,
+    meanings,
     parameters_in_words,
     parameters_table,
     quoted,
@@ -94,11 +95,19 @@ def test_the_table_says_what_each_was_fitted_on(make_evaluated: MakeEvaluated) -
 def test_what_it_was_fitted_on(make_evaluated: MakeEvaluated) -> None:
     found = record(make_evaluated)
     assert fitted_in_words(found, True) == (
-        "Fitted by NLL on 120 validation images of digits (this run), never on test images.",
-        "Shifted images: validation images under Speckle noise, Gaussian blur, Spatter, Saturate, each at 2 "
-        "severities; no test set has these corruptions. In fits on both, clean and shifted images count alike "
-        "(care: both).",
-        "Clean images: cross-fitted on two seeded halves of the validation images.",
-        "Corrupted images: parameters of all validation images.",
+        "The fits minimise the NLL of 120 validation images of digits (this run). No test image was used.",
+        "Some fits also use corrupted validation images, with these corruptions at 2 severities each: Speckle noise, "
+        "Gaussian blur, Spatter, Saturate. No test set has these corruptions. In a fit on clean and corrupted images, "
+        "both count alike (care: both).",
+        "The clean images were recalibrated like this: cross-fitted on two seeded halves of the validation images.",
+        "The corrupted images were recalibrated like this: parameters of all validation images.",
     )
     assert len(fitted_in_words(changed(found, "fitted_on.shift", None), False)) == 2
+
+
+def test_every_name_is_explained(make_evaluated: MakeEvaluated) -> None:
+    ensemble, single = record(make_evaluated), record(make_evaluated, members=1)
+    names = {way_name(name, True).removesuffix(", shifted") for name in ensemble.ways}
+    assert meanings([ensemble]).keys() == names | {"shifted"}
+    assert list(meanings([single])) == ["one for all images", "by entropy", "shifted"]
+    assert meanings([single, ensemble])["one for all images"] == "One temperature for all images."

@@ -22,13 +22,14 @@ WAYS = [
     "by disagreement",
     "by entropy and disagreement",
 ]
-CHOICE, FITTED, EACH, SEVERITIES, CORRUPTIONS, MOVES = (
-    "Which one was chosen",
-    "What was fitted",
-    "With each of them",
+CHOICE, HOW, FITTED, EACH, SEVERITIES, CORRUPTIONS, MOVES = (
+    "The chosen recalibration",
+    "How it was chosen",
+    "Fitted temperatures",
+    "Figures with each recalibration",
     "At each severity",
-    "Where it breaks",
-    "How the temperature moves",
+    "On each corruption",
+    "Temperatures of the images",
 )
 
 
@@ -64,12 +65,12 @@ def record_of(evaluated: Evaluated) -> Recalibrated:
 
 
 def test_what_there_is_to_say(make_evaluated: MakeEvaluated, evaluated: Evaluated) -> None:
-    everything = [CHOICE, FITTED, EACH, SEVERITIES, CORRUPTIONS, MOVES]
+    everything = [CHOICE, HOW, FITTED, EACH, SEVERITIES, CORRUPTIONS, MOVES]
     assert titles(evaluated) == everything
     assert titles(make_evaluated(members=4, shifted=True, more=True)) == everything, "none is chosen"
     assert titles(make_evaluated(members=1, shifted=True, more=True)) == everything
-    assert titles(changed(evaluated, "recalibrated.choice", None)) == everything[1:]
-    assert titles(make_evaluated(members=3, more=True)) == [CHOICE, FITTED, EACH, MOVES]
+    assert titles(changed(evaluated, "recalibrated.choice", None)) == everything[2:]
+    assert titles(make_evaluated(members=3, more=True)) == [CHOICE, HOW, FITTED, EACH, MOVES]
     ways = {name: record_of(evaluated).ways[name] for name in ("before", "after")}
     clean = changed_all(evaluated, {"recalibrated.ways": ways, "recalibrated.choice": None})
     assert titles(clean) == [FITTED, EACH, SEVERITIES, CORRUPTIONS]
@@ -136,15 +137,17 @@ def test_without_a_corrupted_set(make_evaluated: MakeEvaluated) -> None:
 
 def test_how_many_predictions_change(make_evaluated: MakeEvaluated, evaluated: Evaluated) -> None:
     share = "1.00\N{NO-BREAK SPACE}%"
-    changing = f"They change the predicted class for at most {share} of the clean images"
+    changing = f"A recalibration changes the predicted class of at most {share} of the clean images"
     assert topic_of(make_evaluated(members=3, more=True)).words == (f"{changing}.",)
-    assert topic_of(evaluated).words == (f"{changing}, and for {share.replace('1', '2')} of the corrupted ones.",)
+    assert topic_of(evaluated).words == (
+        f"{changing}, and of at most {share.replace('1', '2')} of the corrupted ones.",
+    )
     ways = {
         name: changed_all(scaled, {"clean.changed_predictions": 0.0, "corrupted.changed_predictions": 0.0})
         for name, scaled in record_of(evaluated).ways.items()
     }
     still = topic_of(changed(evaluated, "recalibrated.ways", ways))
-    assert still.words == ("None of them changes a predicted class.",)
+    assert still.words == ("No recalibration changes a predicted class.",)
 
 
 def test_runs_without_a_recalibration(make_evaluated: MakeEvaluated) -> None:
@@ -155,7 +158,7 @@ def test_the_page_and_markdown_have_every_number_of_every_topic(evaluated: Evalu
     page, text = render([evaluated]), to_markdown([evaluated])
     for topic in of_run(evaluated).topics:
         tables = [*([topic.chart.table] if topic.chart else []), *topic.tables, *topic.more]
-        assert tables
+        assert tables or topic.title == CHOICE
         for row in (row for table in tables for row in table.rows):
             assert all(f">{entry.text}<" in page or entry.best for entry in row.entries)
             shown = (f"**{entry.text}**" if entry.best else entry.text for entry in row.entries)
@@ -164,12 +167,16 @@ def test_the_page_and_markdown_have_every_number_of_every_topic(evaluated: Evalu
 
 def test_the_headlines_of_every_way(evaluated: Evaluated) -> None:
     record = record_of(evaluated)
-    table = ways_table(record)
+    table = ways_table(record, evaluated.results)
     assert [column.label for column in table.columns] == ["Temperature", "NLL", "ECE", "NLL on -C", "ECE on -C"]
-    assert [row.label for row in table.rows] == WAYS
-    for row, scaled in zip(table.rows, record.ways.values(), strict=True):
+    assert [row.label for row in table.rows] == ["no recalibration", *WAYS]
+    plain = evaluated.results
+    assert plain.corrupted is not None
+    expected = [(plain.clean.ensemble, plain.corrupted.aggregates.ensemble["by-corruption"])]
+    for scaled in record.ways.values():
         assert scaled.corrupted is not None
-        figures = scaled.clean.ensemble, scaled.corrupted.ensemble["by-corruption"]
+        expected.append((scaled.clean.ensemble, scaled.corrupted.ensemble["by-corruption"]))
+    for row, figures in zip(table.rows, expected, strict=True):
         assert [entry.text for entry in row.entries] == [
             text for one in figures for text in (f"{one.nll:.3f}", f"{100 * one.ece_width15:.2f}")
         ]
@@ -179,7 +186,7 @@ def test_the_headlines_without_a_corrupted_set(make_evaluated: MakeEvaluated, ev
     record = record_of(evaluated)
     one_without = replace(record, ways={**record.ways, "after": replace(record.ways["after"], corrupted=None)})
     for found in (record_of(make_evaluated(members=3, more=True)), one_without):
-        table = ways_table(found)
+        table = ways_table(found, evaluated.results)
         assert [column.label for column in table.columns] == ["Temperature", "NLL", "ECE"]
         assert {len(row.entries) for row in table.rows} == {2}
         assert "-C" not in table.caption

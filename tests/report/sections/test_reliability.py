@@ -31,3 +31,18 @@ def test_the_area_between_a_line_and_zero_is_the_ece(make_evaluated: MakeEvaluat
     steps = zip(places[::4], places[2::4], places[1::4], strict=True)
     area = sum((right - left) * abs(float(zero.attrib["y1"]) - y) for left, right, y in steps)
     assert area / (302 * per_point) == pytest.approx(100 * run.results.clean.ensemble.ece_mass15, abs=0.02)
+
+
+def test_members_are_thin_lines_without_intervals(make_evaluated: MakeEvaluated) -> None:
+    run = make_evaluated(members=2)
+    for plot in reliability(label_runs([run])).sets[0].plots:
+        lines = [one for one in ElementTree.fromstring(plot.svg).iter("g") if one.get("data-part") == "members"]
+        assert len(lines) == 2
+        assert not any(mark.get("class") in ("interval", "marker") for one in lines for mark in one.iter())
+        assert "each member" in plot.legend
+
+
+def test_results_without_bins_of_members_show_none(make_evaluated: MakeEvaluated) -> None:
+    earlier = changed(make_evaluated(members=2), "results.clean.member_reliability", ())
+    for plot in reliability(label_runs([earlier])).sets[0].plots:
+        assert "members" not in plot.svg + plot.legend

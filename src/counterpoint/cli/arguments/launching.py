@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from counterpoint.launching.job import Job
@@ -56,11 +56,8 @@ def passed_on(root: Path | None, device: str) -> tuple[str, ...]:
 
 def choose_launcher(name: str) -> Launcher:
     """The launcher of that name."""
-    if name == "local":
-        return "local"
-    if name == "slurm":
-        return "slurm"
-    raise unknown("launcher", name, ("local", "slurm"))
+    chosen: Launcher = one_of("launcher", name, get_args(Launcher))
+    return chosen
 
 
 def cluster_resources(

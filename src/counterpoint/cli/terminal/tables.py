@@ -88,14 +88,15 @@ def results_parts(results: "Results") -> list[Table | str]:
     return parts
 
 
-def recalibrated_parts(recalibrated: "Recalibrated") -> list[Table | str]:
-    """What `recalibrate` prints: the parameters, the ensemble's NLL and ECE with each recalibration, and the choice."""
+def recalibrated_parts(recalibrated: "Recalibrated", plain: "Results") -> list[Table | str]:
+    """What `recalibrate` prints: the parameters, the ensemble's NLL and ECE without recalibration and with each, and
+    the choice."""
     from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
     from counterpoint.report.recalibrations.words import is_ensemble, parameters_table
     from counterpoint.report.sections.recalibration import shifts_table, ways_table
 
-    tables = (parameters_table(recalibrated), ways_table(recalibrated), shifts_table(recalibrated))
+    tables = (parameters_table(recalibrated), ways_table(recalibrated, plain), shifts_table(recalibrated, plain))
     parts: list[Table | str] = [to_rich(table) for table in tables if table]
     if choice := recalibrated.choice:
         several = is_ensemble(recalibrated)

@@ -3,14 +3,14 @@
 import copy
 import warnings
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, one_of, shown
 from counterpoint.nn.batch_ensemble import give_members
 from counterpoint.nn.conversion.check import Example, check_members
 from counterpoint.nn.conversion.plan import Chosen, make_plan
@@ -68,8 +68,7 @@ def batch_ensemble(
     >>> ensemble.predict_members(images).shape
     torch.Size([4, 5, 10])
     """
-    if batchnorm not in ("shared", "per-member"):
-        raise unknown("batchnorm", batchnorm, ("shared", "per-member"))
+    one_of("batchnorm", batchnorm, get_args(BatchNorm))
     if not isinstance(model, nn.Module):
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module")
     std = DEFAULT_INIT_STD if init_std is None else init_std

@@ -10,19 +10,20 @@ from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decima
 
 _SCORES: dict[Care, str] = {
     "clean": "the NLL of clean images",
-    "both": "half the NLL of clean images and half the mean NLL under the left-out corruptions",
+    "both": "the mean of two numbers: the NLL of clean images, and the mean NLL under the left-out corruptions",
     "shift": "the mean NLL under the left-out corruptions",
 }
+_SAME = 1e-6  # nats; a slope of nearly 0 makes two candidates the same but for rounding
 
 
 def choice_in_words(choice: Choice, several: bool) -> tuple[str, ...]:
     """What was chosen and why, what the score is, and what was refused."""
     refused = (f"Refused: {quoted(name, several)}, because {reason}." for name, reason in choice.refused.items())
     return (
-        f"Chosen: {quoted(choice.chosen, several)}, {_why(choice, several)}.",
-        "Each was fitted without one of the extra corruptions and judged on it, in turn for each of them; each half of "
-        f"the clean images was judged with the fit of the other. The score is {_SCORES[choice.care]} "
-        f"(care: {choice.care}).",
+        f"Chosen: {quoted(choice.chosen, several)}. {_why(choice, several)}",
+        "No candidate was judged on images that it was fitted on. One of the extra corruptions at a time was left out "
+        "of the fit, and the fit was judged on it. The clean images were divided into two halves, and each half was "
+        f"judged with the fit on the other half. The score is {_SCORES[choice.care]} (care: {choice.care}).",
         *refused,
     )
 
@@ -31,8 +32,12 @@ def _why(choice: Choice, several: bool) -> str:
     best = min(choice.candidates, key=lambda one: one.score, default=None)
     images = f"{choice.images:,} held-out images"
     if best is None or best.name == choice.chosen:
-        return f"the best on {images}" + ("" if choice.chosen == NONE else ", which tell it from every simpler one")
-    return f"the simplest that {images} do not tell from the best, {quoted(best.name, several)}"
+        simpler = "" if choice.chosen == NONE else ", and every simpler candidate is worse by more than chance"
+        return f"It has the best score on {images}{simpler}."
+    return (
+        f"On {images} {quoted(best.name, several)} has the best score. The chosen one is the simplest candidate whose "
+        "score these images do not tell from the best."
+    )
 
 
 def candidates_table(choice: Choice, several: bool, caption: str = "candidates") -> Table:
@@ -90,4 +95,6 @@ def _above(one: Candidate) -> str:
     found = one.above_best
     if (found.difference, found.low, found.high) == (0, 0, 0):
         return "the best"
+    if max(abs(found.low), abs(found.high)) < _SAME:
+        return "the same"
     return "{} ({})".format(*shown_difference(found.difference, found.low, found.high, BY_KEY["nll"]))

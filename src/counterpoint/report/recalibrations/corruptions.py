@@ -1,4 +1,4 @@
-"""Where a recalibration breaks: the corruptions on which it makes the ECE higher."""
+"""What a recalibration changes on each corruption, and where it makes the ECE higher."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def corruptions_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
     changed.sort(key=lambda one: one.without - one.ece)
     caption = f"{shifted.run.label}: {shifted.images}; each corruption, its severities together"
     return Topic(
-        "Where it breaks",
+        "On each corruption",
         words=(_in_words(quoted(name, is_ensemble(found)), changed),),
         tables=(_table(caption, label_of(name, found), changed),),
     )
@@ -53,10 +53,10 @@ def corruptions_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
 def _in_words(name: str, changed: Sequence[_Changed]) -> str:
     worse = [f"{one.label} ({one.shown} points)" for one in changed if one.shown.startswith("+")]
     if not worse:
-        return f"With {name}, ECE gets worse on none of the {len(changed)} corruptions."
+        return f"With {name}, the ECE is higher on none of the {len(changed)} corruptions."
     return (
-        f"With {name}, ECE gets worse on {len(worse)} of the {len(changed)} corruptions: {', '.join(worse)}. These "
-        "differences carry no intervals."
+        f"With {name}, the ECE is higher on {len(worse)} of the {len(changed)} corruptions: {', '.join(worse)}. These "
+        "differences have no intervals."
     )
 
 

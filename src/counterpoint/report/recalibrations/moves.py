@@ -20,17 +20,17 @@ def moves_topic(label: str, found: Recalibrated) -> Topic | None:
     if not moves:
         return None
     words = (
-        "These temperatures are each image’s own: the surer and the more alike the members are, the lower. Shown are "
-        "means over images, with the mean entropy and disagreement that they follow, in % of the most that entropy "
-        "can be."
+        "Here each image has its own temperature. It is lower where the members are surer and more alike. The table "
+        "shows means over images: of the temperature, and of the entropy and the disagreement that it follows. "
+        "Entropy and disagreement are in % of the largest possible entropy."
         if is_ensemble(found)
-        else "These temperatures are each image’s own: the surer the network is, the lower. Shown are means over "
-        "images, with the mean entropy that they follow, in % of the most that it can be."
+        else "Here each image has its own temperature. It is lower where the network is surer. The table shows means "
+        "over images: of the temperature, and of the entropy that it follows, in % of the largest possible entropy."
     )
     images = list(next(iter(moves.values())))
     drawn = dict(zip([name for name, moved in moves.items() if list(moved) == images], LINES, strict=False))
     return Topic(
-        "How the temperature moves",
+        "Temperatures of the images",
         words=(words,),
         chart=_chart(label, found, moves, drawn),
         legend=tuple((kind, label_of(name, found)) for name, kind in drawn.items()),

@@ -69,7 +69,7 @@ def _plot(images: str, runs: Sequence[RunSeverities], ways: Sequence[_Way]) -> P
     return Plot(
         series_chart("recalibrated", axes, series, f"ECE against severity, with and without recalibration. {words}."),
         legend([run.shifted.run for run in runs], {"dashed": _WITHOUT, "solid": "recalibrated"}),
-        f"ECE in 15 equal-width bins, {images}. Recalibrated: {', '.join(how)}.",
+        f"ECE in 15 equal-width bins, {images}. Recalibrated means: {', '.join(how)}.",
         (_table(images, list(places), ways),),
     )
 

@@ -27,8 +27,9 @@ ECE = "ece_width15"
 _KEYS = (ECE, "nll", "brier")
 _CLEAN_IMAGES = "Clean"
 _DIFFERENCES = (
-    "Differences are from no recalibration, with 95 % intervals over images. Those of ECE are between debiased values, "
-    "so that noise alone makes none: they need not be what the two ECEs differ by."
+    "A difference is the figure with a recalibration minus the figure without, with its 95 % interval over images. "
+    "Differences in ECE are between debiased values, so that noise alone makes no difference. They can differ from "
+    "what the two ECEs in the table differ by."
 )
 LINES = ("first", "second", "third")
 """The lines of a chart as the style sheet knows them."""
@@ -124,18 +125,20 @@ def _differences(means: MeanDifferences | None, calibration: CalibrationDifferen
 
 def _headline(shifted: ShiftedRun, found: Recalibrated, ways: _Ways) -> str:
     several = is_ensemble(found)
-    goes = ", and ".join(
-        f"to {with_sign(shown.figures[ECE])} with {quoted(name, several)}"
+    others = " and ".join(
+        f"{with_sign(shown.figures[ECE])} with {quoted(name, several)}"
         + (" (chosen)" if found.choice and found.choice.chosen == name else "")
         for name, shown in ways.items()
         if name != NONE
     )
     aggregate = f" ({HEADLINE})" if shifted.cells > 1 else ""
-    return f"On {shifted.called}{aggregate} ECE goes from {with_sign(ways[NONE].figures[ECE])} {goes}."
+    without = with_sign(ways[NONE].figures[ECE])
+    return f"On {shifted.called}{aggregate} the ECE is {without} without recalibration, {others}."
 
 
 def _notes(shifted: ShiftedRun) -> Sequence[str]:
-    pooled = f"At a severity, the images of the {counted(len(shifted.figures.cells), 'corruption')} count together."
+    corruptions = counted(len(shifted.figures.cells), "corruption")
+    pooled = f"The figures at a severity are of the images of {corruptions} together."
     return (f"{pooled} {_DIFFERENCES}",)
 
 

@@ -1,7 +1,7 @@
 """What recalibrations are called, their parameters, and what they were fitted on."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from counterpoint.records.recalibrated import Care, Parameter, Recalibrated, Recalibration, Slope
 from counterpoint.report.suites import corruption_label, counted
@@ -22,9 +22,18 @@ _NAMES = {
 _OF_ONE_NETWORK = {CLEAN: "one for all images"}
 _FITTED_ON = {"clean": "clean", "shifted": "both"}
 _CARES: dict[Care, str] = {
-    "clean": "clean images count and shifted ones do not",
-    "both": "clean and shifted images count alike",
-    "shift": "shifted images count and clean ones do not",
+    "clean": "only the clean images count",
+    "both": "both count alike",
+    "shift": "only the corrupted images count",
+}
+_MEANINGS = {
+    CLEAN: "One temperature divides the logits of every member. Then the probabilities are averaged.",
+    "after": "The members’ probabilities are averaged first. Then one temperature corrects the average.",
+    "per-member": "Each member has a temperature of its own. Then the probabilities are averaged.",
+    "by entropy": "Each image has its own temperature. It grows with the entropy: how unsure the prediction is.",
+    "by disagreement": "Each image has its own temperature. It grows with the disagreement: how far the members lie "
+    "apart.",
+    "by both": "Each image has its own temperature. It grows with the entropy and with the disagreement.",
 }
 _SPACE = "\N{NO-BREAK SPACE}"
 _STEP = 0.1  # of a signal, for which a slope is shown as a factor
@@ -41,9 +50,28 @@ def way_name(name: str, several: bool) -> str:
     return names.get(kind, kind) + name[len(kind) :]
 
 
+def meanings(found: Iterable[Recalibrated]) -> dict[str, str]:
+    """What each name stands for, of all recalibrations of these runs."""
+    names = list(dict.fromkeys((name, is_ensemble(one)) for one in found for name in one.ways))
+    kinds = [(name.removesuffix(_SHIFTED), several) for name, several in names]
+    words = {way_name(kind, several): _meaning(kind, several) for kind, several in kinds if kind in _MEANINGS}
+    if any(name.endswith(_SHIFTED) for name, _ in names):
+        words[_SHIFTED.strip(", ")] = "The fit uses clean and corrupted validation images, not clean ones alone."
+    return words
+
+
+def _meaning(kind: str, several: bool) -> str:
+    return _MEANINGS[kind] if several or kind != CLEAN else "One temperature for all images."
+
+
 def quoted(name: str, several: bool) -> str:
     """The same within a sentence."""
     return WITHOUT if name == NONE else f"“{way_name(name, several)}”"
+
+
+def named(name: str, several: bool) -> str:
+    """The same after the word “recalibration”."""
+    return NONE if name == NONE else way_name(name, several)
 
 
 def parameters_in_words(recalibration: Recalibration) -> str:
@@ -71,8 +99,8 @@ def _power(parameter: Parameter, times: float) -> str:
 def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> Table:
     several = is_ensemble(found)
     moving = any(scaled.recalibration.slopes for scaled in found.ways.values())
-    signals = "; entropy and disagreement in % of the most that entropy can be" if moving else ""
-    both = "; both: clean and shifted images" if found.fitted_on.shift else ""
+    signals = "; entropy and disagreement in % of the largest possible entropy" if moving else ""
+    both = "; both: clean and corrupted images" if found.fitted_on.shift else ""
     return Table(
         f"{caption}; ± one standard error over images{signals}{both}",
         (Column("Temperature"), Column("Fitted on"), Column("Parameters")),
@@ -90,12 +118,12 @@ def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> T
 def fitted_in_words(found: Recalibrated, is_shifted: bool) -> tuple[str, ...]:
     """What was fitted on what. `is_shifted` says whether there are figures of corrupted images."""
     on = found.fitted_on
-    shifted = [f"Corrupted images: {found.corrupted_how}."] if is_shifted else []
+    shifted = [f"The corrupted images were recalibrated like this: {found.corrupted_how}."] if is_shifted else []
     return (
-        f"Fitted by NLL on {on.images.images:,} {on.images.part} images of {on.images.dataset} ({on.run}), "
-        "never on test images.",
+        f"The fits minimise the NLL of {on.images.images:,} {on.images.part} images of {on.images.dataset} "
+        f"({on.run}). No test image was used.",
         *_shift_in_words(found),
-        f"Clean images: {found.clean_how}.",
+        f"The clean images were recalibrated like this: {found.clean_how}.",
         *shifted,
     )
 
@@ -107,6 +135,7 @@ def _shift_in_words(found: Recalibrated) -> Sequence[str]:
     names = ", ".join(map(corruption_label, shift.corruptions))
     severities = counted(len(shift.severities), "severity", "severities")
     return (
-        f"Shifted images: {shift.part} images under {names}, each at {severities}; no test set has these "
-        f"corruptions. In fits on both, {_CARES[found.care]} (care: {found.care}).",
+        f"Some fits also use corrupted {shift.part} images, with these corruptions at {severities} each: {names}. No "
+        f"test set has these corruptions. In a fit on clean and corrupted images, {_CARES[found.care]} "
+        f"(care: {found.care}).",
     )

@@ -45,7 +45,7 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         _table(f"Clean images: {images}", [(run, run.clean) for run in group], _on(pairs, group, ""))
         for images, group in by_images(runs)
     ]
-    for suite in by_suite(runs).values():
+    for suite in _main_suites(runs):
         for images, together in by_cells(suite):
             found = _on(pairs, [one.run for one in together], together[0].suite)
             rows = [(one.run, one.aggregate(HEADLINE)) for one in together]
@@ -56,6 +56,12 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         has_differences=bool(pairs),
         has_cells=any(one.cells > 1 for suite in by_suite(runs).values() for one in suite),
     )
+
+
+def _main_suites(runs: Sequence[ReportedRun]) -> list[list[ShiftedRun]]:
+    """Those of test images, if there are some: corrupted validation images are for choices, not for results."""
+    suites = list(by_suite(runs).values())
+    return [suite for suite in suites if not suite[0].is_for_choices] or suites
 
 
 def _set_name(shifted: ShiftedRun) -> str:
@@ -108,9 +114,9 @@ def _difference(key: str, found: dict[str, Difference]) -> Entry:
 
 
 def headline_table(run: ReportedRun) -> Table:
-    """The ensemble's and its members' figures on clean images, and on each suite by-corruption."""
+    """The ensemble's and its members' figures on clean images, and on each suite, averaged over its corruptions."""
     on, called = run.results.evaluated_on, [shifted.called for shifted in suites_of(run)]
-    suites = f", and on {listed(called)} {HEADLINE}" if called else ""
+    suites = f", and on {listed(called)}" if called else ""
     sets = {"clean": run.clean} | {shifted.called: shifted.aggregate(HEADLINE) for shifted in suites_of(run)}
     by_model = zip(*(models(summary) for summary in sets.values()), strict=True)
     return Table(
@@ -125,8 +131,16 @@ def headline_table(run: ReportedRun) -> Table:
 
 
 def suites_in_words(run: ReportedRun) -> list[str]:
-    """What each suite is made of."""
-    return [_suite_in_words(shifted) for shifted in suites_of(run)]
+    """What each suite is made of, and how its cells become one figure."""
+    averaged = [shifted for shifted in suites_of(run) if shifted.cells > 1]
+    words = [_suite_in_words(shifted) for shifted in suites_of(run)]
+    if averaged:
+        kind = "corruption" if all(shifted.is_ours for shifted in averaged) else "shift"
+        words.append(
+            f"On {listed([shifted.called for shifted in averaged])} each figure is computed per {kind}, over its "
+            f"severities together, and then averaged over the {kind}s."
+        )
+    return words
 
 
 def _suite_in_words(shifted: ShiftedRun) -> str:

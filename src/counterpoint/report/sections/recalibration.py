@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
+from counterpoint.records.results import Results
 from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
@@ -18,6 +19,7 @@ from counterpoint.report.recalibrations.words import (
     WITHOUT,
     fitted_in_words,
     is_ensemble,
+    meanings,
     parameters_table,
     way_name,
 )
@@ -26,7 +28,7 @@ from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 
-_TITLE = "Recalibrated"
+_TITLE = "Recalibration"
 
 Summaries = dict[str, Summary]
 """The figures without recalibration and with each."""
@@ -43,6 +45,7 @@ class RunRecalibration:
 
 @dataclass(frozen=True)
 class Recalibration(Content):
+    meanings: dict[str, str]  # of the recalibrations' names
     together: tuple[Plot, ...]  # several runs on the same images
     runs: tuple[RunRecalibration, ...]
 
@@ -55,45 +58,63 @@ class Recalibration(Content):
 
 def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
     """None where no run was recalibrated."""
-    found = tuple(_of_run(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None)
-    return Recalibration(recalibrations_together(runs), found) if found else None
+    found = [(run, scaled) for run in runs if (scaled := run.evaluated.recalibrated) is not None]
+    of_runs = tuple(_of_run(run, scaled) for run, scaled in found)
+    names = meanings(scaled for _, scaled in found)
+    return Recalibration(names, recalibrations_together(runs), of_runs) if found else None
 
 
-def ways_table(recalibrated: Recalibrated) -> Table:
-    """The ensemble's NLL and ECE with each recalibration."""
-    ways, several = recalibrated.ways, is_ensemble(recalibrated)
+def ways_table(recalibrated: Recalibrated, plain: Results) -> Table:
+    """The ensemble's NLL and ECE, without recalibration and with each."""
+    several = is_ensemble(recalibrated)
     is_shifted, shift = _is_shifted(recalibrated), recalibrated.made_from.corrupted
     suite = called(shift.source) if shift else "-C"
-    shifted = f"; {suite} {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
+    without = [plain.clean.ensemble]
+    if is_shifted and plain.corrupted:
+        without.append(plain.corrupted.aggregates.ensemble[HEADLINE])
     columns = [Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%")]
     if is_shifted:
         columns += [Column(f"NLL on {suite}", "nats"), Column(f"ECE on {suite}", "%")]
+    rows = [Row(WITHOUT, _headline(without))]
+    for name, scaled in recalibrated.ways.items():
+        shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
+        rows.append(Row(way_name(name, several), _headline([scaled.clean.ensemble, *shifted])))
     return Table(
-        f"recalibrated; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
+        f"with and without recalibration; {_applied(recalibrated, suite if is_shifted else '')}15 equal-width bins",
         tuple(columns),
-        tuple(Row(way_name(name, several), _headline(scaled, is_shifted)) for name, scaled in ways.items()),
+        tuple(rows),
     )
 
 
-def _headline(scaled: Scaled, is_shifted: bool) -> tuple[Entry, ...]:
-    shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
-    return tuple(entry for one in (scaled.clean.ensemble, *shifted) for entry in _nll_and_ece(one))
+def _applied(recalibrated: Recalibrated, suite: str) -> str:
+    """Which parameters the figures have. They may be others on clean images than on those of the suite."""
+    clean, shifted = recalibrated.clean_how, recalibrated.corrupted_how
+    if not suite or clean == shifted:
+        return f"{clean}; "
+    return f"clean: {clean}; {suite}: {shifted}; "
 
 
-def shifts_table(recalibrated: Recalibrated) -> Table | None:
+def _headline(sets: Sequence[Figures]) -> tuple[Entry, ...]:
+    return tuple(entry for one in sets for entry in _nll_and_ece(one))
+
+
+def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
     """The same on each other set of shifted images; None where there are none."""
     several = is_ensemble(recalibrated)
-    rows = [
-        Row(
-            name if not number else "",
-            (Entry(way_name(way, several)), *_nll_and_ece(scaled.shifts[name].ensemble[HEADLINE])),
-        )
-        for name in recalibrated.shifts
-        for number, (way, scaled) in enumerate(recalibrated.ways.items())
-    ]
+    rows = []
+    for name in recalibrated.shifts:
+        without = plain.shifts[name].aggregates.ensemble[HEADLINE]
+        rows.append(Row(name, (Entry(WITHOUT), *_nll_and_ece(without))))
+        for way, scaled in recalibrated.ways.items():
+            figures = scaled.shifts[name].ensemble[HEADLINE]
+            rows.append(Row("", (Entry(way_name(way, several)), *_nll_and_ece(figures))))
     columns = (Column("Images"), Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%"))
     return (
-        Table(f"recalibrated, on other shifted images: {recalibrated.corrupted_how}", columns, tuple(rows))
+        Table(
+            f"with and without recalibration, on other shifted images; {recalibrated.corrupted_how}",
+            columns,
+            tuple(rows),
+        )
         if rows
         else None
     )
@@ -110,9 +131,9 @@ def _is_shifted(recalibrated: Recalibrated) -> bool:
 def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
     shifted = papers_suite(run) if _is_shifted(found) else None
     topics = (
-        _choice(run, found),
+        *_choice(run, found),
         Topic(
-            "What was fitted",
+            "Fitted temperatures",
             words=fitted_in_words(found, shifted is not None),
             tables=(parameters_table(found, f"{run.label}: what was fitted"),),
         ),
@@ -125,15 +146,14 @@ def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
     return RunRecalibration(run.label, ink_of(run).colour, tuple(topic for topic in topics if topic))
 
 
-def _choice(run: ReportedRun, found: Recalibrated) -> Topic | None:
+def _choice(run: ReportedRun, found: Recalibrated) -> Iterator[Topic]:
     if found.choice is None:
-        return None
+        return
     several = is_ensemble(found)
-    return Topic(
-        "Which one was chosen",
-        words=choice_in_words(found.choice, several),
-        tables=(candidates_table(found.choice, several, f"{run.label}: candidates"),),
-    )
+    first, *others = choice_in_words(found.choice, several)
+    yield Topic("The chosen recalibration", words=(first,))
+    table = candidates_table(found.choice, several, f"{run.label}: candidates")
+    yield Topic("How it was chosen", words=tuple(others), tables=(table,))
 
 
 def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None) -> Topic:
@@ -149,7 +169,7 @@ def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None
         "the other two aggregates": others[1:],
     }
     return Topic(
-        "With each of them",
+        "Figures with each recalibration",
         words=(_changed_predictions(found),),
         chart=_chart(run, [summaries for _, summaries in headlines], clean),
         legend=(("clean", "clean images"), *([("corrupted", "corrupted images")] if shifted else [])),
@@ -164,9 +184,9 @@ def _changed_predictions(found: Recalibrated) -> str:
     clean = max(scaled.clean.changed_predictions for scaled in found.ways.values())
     shifted = [scaled.corrupted.changed_predictions for scaled in found.ways.values() if scaled.corrupted]
     if not max(clean, *shifted, 0.0):
-        return "None of them changes a predicted class."
-    corrupted = f", and for {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
-    return f"They change the predicted class for at most {with_sign(clean)} of the clean images{corrupted}."
+        return "No recalibration changes a predicted class."
+    corrupted = f", and of at most {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
+    return f"A recalibration changes the predicted class of at most {with_sign(clean)} of the clean images{corrupted}."
 
 
 def clean_summary(scaled: Scaled) -> Summary:

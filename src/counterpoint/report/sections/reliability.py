@@ -1,15 +1,15 @@
 """Reliability diagrams of all runs on clean images: can the confidence be trusted?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import bins_in_words, bins_table, reliability_of, wilson_interval
 from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.plots import FIFTHS, Axes, reliability_chart, series_chart
-from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
+from counterpoint.report.drawing.series import Ink, Point, Series, ink_of, legend, reach
 from counterpoint.report.drawing.strokes import ticks_around_zero
-from counterpoint.report.reliabilities import bin_in_words, reliability_series
+from counterpoint.report.reliabilities import bin_in_words, member_series, reliability_series
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.tables import by_images, with_sign
@@ -46,11 +46,12 @@ def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
     counts = [(ink_of(run), bins[run.label]) for run in runs]
     return Plot(
         reliability_chart(
-            [reliability_series(ink, rows, intervals=True) for ink, rows in counts],
+            [reliability_series(ink, rows, intervals=True) for ink, rows in counts]
+            + [one for run in runs for one in member_series(ink_of(run), _member_bins(run))],
             counts,
             f"Reliability diagram with equal-width bins. {_in_words(bins)}",
         ),
-        legend(runs),
+        legend(runs, members=_has_member_bins(runs)),
         f"Equal-width bins. ECE: {', '.join(errors)}. Each point is one bin of confidence: its height is the share of "
         "right predictions, and its whisker is the 95 % interval of that share. A small marker is a bin with few "
         "images. On the diagonal, confidence and accuracy are equal. The bars below show how many images are in each "
@@ -63,11 +64,12 @@ def _equal_mass(runs: Sequence[ReportedRun]) -> Plot:
     bins = {run.label: reliability_of(run.clean).mass15 for run in runs}
     errors = [f"{run.label} {with_sign(run.clean.ensemble.ece_mass15)}" for run in runs]
     series = [_gaps(run, (number + 1) / (len(runs) + 1)) for number, run in enumerate(runs)]
+    series += [one for run in runs for one in _member_gaps(run)]
     ticks = ticks_around_zero(reach(series, min), reach(series, max))
     axes = Axes(FIFTHS, "share of images, least confident first, %", ticks, "confidence − accuracy, points")
     return Plot(
         series_chart("equal-mass", axes, series, f"Reliability diagram with equal-mass bins. {_in_words(bins)}"),
-        legend(runs),
+        legend(runs, members=_has_member_bins(runs)),
         f"Equal-mass bins. ECE: {', '.join(errors)}. Each step holds about the same number of images. Above 0 the run "
         "is over-confident, below 0 it is under-confident. The area between a line and 0 is the ECE. The whiskers are "
         "95 % intervals.",
@@ -80,7 +82,16 @@ def _gaps(run: ReportedRun, within: float) -> Series:
 
     `within` is where on a step its point stands, so that the whiskers of several runs do not hide each other.
     """
-    bins = reliability_of(run.clean).mass15
+    return _steps(ink_of(run), reliability_of(run.clean).mass15, within)
+
+
+def _member_gaps(run: ReportedRun) -> Iterator[Series]:
+    for i, bins in enumerate(run.clean.member_reliability, start=1):
+        steps = _steps(ink_of(run), bins.mass15, 0.5)
+        yield replace(steps, points=[replace(point, interval=None) for point in steps.points], member=i)
+
+
+def _steps(ink: Ink, bins: Sequence[Bin], within: float) -> Series:
     total, before = sum(row.count for row in bins), 0
     points: list[Point] = []
     outline: list[tuple[float, float]] = []
@@ -89,13 +100,22 @@ def _gaps(run: ReportedRun, within: float) -> Series:
         before += row.count
         points.append(_gap(left + within * (right - left), row))
         outline += [(left, points[-1].y), (right, points[-1].y)]
-    return Series(ink_of(run), points, outline=outline)
+    return Series(ink, points, outline=outline)
 
 
 def _gap(place: float, row: Bin) -> Point:
     low, high = wilson_interval(row.accuracy, row.count)
     interval = row.confidence - high, row.confidence - low
     return Point(place, row.confidence - row.accuracy, bin_in_words(row, interval=True), interval)
+
+
+def _member_bins(run: ReportedRun) -> list[tuple[Bin, ...]]:
+    return [one.width15 for one in run.clean.member_reliability]
+
+
+def _has_member_bins(runs: Sequence[ReportedRun]) -> bool:
+    """Results of earlier versions have none."""
+    return any(run.clean.member_reliability for run in runs)
 
 
 def _in_words(bins: dict[str, tuple[Bin, ...]]) -> str:
