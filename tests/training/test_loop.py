@@ -242,7 +242,8 @@ def test_nobody_is_advised_to_go_on_with_a_run_that_diverged(tmp_path: Path) -> 
         with pytest.raises(InputError, match=r"diverged after step 2 of 15, and would again; .* lower learning_rate"):
             finished_checkpoint(load_run(tmp_path / "run"))
     assert heard.warnings == [
-        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to again"
+        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to diverge again; "
+        "train a new run with a lower learning_rate and another --out"
     ]
 
 
@@ -284,7 +285,7 @@ def test_after_damage_training_goes_on_from_the_checkpoint_before(tmp_path: Path
     assert train(EXPERIMENT, run, small_data(), options=ON_CPU, watcher=heard)
     (warning,) = heard.warnings
     assert "step-000000009.safetensors is damaged (its SHA-256 is not the one" in warning
-    assert "is whole, and is of step 8" in warning
+    assert "of step 8, is intact and is used" in warning
     assert all(torch.equal(value, final_state(run)[name]) for name, value in final_state(tmp_path / "run").items())
     assert epochs(run) == epochs(tmp_path / "run")
 
@@ -338,7 +339,8 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
         )
         assert ended == finished
     assert heard.warnings == [
-        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1",
+        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1; "
+        "set fewer warmup_steps, or train longer",
         "batch_size is 100, and there are 36 images to train on: every step has all of them",
     ]
 
@@ -346,7 +348,7 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
 def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
     endless = replace(EXPERIMENT, epochs=1_000_000, batch_size=1)
     with pytest.raises(
-        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; there may be 999,999,999: set fewer"
+        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; at most 999,999,999 are possible: set fewer"
     ):
         train(endless, tmp_path / "run", noise_data(2000, 3, size=4), options=ON_CPU)
 

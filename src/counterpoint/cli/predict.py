@@ -36,8 +36,10 @@ def predict(
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Mark each prediction as sure or not sure by this confidence: 0.9, 90%, or the word threshold, which "
-            "takes what `counterpoint threshold` found.",
+            help=(
+                "Mark predictions below this confidence as not sure, and the others as sure: 0.9, 90%, "
+                "or the word threshold, which takes what `counterpoint threshold` found."
+            ),
             show_default=False,
         ),
     ] = None,

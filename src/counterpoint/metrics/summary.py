@@ -57,7 +57,7 @@ def figures(scores: ImageScores) -> Figures:
 
 
 def honest(scores: ImageScores) -> Estimates:
-    """For each calibration error: what noise alone would show, the excess over it, and the debiased estimate."""
+    """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
     rows = {}
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)

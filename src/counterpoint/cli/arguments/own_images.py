@@ -1,4 +1,4 @@
-"""From --images and what is set to an experiment and its images."""
+"""Turn --images and the settings into an experiment and its images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,7 +94,7 @@ def _check_model(experiment: "Experiment") -> None:
 
 
 def describe_images(data: "UserImages") -> str:
-    """What was found, in words."""
+    """The images that were found, in words."""
     from counterpoint.images.listing import printable
 
     counts = [f"{len(data.train):,} to train on"]
