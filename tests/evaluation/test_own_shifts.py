@@ -95,7 +95,7 @@ def test_the_same_images_are_not_run_again_and_others_replace_them(
     first = evaluate(run, place, {"fog": place / "fog", "hospital": place / "hospital"})
     moved = shutil.copytree(place / "fog", tmp_path / "moved")
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.evaluation.logits.member_logits", lambda *_: pytest.fail("it ran the network"))
+        patched.setattr("counterpoint.evaluation.inference.member_logits", lambda *_: pytest.fail("it ran the network"))
         assert evaluate(run, place, {"fog": moved}).shifts == first.shifts
         assert evaluate(run, place, {}).shifts == first.shifts, "earlier ones stay"
     shutil.rmtree(moved / "3")

@@ -196,7 +196,7 @@ def test_an_interrupted_suite_leaves_the_first_one_whole(
         return member_logits(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.evaluation.logits.member_logits", interrupted)
+        patched.setattr("counterpoint.evaluation.inference.member_logits", interrupted)
         with pytest.raises(KeyboardInterrupt):
             evaluate(split_run, root, suites=[VALIDATION_EXTRA], cell_images=5)
         assert read_results(split_run.folder / "results.json") == before

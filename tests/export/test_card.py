@@ -177,18 +177,18 @@ def test_the_head_is_what_hubs_read(file_name: str, library: str) -> None:
 
 
 def test_records_of_other_weights_are_left_out(tmp_path: Path) -> None:
-    assert known_of(tmp_path, "0123456789abcdef").evaluated is None
+    assert known_of(tmp_path, "0123456789abcdef") == (None, ())
     write_record(tmp_path / RESULTS, make_results())
     write_record(tmp_path / RECALIBRATED, make_recalibrated())
     stale = replace(make_thresholded().made_from, precision="bf16")
     write_record(tmp_path / THRESHOLD, replace(make_thresholded(), made_from=stale))
-    known = known_of(tmp_path, "0123456789abcdef")
-    assert known.evaluated is not None
-    assert known.evaluated.recalibrated == make_recalibrated()
-    assert known.evaluated.thresholded is None
-    assert "threshold.json was made from other logits" in known.notes[0]
-    (note,) = known_of(tmp_path, "of others").notes
-    assert known_of(tmp_path, "of others").evaluated is None
+    evaluated, notes = known_of(tmp_path, "0123456789abcdef")
+    assert evaluated is not None
+    assert evaluated.recalibrated == make_recalibrated()
+    assert evaluated.thresholded is None
+    assert "threshold.json was made from other logits" in notes[0]
+    evaluated, (note,) = known_of(tmp_path, "of others")
+    assert evaluated is None
     assert re.search(
         r"results\.json is not of the weights that .* has now; `counterpoint evaluate .*` makes it anew", note
     )

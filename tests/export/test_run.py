@@ -167,7 +167,7 @@ def test_a_function_of_the_users_must_be_named(trained: MakeTrained, tmp_path: P
     with pytest.raises(InputError, match="its network is made by mymodule:make_model, but a run's files alone never"):
         export_run(somebodys, tmp_path / "model.onnx")
     with pytest.raises(InputError, match=r"the model of .* is mymodule:make_model, not resnet"):
-        export_run(somebodys, tmp_path / "model.onnx", said="resnet")
+        export_run(somebodys, tmp_path / "model.onnx", trusted_model="resnet")
 
 
 def test_a_correction_for_other_weights_is_refused(

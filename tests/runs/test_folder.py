@@ -8,7 +8,8 @@ import pytest
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
-from counterpoint.runs.folder import SCHEMA, Description, Run, check_folder, keep_description, load_run, open_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import SCHEMA, Run, check_folder, keep_description, load_run, open_run
 from counterpoint.storage.locks import LOCK_FILE
 from tests.small import TINY
 

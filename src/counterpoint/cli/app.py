@@ -33,8 +33,7 @@ from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
 from counterpoint.cli.views import views
 from counterpoint.errors import InputError, is_out_of_memory
-from counterpoint.parallel.telling import LET_THE_FIRST_SPEAK, is_told_by_another
-from counterpoint.parallel.world import ALONE, World, this_world
+from counterpoint.parallel.world import ALONE, LET_THE_FIRST_SPEAK, World, is_told_by_another, this_world
 
 _FOR_SEVERAL = ("train", "evaluate")
 """The commands that torchrun may start in several processes."""

@@ -48,7 +48,7 @@ def export(
     find_modules_here(model)
     loaded = load_run(run)
     with console.status("tracing the network, writing the file and comparing it with PyTorch"):
-        written = export_run(loaded, out, root, not_sure_below=not_sure_below, said=model)
+        written = export_run(loaded, out, root, not_sure_below=not_sure_below, trusted_model=model)
     for note in written.notes:
         console.print(note, highlight=False, soft_wrap=True)
     agreement = written.agreement

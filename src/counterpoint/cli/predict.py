@@ -64,7 +64,7 @@ def predict(
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)
-    predictor = Predictor(loaded, correction, device=device, said=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:
@@ -106,7 +106,7 @@ def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
-            row = [answer.path, answer.said.name, f"{answer.said.confidence:.1%}", _members(answer)]
+            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", _members(answer)]
             table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
     return table
 

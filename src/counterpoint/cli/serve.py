@@ -52,7 +52,7 @@ def serve(
     loaded = load_run(run)
     with listen(host, port) as listening:
         address = Address(host, listening.getsockname()[1])
-        predictor = Predictor(loaded, find_promised(run), device=device, said=model)
+        predictor = Predictor(loaded, find_promised(run), device=device, trusted_model=model)
         # Anything that cannot work should fail now, and not when the first picture arrives.
         frost_source()
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))

@@ -101,7 +101,7 @@ def load_images(
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed)
-    whole, contents = _whole(images, given_N), _contents(images, parts_N)
+    whole, contents = mapped_set(images, _numbers(given_N)), _contents(images, parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
@@ -171,10 +171,16 @@ def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -
     return Seen(contents, frozenset(called[False] - called[True] - {""}))
 
 
-def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:
+def _numbers(given_N: Tensor) -> Tensor:
+    """Each image's number in its part."""
     numbers_N = torch.empty_like(given_N)
     for part in (TRAIN, VAL, TEST):
         numbers_N[given_N == part] = torch.arange(int((given_N == part).sum()))
+    return numbers_N
+
+
+def mapped_set(images: DecodedImages, numbers_N: Tensor) -> MappedSet:
+    """All decoded images, with the numbers that draws are keyed by."""
     return MappedSet(
         torch.from_numpy(images.pixels_RCHW),
         torch.from_numpy(images.rows_N),

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,13 @@ from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet
-from counterpoint.evaluation.suites import CORRUPTED, Suite
+from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
+from counterpoint.evaluation.suites import Suite
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images, Part
 from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 
-VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
-"""The group of validation images, and its files, in a run whose clean images are test images."""
 _SUITE_BYTES = 4 << 30
 
 
@@ -78,16 +78,13 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
     """The first `count` images of each cell of a suite."""
     suite, used = corrupted.suite, min(count or corrupted.images, corrupted.images)
 
-    def reader(name: str, severity: int) -> Callable[[], Tensor]:
-        def read() -> Tensor:
-            return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
-
-        return read
+    def read(name: str, severity: int) -> Tensor:
+        return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
 
     return ImageGroup(
         suite.name,
         encode(corrupted.shift(used)),
-        {cell_file(suite.name, *cell): reader(*cell) for cell in suite.cells},
+        {cell_file(suite.name, *cell): partial(read, *cell) for cell in suite.cells},
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,
@@ -119,13 +116,3 @@ def order_to_corrupt(images: int) -> Tensor:
     They lie there in the order of their classes, so the first ones would all be of one class.
     """
     return Stream(0, "images to corrupt").permutation(images)
-
-
-def cell_file(suite: str, name: str, severity: int) -> str:
-    """The file of a cell's logits. Those of the paper's suite lie beside the clean ones, others in their own folder."""
-    cell = f"{name}-{severity}"
-    return cell if suite == CORRUPTED.name else f"{suite}/{cell}"
-
-
-def labels_file(suite: str) -> str:
-    return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"

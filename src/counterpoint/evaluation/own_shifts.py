@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from counterpoint.data import MappedSet, Parts
-from counterpoint.data.user_images import Seen
-from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
+from counterpoint.data.user_images import Seen, mapped_set
+from counterpoint.errors import InputError, some
+from counterpoint.evaluation.image_groups import ImageGroup
+from counterpoint.evaluation.logits import cell_file, labels_file
 from counterpoint.evaluation.suites import TAKEN
 from counterpoint.images import DecodedImages, Decoding, Listing
 from counterpoint.images.cache import open_listed
@@ -25,7 +26,6 @@ from counterpoint.records.results import Shift, Source
 from counterpoint.watching import SILENT, Watcher
 
 _NAME = re.compile(r"\w[\w-]{0,59}")
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,9 @@ def read_shift(
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
     for note in _notes(name, images, places, parts.seen):
         watcher.noted(note)
-    return OwnShift(name, _sets(images, places), _key(images, decoding, places))
+    whole = mapped_set(images, torch.arange(len(images.listing)))
+    sets = tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
+    return OwnShift(name, sets, _key(images, decoding, places))
 
 
 def shift_group(own: OwnShift) -> ImageGroup:
@@ -159,12 +161,12 @@ def _hash(pixels_CHW: np.ndarray) -> str:
 def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:
     listing, used = images.listing, places[0]
     if images.bad:
-        yield f"{name}: left out: {_some([printable(bad.name) for bad in images.bad])}"
+        yield f"{name}: left out: {some([printable(bad.name) for bad in images.bad])}"
     if lost := len(listing) - sum(map(len, places)):
         yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
     labels = {listing.labels[image] for image in used}
     if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
-        yield f"{name} has no images of {_some(missing)}: its figures say nothing about these classes"
+        yield f"{name} has no images of {some(missing)}: its figures say nothing about these classes"
     called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
     if called:
         yield (
@@ -172,23 +174,6 @@ def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], se
             f"was trained or validated on, such as {listing.shown(called[0])}; if they show the same "
             "scenes, the figures look better than they are"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
-
-
-def _sets(images: DecodedImages, places: Sequence[Sequence[int]]) -> tuple[MappedSet, ...]:
-    listing = images.listing
-    whole = MappedSet(
-        torch.from_numpy(images.pixels_RCHW),
-        torch.from_numpy(images.rows_N),
-        torch.arange(len(listing)),
-        torch.tensor(listing.labels),
-        listing.classes,
-    )
-    return tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
 
 
 def _key(images: DecodedImages, decoding: Decoding, places: Sequence[Sequence[int]]) -> str:

@@ -77,7 +77,7 @@ def recalibrate_run(
         care=care,
         clean_how="cross-fitted on two seeded halves of the validation images" if own else applied,
         corrupted_how=applied,
-        ways=scaled_figures(run, about, plain, ways, clean, choice),
+        ways=scaled_figures(run, plain, ways, clean, choice),
         choice=choice,
         shifts=plain.checked_shifts,
     )

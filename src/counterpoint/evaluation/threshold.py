@@ -6,19 +6,19 @@ the search for a threshold starts. The other images are used only for the thresh
 So the promise is for confidences with the recalibration of the first part, which the record keeps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
+from counterpoint.evaluation.logits import read_cells
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
-from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
+from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import Labelled
@@ -68,10 +68,11 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
     first, second = _two_parts(read_held_out(run, shift))
     refuse_too_few(len(second), target)
     name, recalibration = _recalibration(first, recalibrated, watcher)
-    suggesting, deciding = (_scores(part, recalibration) for part in (first.clean, second))
+    suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
-    test = read_test(run, about)
+    test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
+    checked = partial(_checked_suite, run, recalibration, promise, watcher)
     thresholded = Thresholded(
         made_from=about.made_from,
         command=command_line(),
@@ -81,10 +82,10 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         recalibration_name=name,
         fitted_images=len(first.clean),
         test=_checked(test, recalibration, promise) if test is not None else None,
-        cells=_checked_suite(run, about, recalibration, promise, watcher),
+        cells=checked(CORRUPTED.name, corrupted) if corrupted else {},
         shifts={
-            name: CheckedShift(shift, _checked_shift(run, name, shift, recalibration, promise))
-            for name, shift in results.checked_shifts.items()
+            suite: CheckedShift(shift, checked(suite, shift)[shift.corruptions[0]])
+            for suite, shift in results.checked_shifts.items()
         },
     )
     write_record(run.folder / THRESHOLD, thresholded)
@@ -135,38 +136,20 @@ def _best(known: Sequence[Family], first: HeldOut, care: Care) -> str:
     return _SIMPLEST if chosen == "none" else chosen
 
 
-def _scores(images: Labelled, recalibration: Recalibration) -> ImageScores:
-    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
-
-
 def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -> Checked:
-    scores = _scores(images, recalibration)
+    scores = recalibrated_scores(recalibration, images)
     is_kept = scores.confidence >= promise.chosen.threshold
     kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
     return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
 
 
 def _checked_suite(
-    run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
-    shift = about.suites.get(CORRUPTED.name)
-    if shift is None:
-        return {}
+    """Each corruption at each severity."""
     total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
-    for done, (name, images) in enumerate(_labelled_cells(run, CORRUPTED.name, shift)):
+    for done, (name, _, images) in enumerate(read_cells(run, suite, shift)):
         watcher.counted("checking the promise under shift", done, total)
         cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
     watcher.counted("checking the promise under shift", total, total)
     return cells
-
-
-def _checked_shift(
-    run: AnyRun, name: str, shift: Shift, recalibration: Recalibration, promise: Promise
-) -> tuple[Checked, ...]:
-    return tuple(_checked(images, recalibration, promise) for _, images in _labelled_cells(run, name, shift))
-
-
-def _labelled_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, Labelled]]:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
-    for name, logits_MNK in read_cells(run, suite, shift):
-        yield name, Labelled(logits_MNK.astype(np.float64), labels_N)

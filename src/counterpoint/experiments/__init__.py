@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterpoint.config import Experiment, from_dict
+from counterpoint.config import Experiment
 from counterpoint.errors import InputError, unknown
-from counterpoint.experiments.hashes import config_hash
+from counterpoint.experiments.hashes import config_hash, saved_hash
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.experiments.table1 import TABLE1
 from counterpoint.experiments.table2 import TABLE2
@@ -76,9 +76,5 @@ def is_row(config: Mapping[str, Any]) -> bool:
     >>> is_row(to_dict(row)), is_row(to_dict(override(row, ["epochs=5"])))
     (True, False)
     """
-    try:
-        experiment = from_dict(config)
-    except InputError:
-        return False
-    row = EXPERIMENTS.get(experiment.name)
-    return row is not None and config_hash(experiment) == config_hash(row)
+    row = EXPERIMENTS.get(str(config.get("name")))
+    return row is not None and saved_hash(config) == config_hash(row)

@@ -18,14 +18,6 @@ from counterpoint.storage.folders import quoted
 
 
 @dataclass(frozen=True)
-class Known:
-    """The records of the weights that are exported, and a note for each record that belongs to other weights."""
-
-    evaluated: Evaluated | None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Measured:
     """The figures on one set of images, what that set is called in a table, and what it is."""
 
@@ -92,20 +84,18 @@ class CardFacts:
         )
 
 
-def known_of(folder: Path, weights: str) -> Known:
-    """What is known of a run with these weights."""
+def known_of(folder: Path, weights: str) -> tuple[Evaluated | None, tuple[str, ...]]:
+    """What is known of a run with these weights, and a note for each record that is of others."""
     if not (folder / RESULTS).exists():
-        return Known(None)
+        return None, ()
     evaluated = read_evaluated(folder)
     if evaluated.results.evaluation.weights != weights:
-        return Known(
-            None,
-            (
-                f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
-                f"`counterpoint evaluate {quoted(folder)}` makes it anew",
-            ),
+        note = (
+            f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
+            f"`counterpoint evaluate {quoted(folder)}` makes it anew"
         )
-    return Known(evaluated, evaluated.notes)
+        return None, (note,)
+    return evaluated, evaluated.notes
 
 
 def _as_evaluated(run: ReportedRun) -> tuple[Measured, ...]:

@@ -11,7 +11,8 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.members import fold_members
 from counterpoint.export.formats import Exported
 from counterpoint.nn import Ensemble
-from counterpoint.runs.folder import Description, Run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.network import corrected_probs

@@ -4,6 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 from torch.export import ExportedProgram
 
 from counterpoint.errors import InputError
-from counterpoint.export.packages import needed
 from counterpoint.models.wanted import one_line
 
 IMAGES, PROBS, MEMBERS = "images", "probabilities", "members"
@@ -48,6 +48,17 @@ def read_onnx(content: bytes) -> Callable[[np.ndarray], tuple[np.ndarray, np.nda
         return probs_NK, members_MNK
 
     return run
+
+
+def needed(package: str) -> Any:
+    """A package of the extra `export`, imported. The error for one that is missing names the extra."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"an ONNX file needs {error.name}, which is not installed; pip install 'counterpoint[export]', or write a "
+            "file that ends in .pt2"
+        ) from None
 
 
 def _convert(program: ExportedProgram) -> Any:

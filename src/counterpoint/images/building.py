@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,11 +66,6 @@ def decode_all(
                 watcher.counted("decoding images", last, len(listing))
     except _ChangedError as error:
         raise InputError(f"{error} of {listing.source} changed while it was read; run this again") from None
-    except BrokenProcessPool:
-        raise InputError(
-            f"a process that decodes the images of {listing.source} ended early, perhaps for want of memory; run this "
-            "again with fewer workers"
-        ) from None
     _sync(file)
     return bad
 

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, some, unknown
 from counterpoint.images.folders import class_name, images_below, look_into, strays
 from counterpoint.images.listing import PARTS, BadFile, Listing, printable
 from counterpoint.images.sources import list_file
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")
-_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -147,14 +146,13 @@ def _check_same_pictures(shifted: ShiftedListing) -> None:
     for severity, found in enumerate(every[1:], start=2):
         if found.keys() != every[0].keys():
             lacks = {1: found.keys() - every[0].keys(), severity: every[0].keys() - found.keys()}
-            words = "; ".join(f"{one} lacks {_some(names)}" for one, names in lacks.items() if names)
+            words = "; ".join(
+                f"{one} lacks {some([printable(name) for name in sorted(names)], most=3)}"
+                for one, names in lacks.items()
+                if names
+            )
             raise InputError(
                 f"the severities of {source} do not have the same pictures ({words}); give each severity "
                 "the same names in the same classes, or name each as a shift of its own: --shift "
                 f"NAME-1={source / '1'}"
             )
-
-
-def _some(names: set[str]) -> str:
-    shown = ", ".join(printable(name) for name in sorted(names)[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown

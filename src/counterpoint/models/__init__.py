@@ -42,10 +42,12 @@ def describe_model(wanted: Wanted) -> ModelFacts:
     return _LIBRARIES[prefix].describe(wanted) if prefix else ModelFacts()
 
 
-def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, said: str | None = None) -> nn.Module:
+def make_network(
+    wanted: Wanted, facts: ModelFacts, generator: torch.Generator, trusted_model: str | None = None
+) -> nn.Module:
     """Make a plain network. The generator draws its weights; published weights are loaded if they are wanted.
 
-    `said` is the model's name as you typed it. A function of your own is imported only if it is given.
+    `trusted_model` is the name of the model, if it is a function of your own. Without it the function is not imported.
 
     >>> import torch
     >>> from counterpoint.models import ModelFacts, Wanted, make_network
@@ -60,7 +62,7 @@ def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, 
         if prefix:
             network, advice = _LIBRARIES[prefix].make(wanted, facts), _LIBRARIES[prefix].size_advice
         else:
-            network, advice = users.make_by_function(wanted, said), users.ADVICE
+            network, advice = users.make_by_function(wanted, trusted_model), users.ADVICE
         check_network(network, wanted, advice.format(height=wanted.size[0]))
     return network
 

@@ -3,7 +3,6 @@
 Only transformers' own code is run. A run keeps the configuration, so that it is loaded without the hub or the folder.
 """
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from counterpoint.errors import InputError, unknown
 from counterpoint.models.checks import check_only_head_differs
 from counterpoint.models.wanted import ModelFacts, Wanted, library, making, one_line, published_normalisation
 from counterpoint.normalisation import NORMALISATION, Normalisation
+from counterpoint.processes import environment_with
 
 SIZE_ADVICE = "set model_options.image_size={height}, and for smaller patches model_options.patch_size"
 
@@ -141,17 +141,13 @@ def offline() -> Iterator[None]:
     The environment variable works if the hub's library is imported later. If it is imported already, its own setting
     must be changed too.
     """
-    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
-    before = {name: os.environ.get(name) for name in names}
     constants = sys.modules.get("huggingface_hub.constants")
     was_offline = getattr(constants, "HF_HUB_OFFLINE", None)
-    os.environ.update(dict.fromkeys(names, "1"))
-    if constants is not None:
-        constants.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    with environment_with({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}):
         if constants is not None:
-            constants.HF_HUB_OFFLINE = was_offline  # type: ignore[attr-defined]
+            constants.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
+        try:
+            yield
+        finally:
+            if constants is not None:
+                constants.HF_HUB_OFFLINE = was_offline  # type: ignore[attr-defined]

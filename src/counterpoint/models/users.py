@@ -16,9 +16,9 @@ from counterpoint.models.wanted import Wanted, refuse_options
 ADVICE = "the function is called with num_classes and in_channels and must return a network for such images"
 
 
-def make_by_function(wanted: Wanted, said: str | None) -> nn.Module:
-    """What the user's function returns. `said` is the name that the user gave; without it nothing is imported."""
-    if said != wanted.name:
+def make_by_function(wanted: Wanted, trusted_model: str | None) -> nn.Module:
+    """What the user's function returns. Nothing is imported unless `trusted_model` is the function's name."""
+    if trusted_model != wanted.name:
         raise InputError(
             f"{wanted.name} is a function that is imported only if you name it yourself: --model {wanted.name}"
         )

@@ -16,7 +16,7 @@ from counterpoint.nn.norm import PerMemberNorm
 _OF_MEMBERS = ("r", "s", "bias", "member_bias")
 
 
-def check_one_by_one(model: Ensemble) -> None:
+def check_member_by_member(model: Ensemble) -> None:
     """Raise if members depend on each other's rows: one after another would then give another result."""
     if model.num_members == 1 or isinstance(model.network, IndependentMembers):
         return

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.parallel.telling import AgreedError, ProcessLostError
-from counterpoint.parallel.world import World
+from counterpoint.parallel.world import AgreedError, ProcessLostError, World
 
 Result = TypeVar("Result")
 

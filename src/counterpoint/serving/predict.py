@@ -36,7 +36,7 @@ class Prediction:
     """The prediction of the ensemble for a picture, and those of its members."""
 
     path: str | None  # None for pixels that have no name
-    said: Opinion
+    ensemble: Opinion
     members: tuple[Opinion, ...]
     sure: bool | None  # None where no threshold was asked for
 
@@ -57,14 +57,16 @@ class Unread:
 class Predictor:
     """A run's members, ready for pictures. Images are decoded as squares of the size that the run was trained with."""
 
-    def __init__(self, run: Run, correction: Correction, *, device: str = "auto", said: str | None = None) -> None:
+    def __init__(
+        self, run: Run, correction: Correction, *, device: str = "auto", trusted_model: str | None = None
+    ) -> None:
         description, where = run.description, choose_device(device)
         if description.height != description.width or description.channels not in (1, 3):
             raise InputError(
                 f"{run.folder} was trained on images of {description.channels} × {description.height} × "
                 f"{description.width}; `predict` needs a run on square images with 1 or 3 channels"
             )
-        model = load_corrected(run, correction, where, said)
+        model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
         self.decoding = Decoding(description.height, grey=description.channels == 1)

@@ -2,7 +2,7 @@
 
 import math
 
-from counterpoint.parallel.telling import AgreedError
+from counterpoint.parallel.world import AgreedError
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import DIVERGED, Run
 from counterpoint.training.step import TrainState

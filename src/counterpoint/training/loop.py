@@ -23,17 +23,16 @@ from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
-from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
-from counterpoint.training.memory import check_training, enough_memory
-from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
+from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
 from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
-from counterpoint.training.together import check_batches, start_alike
 from counterpoint.training.validation import logged_validation, validate
 from counterpoint.watching import SILENT, Watcher
 
@@ -174,7 +173,7 @@ def train(
                     name,
                     world,
                     less_memory=options.less_memory,
-                    one_by_one=options.member_by_member,
+                    member_by_member=options.member_by_member,
                 ),
                 clock,
                 watcher,

@@ -8,12 +8,14 @@ import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
+from counterpoint.devices import moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
-from counterpoint.runs.folder import Description, Run, find_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
-from counterpoint.training.starting import build_from, weights_hash
+from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, Watcher
 
@@ -48,9 +50,11 @@ def prepare(
     if checkpoint is None:
         _check_schedule(experiment, description, watcher)
     if start is not None and checkpoint is None:
-        model, taken = build_from(experiment, description, seed, start, said=experiment.model)
+        model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
         return Prepared(model, description, None, taken)
-    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
+    model = build_described(
+        experiment, description, seed, restored=checkpoint is not None, trusted_model=experiment.model
+    )
     return Prepared(model, description, checkpoint)
 
 
@@ -86,11 +90,7 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
 
 def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
-    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
-    # (docs/log.md).
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = prepared.model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
-    state = TrainState.before_first_step(model, run.experiment)
+    state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
             state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit

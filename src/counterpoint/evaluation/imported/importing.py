@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.devices import choose_device
-from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.imported.checks import GivenSet, read_classes, read_set, read_text
 from counterpoint.evaluation.imported.given import Given, given_arrays, given_file
 from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, SuiteNames, find_layout
-from counterpoint.evaluation.logits import MadeWith
+from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, MadeWith, cell_file, labels_file
 from counterpoint.evaluation.results import write_results
 from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
