@@ -46,7 +46,7 @@ def trace(network: WholeNetwork, images_NHWC: Tensor, called: str) -> ExportedPr
     """
     try:
         program = torch.export.export(network, (images_NHWC,), dynamic_shapes=({0: Dim("N")},))
-    except Exception as error:  # anybody's network, and all that can be wrong with it
+    except Exception as error:  # a stranger's network can raise anything
         raise InputError(
             f"{called} cannot be exported: torch.export finds no graph of it for batches of any size "
             f"({one_line(error)}); what it computes must not depend on pixels, nor on how many images there are"
