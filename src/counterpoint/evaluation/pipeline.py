@@ -59,6 +59,9 @@ def evaluate_run(
     results, as long as the network and its precision are the same. `source` is where your own images are, if no longer
     where they were. `said` is what you typed as the model's name: a function of your own is not imported without it.
 
+    `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
+    Without them all are used. Clean images of your own are in the order of their classes.
+
     Several processes do it together if all of them call this, each with its own `world` (docs/parallel.md).
 
     >>> from pathlib import Path
