@@ -28,12 +28,12 @@ def test_from_shifted_pictures_to_the_page(tmp_path: Path, call: Call) -> None:
     shifts = ["--shift", "hospital=hospital", "--shift", "fog=fog"]
     ended = call("evaluate", "run", "--sets", "", *shifts, "--device", "cpu")
     assert ended.status == 0, ended.err
-    assert "and on hospital and fog by-corruption" in ended.out
+    assert "and on hospital and fog;" in ended.out
     assert "hospital: 9 images, named with --shift (key " in ended.out
     assert "fog: 6 images at each of 2 severities, named with --shift (key " in ended.out
     assert list(read_results(Path("run/results.json")).shifts) == ["hospital", "fog"]
     for command, said in (
-        (["recalibrate", "run"], "recalibrated, on other shifted images"),
+        (["recalibrate", "run"], "with and without recalibration, on other shifted images"),
         (["threshold", "run", "--error", "90%"], "fog, severity 2"),
         (["evaluate", "run", "--recompute"], "hospital: 9 images"),
         (["report", "run", "--out", "report.html"], "report.html"),

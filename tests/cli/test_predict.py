@@ -74,7 +74,7 @@ def test_wrong_arguments_are_named(short_run: Run, pictures: Path, call: Call) -
     )
     assert "holds no run" in call("predict", pictures, pictures).err
     assert (
-        "has no threshold that counts"
+        "has no threshold for its present figures"
         in call("predict", short_run.folder, pictures, "--not-sure-below", "threshold").err
     )
     assert ", not timm/x" in call("predict", short_run.folder, pictures, "--model", "timm/x").err

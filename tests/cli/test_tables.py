@@ -50,7 +50,7 @@ def test_what_evaluate_prints() -> None:
     table, *sentences = results_parts(run.results)
     *caption, labels, units = words(table)[:-9]
     assert " ".join(caption) == (
-        "digits/quickstart on 120 digits test images, and on -C and validation-extra by-corruption; 15 equal-width bins"
+        "digits/quickstart on 120 digits test images, and on -C and validation-extra; 15 equal-width bins"
     )
     assert (labels, units) == ("Error ECE Noise floor Excess ECE-rms", "Model Images % % % points %")
     assert words(table)[-9:] == entries(headline_table(ReportedRun("x", run)))
@@ -59,6 +59,8 @@ def test_what_evaluate_prints() -> None:
         "constants, seed 0 (generator 0.1.0), frost from a made texture.",
         "validation-extra: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, regenerated "
         "with CIFAR-C's constants, seed 0 (generator 0.1.0).",
+        "On -C and validation-extra each figure is computed per corruption, over its severities together, and then "
+        "averaged over the corruptions.",
         run.results.collapse.verdict if run.results.collapse else "",
         "warning: Many are lost.",
     ]
@@ -71,15 +73,16 @@ def test_a_plain_network_on_clean_images_has_one_line() -> None:
 
 
 def test_what_recalibrate_prints() -> None:
-    recalibrated = evaluated(members=2, shifted=True, more=True).recalibrated
+    run = evaluated(members=2, shifted=True, more=True)
+    recalibrated = run.recalibrated
     assert recalibrated is not None
     assert recalibrated.choice is not None
-    parameters, ways, candidates, *sentences = recalibrated_parts(recalibrated)
+    parameters, ways, candidates, *sentences = recalibrated_parts(recalibrated, run.results)
     assert words(parameters)[-9:] == [plain(entry) for entry in entries(parameters_table(recalibrated))]
-    assert words(ways)[-9:] == entries(ways_table(recalibrated))
+    assert words(ways)[-10:] == entries(ways_table(recalibrated, run.results))
     assert words(candidates)[-10:] == entries(short_candidates_table(recalibrated.choice, True))
     assert sentences == list(choice_in_words(recalibrated.choice, True))
-    assert len(recalibrated_parts(replace(recalibrated, choice=None))) == 2
+    assert len(recalibrated_parts(replace(recalibrated, choice=None), run.results)) == 2
 
 
 def plain(text: str) -> str:
@@ -103,10 +106,10 @@ def test_no_row_of_figures_is_broken_in_80_columns(width: int) -> None:
     assert run.recalibrated.choice is not None
     assert run.compared is not None
     table = results_parts(run.results)[0]
-    _, ways, candidates, *_ = recalibrated_parts(run.recalibrated)
+    _, ways, candidates, *_ = recalibrated_parts(run.recalibrated, run.results)
     tables = {
         table: headline_table(ReportedRun("x", run)),
-        ways: ways_table(run.recalibrated),
+        ways: ways_table(run.recalibrated, run.results),
         candidates: short_candidates_table(run.recalibrated.choice, True),
         comparison_table("ours", run.compared.against[0]): differences_table("ours", run.compared.against[0]),
     }

@@ -28,7 +28,7 @@ from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
 from counterpoint.training.run_images import check_unseen_by, data_name, parts_of_run, read_images
-from counterpoint.training.starting import weights_hash
+from counterpoint.training.starting_weights import weights_hash
 from tests.heard import Heard
 from tests.images.collection import write_collection
 from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about

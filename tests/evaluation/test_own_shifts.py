@@ -95,7 +95,7 @@ def test_the_same_images_are_not_run_again_and_others_replace_them(
     first = evaluate(run, place, {"fog": place / "fog", "hospital": place / "hospital"})
     moved = shutil.copytree(place / "fog", tmp_path / "moved")
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.evaluation.logits.member_logits", lambda *_: pytest.fail("it ran the network"))
+        patched.setattr("counterpoint.evaluation.inference.member_logits", lambda *_: pytest.fail("it ran the network"))
         assert evaluate(run, place, {"fog": moved}).shifts == first.shifts
         assert evaluate(run, place, {}).shifts == first.shifts, "earlier ones stay"
     shutil.rmtree(moved / "3")
@@ -144,7 +144,9 @@ def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
     shutil.copy(picture, folder / f"{only_seen.stem}.png")
     heard = Heard()
     evaluate(run, place, {"shifted": folder.parent}, heard=heard)
-    assert f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing of these" in heard.notes
+    assert (
+        f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing about these classes" in heard.notes
+    )
     assert any("1 of 1 pictures have the names of images that the run was trained" in note for note in heard.notes)
 
 

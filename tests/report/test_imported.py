@@ -90,6 +90,8 @@ def test_a_set_is_called_what_it_is(given: list[Evaluated]) -> None:
     assert suites_in_words(single) == [
         "shifted images: 2 shifts, each at 2 severities: 4 cells of 300 test images, as given.",
         "Hospital-B: 1 shift of 30 test images, as given.",
+        "On shifted images each figure is computed per shift, over its severities together, and then averaged over the "
+        "shifts.",
     ]
     table = headline_table(single)
     assert [row.label for row in table.rows] == ["model", "", ""]

@@ -36,8 +36,10 @@ def predict(
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Mark each prediction as sure or not sure by this confidence: 0.9, 90%, or the word threshold, which "
-            "takes what `counterpoint threshold` found.",
+            help=(
+                "Mark predictions below this confidence as not sure, and the others as sure: 0.9, 90%, "
+                "or the word threshold, which takes what `counterpoint threshold` found."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -52,6 +54,7 @@ def predict(
 
     A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """
+    from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
     from counterpoint.serving.correction import find_correction
     from counterpoint.serving.formats import csv_lines, json_lines
@@ -61,7 +64,7 @@ def predict(
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)
-    predictor = Predictor(loaded, correction, device=device, said=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:
@@ -72,7 +75,8 @@ def predict(
 
     if format_ == "table":
         console.print(_table(answers(), sure=correction.sure_from is not None))
-        console.print(f"recalibration: {correction.name}", highlight=False)
+        several = loaded.experiment.members > 1
+        console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
         as_csv = partial(csv_lines, members=loaded.experiment.members)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
@@ -102,7 +106,7 @@ def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
-            row = [answer.path, answer.said.name, f"{answer.said.confidence:.1%}", _members(answer)]
+            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", _members(answer)]
             table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
     return table
 
@@ -113,4 +117,4 @@ def _members(answer: "Prediction") -> str:
     if answer.agree:
         return f"all {len(answer.members)} agree"
     votes = Counter(member.name for member in answer.members)
-    return ", ".join(f"{count} say {name}" for name, count in votes.most_common())
+    return ", ".join(f"{count} {'says' if count == 1 else 'say'} {name}" for name, count in votes.most_common())

@@ -1,7 +1,7 @@
 """`counterpoint recalibrate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import one_of
 from counterpoint.storage.folders import quoted
+
+if TYPE_CHECKING:
+    from counterpoint.records.recalibrated import Recalibrated
 
 
 def recalibrate(
@@ -32,7 +35,8 @@ def recalibrate(
         ),
     ] = False,
     care: Annotated[
-        str, typer.Option(help="Images that count in fitting under shift and in choosing: clean, shift or both.")
+        str,
+        typer.Option(help="Images that recalibrations under shift are fitted and chosen for: clean, shift or both."),
     ] = "both",
 ) -> None:
     """Correct the confidence of an evaluated run with temperatures, and show what that changes.
@@ -49,14 +53,28 @@ def recalibrate(
 
     from counterpoint.cli.terminal.tables import recalibrated_parts
     from counterpoint.evaluation.recalibration import recalibrate_run
+    from counterpoint.records.files import RESULTS, read_results
     from counterpoint.records.recalibrated import Care
     from counterpoint.runs.folder import load_run
-    from counterpoint.runs.imported import load_any_run
+    from counterpoint.runs.imported import ImportedRun, load_any_run
 
     chosen_care: Care = one_of("--care", care, get_args(Care))
     with TerminalWatcher() as watcher:
+        loaded = load_any_run(run)
         recalibrated = recalibrate_run(
-            load_any_run(run), load_run(twin) if twin else None, care=chosen_care, choosing=choose, watcher=watcher
+            loaded, load_run(twin) if twin else None, care=chosen_care, choosing=choose, watcher=watcher
         )
-    print_parts(recalibrated_parts(recalibrated))
+    print_parts(recalibrated_parts(recalibrated, read_results(run / RESULTS)))
+    if not isinstance(loaded, ImportedRun):
+        console.print(_used(recalibrated), highlight=False)
     console.print(f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)
+
+
+def _used(recalibrated: "Recalibrated") -> str:
+    """Which of them the other commands apply."""
+    from counterpoint.report.recalibrations.words import is_ensemble, quoted
+    from counterpoint.serving.correction import best_way
+
+    name = quoted(best_way(recalibrated), is_ensemble(recalibrated))
+    why = "it was chosen" if recalibrated.choice else "it has the lowest NLL on validation images"
+    return f"`predict`, `serve` and `export` use {name}: {why}."

@@ -52,8 +52,8 @@ def serve(
     loaded = load_run(run)
     with listen(host, port) as listening:
         address = Address(host, listening.getsockname()[1])
-        predictor = Predictor(loaded, find_promised(run), device=device, said=model)
-        # What cannot work is to fail now, and not at somebody's first picture.
+        predictor = Predictor(loaded, find_promised(run), device=device, trusted_model=model)
+        # Anything that cannot work should fail now, and not when the first picture arrives.
         frost_source()
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))
         facts, service = find_facts(loaded, predictor), Service(predictor)
@@ -69,11 +69,13 @@ def serve(
 
 
 def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
+    from counterpoint.report.recalibrations.words import named
     from counterpoint.serving.web.facts import facts_in_words
 
     sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from:g}"
     console.print(f"{facts.experiment}: {facts_in_words(facts)}", highlight=False, soft_wrap=True)
-    console.print(f"recalibration: {facts.recalibration}{sure}", highlight=False, soft_wrap=True)
+    recalibration = named(facts.recalibration, facts.members > 1)
+    console.print(f"recalibration: {recalibration}{sure}", highlight=False, soft_wrap=True)
     if not local:
         TerminalWatcher().warned(
             "other machines can reach this server, and it has no password: anyone who reaches it can use the model"

@@ -112,7 +112,7 @@ def train(
     from counterpoint.runs.folder import load_run
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
-    from counterpoint.training.starting import weights_hash
+    from counterpoint.training.starting_weights import weights_hash
 
     world = this_world()
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])

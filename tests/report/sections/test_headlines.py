@@ -33,7 +33,7 @@ def test_figures_are_percents_of_the_headline_aggregate(make_evaluated: MakeEval
     }
     run = ReportedRun("mine", changed_all(make_evaluated(members=2, shifted=True), changes))
     table = headline_table(run)
-    assert table.caption == "mine on 120 digits test images, and on -C by-corruption; 15 equal-width bins"
+    assert table.caption == "mine on 120 digits test images, and on -C; 15 equal-width bins"
     assert texts(table)[:4] == [
         ["ensemble", "clean", "4.00", "2.00", "0.50", "+1.50", "1.00"],
         ["", "-C", "20.00", "10.00", "1.00", "+9.00", "5.00"],
@@ -52,12 +52,14 @@ def test_results_from_before_the_floors_have_dashes(make_evaluated: MakeEvaluate
 def test_every_suite_has_its_line(make_evaluated: MakeEvaluated) -> None:
     run = ReportedRun("mine", make_evaluated(members=1, shifted=True, extra=True))
     assert [row[:2] for row in texts(headline_table(run))] == [["network", "clean"], ["", "-C"], ["", EXTRA]]
-    assert headline_table(run).caption.startswith(f"mine on 120 digits test images, and on -C and {EXTRA} by-")
+    assert headline_table(run).caption.startswith(f"mine on 120 digits test images, and on -C and {EXTRA}; ")
     assert suites_in_words(run) == [
         "-C: 15 kinds of corruption, each at 5 severities: 75 cells of 40 test images, "
         "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), frost from a made texture.",
         f"{EXTRA}: 4 kinds of corruption, each at 5 severities: 20 cells of 40 validation images, "
         "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0).",
+        f"On -C and {EXTRA} each figure is computed per corruption, over its severities together, and then averaged "
+        "over the corruptions.",
     ]
 
 

@@ -167,12 +167,16 @@ def test_the_page_and_markdown_have_every_number_of_every_topic(evaluated: Evalu
 
 def test_the_headlines_of_every_way(evaluated: Evaluated) -> None:
     record = record_of(evaluated)
-    table = ways_table(record)
+    table = ways_table(record, evaluated.results)
     assert [column.label for column in table.columns] == ["Temperature", "NLL", "ECE", "NLL on -C", "ECE on -C"]
-    assert [row.label for row in table.rows] == WAYS
-    for row, scaled in zip(table.rows, record.ways.values(), strict=True):
+    assert [row.label for row in table.rows] == ["no recalibration", *WAYS]
+    plain = evaluated.results
+    assert plain.corrupted is not None
+    expected = [(plain.clean.ensemble, plain.corrupted.aggregates.ensemble["by-corruption"])]
+    for scaled in record.ways.values():
         assert scaled.corrupted is not None
-        figures = scaled.clean.ensemble, scaled.corrupted.ensemble["by-corruption"]
+        expected.append((scaled.clean.ensemble, scaled.corrupted.ensemble["by-corruption"]))
+    for row, figures in zip(table.rows, expected, strict=True):
         assert [entry.text for entry in row.entries] == [
             text for one in figures for text in (f"{one.nll:.3f}", f"{100 * one.ece_width15:.2f}")
         ]
@@ -182,7 +186,7 @@ def test_the_headlines_without_a_corrupted_set(make_evaluated: MakeEvaluated, ev
     record = record_of(evaluated)
     one_without = replace(record, ways={**record.ways, "after": replace(record.ways["after"], corrupted=None)})
     for found in (record_of(make_evaluated(members=3, more=True)), one_without):
-        table = ways_table(found)
+        table = ways_table(found, evaluated.results)
         assert [column.label for column in table.columns] == ["Temperature", "NLL", "ECE"]
         assert {len(row.entries) for row in table.rows} == {2}
         assert "-C" not in table.caption

@@ -69,6 +69,11 @@ def quoted(name: str, several: bool) -> str:
     return WITHOUT if name == NONE else f"“{way_name(name, several)}”"
 
 
+def named(name: str, several: bool) -> str:
+    """The same after the word “recalibration”."""
+    return NONE if name == NONE else way_name(name, several)
+
+
 def parameters_in_words(recalibration: Recalibration) -> str:
     """Temperatures with their standard errors, and for each signal the factor by which it raises them."""
     temperatures = ", ".join(_power(one, 1.0) for one in recalibration.log_temperatures)

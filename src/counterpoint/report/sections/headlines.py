@@ -114,9 +114,9 @@ def _difference(key: str, found: dict[str, Difference]) -> Entry:
 
 
 def headline_table(run: ReportedRun) -> Table:
-    """The ensemble's and its members' figures on clean images, and on each suite by-corruption."""
+    """The ensemble's and its members' figures on clean images, and on each suite, averaged over its corruptions."""
     on, called = run.results.evaluated_on, [shifted.called for shifted in suites_of(run)]
-    suites = f", and on {listed(called)} {HEADLINE}" if called else ""
+    suites = f", and on {listed(called)}" if called else ""
     sets = {"clean": run.clean} | {shifted.called: shifted.aggregate(HEADLINE) for shifted in suites_of(run)}
     by_model = zip(*(models(summary) for summary in sets.values()), strict=True)
     return Table(
@@ -131,8 +131,16 @@ def headline_table(run: ReportedRun) -> Table:
 
 
 def suites_in_words(run: ReportedRun) -> list[str]:
-    """What each suite is made of."""
-    return [_suite_in_words(shifted) for shifted in suites_of(run)]
+    """What each suite is made of, and how its cells become one figure."""
+    averaged = [shifted for shifted in suites_of(run) if shifted.cells > 1]
+    words = [_suite_in_words(shifted) for shifted in suites_of(run)]
+    if averaged:
+        kind = "corruption" if all(shifted.is_ours for shifted in averaged) else "shift"
+        words.append(
+            f"On {listed([shifted.called for shifted in averaged])} each figure is computed per {kind}, over its "
+            f"severities together, and then averaged over the {kind}s."
+        )
+    return words
 
 
 def _suite_in_words(shifted: ShiftedRun) -> str:

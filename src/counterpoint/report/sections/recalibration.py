@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
+from counterpoint.records.results import Results
 from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
@@ -63,41 +64,57 @@ def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
     return Recalibration(names, recalibrations_together(runs), of_runs) if found else None
 
 
-def ways_table(recalibrated: Recalibrated) -> Table:
-    """The ensemble's NLL and ECE with each recalibration."""
-    ways, several = recalibrated.ways, is_ensemble(recalibrated)
+def ways_table(recalibrated: Recalibrated, plain: Results) -> Table:
+    """The ensemble's NLL and ECE, without recalibration and with each."""
+    several = is_ensemble(recalibrated)
     is_shifted, shift = _is_shifted(recalibrated), recalibrated.made_from.corrupted
     suite = called(shift.source) if shift else "-C"
-    shifted = f"; {suite} {HEADLINE}: {recalibrated.corrupted_how}" if is_shifted else ""
+    without = [plain.clean.ensemble]
+    if is_shifted and plain.corrupted:
+        without.append(plain.corrupted.aggregates.ensemble[HEADLINE])
     columns = [Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%")]
     if is_shifted:
         columns += [Column(f"NLL on {suite}", "nats"), Column(f"ECE on {suite}", "%")]
+    rows = [Row(WITHOUT, _headline(without))]
+    for name, scaled in recalibrated.ways.items():
+        shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
+        rows.append(Row(way_name(name, several), _headline([scaled.clean.ensemble, *shifted])))
     return Table(
-        f"recalibrated; clean: {recalibrated.clean_how}{shifted}; 15 equal-width bins",
+        f"with and without recalibration; {_applied(recalibrated, suite if is_shifted else '')}15 equal-width bins",
         tuple(columns),
-        tuple(Row(way_name(name, several), _headline(scaled, is_shifted)) for name, scaled in ways.items()),
+        tuple(rows),
     )
 
 
-def _headline(scaled: Scaled, is_shifted: bool) -> tuple[Entry, ...]:
-    shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
-    return tuple(entry for one in (scaled.clean.ensemble, *shifted) for entry in _nll_and_ece(one))
+def _applied(recalibrated: Recalibrated, suite: str) -> str:
+    """Which parameters the figures have. They may be others on clean images than on those of the suite."""
+    clean, shifted = recalibrated.clean_how, recalibrated.corrupted_how
+    if not suite or clean == shifted:
+        return f"{clean}; "
+    return f"clean: {clean}; {suite}: {shifted}; "
 
 
-def shifts_table(recalibrated: Recalibrated) -> Table | None:
+def _headline(sets: Sequence[Figures]) -> tuple[Entry, ...]:
+    return tuple(entry for one in sets for entry in _nll_and_ece(one))
+
+
+def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
     """The same on each other set of shifted images; None where there are none."""
     several = is_ensemble(recalibrated)
-    rows = [
-        Row(
-            name if not number else "",
-            (Entry(way_name(way, several)), *_nll_and_ece(scaled.shifts[name].ensemble[HEADLINE])),
-        )
-        for name in recalibrated.shifts
-        for number, (way, scaled) in enumerate(recalibrated.ways.items())
-    ]
+    rows = []
+    for name in recalibrated.shifts:
+        without = plain.shifts[name].aggregates.ensemble[HEADLINE]
+        rows.append(Row(name, (Entry(WITHOUT), *_nll_and_ece(without))))
+        for way, scaled in recalibrated.ways.items():
+            figures = scaled.shifts[name].ensemble[HEADLINE]
+            rows.append(Row("", (Entry(way_name(way, several)), *_nll_and_ece(figures))))
     columns = (Column("Images"), Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%"))
     return (
-        Table(f"recalibrated, on other shifted images: {recalibrated.corrupted_how}", columns, tuple(rows))
+        Table(
+            f"with and without recalibration, on other shifted images; {recalibrated.corrupted_how}",
+            columns,
+            tuple(rows),
+        )
         if rows
         else None
     )
