@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from counterpoint.cli.arguments.own_images import slow_on_cpu
 from counterpoint.data import load_images
+from counterpoint.experiments import find_experiment
+from counterpoint.experiments.own import own_experiment
 from counterpoint.records.files import read_results
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
@@ -162,7 +165,10 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
         (["--images", "photos", "--out", "run", "--set", "images.colour=red"], "unknown key 'images.colour'"),
         (["--images", "photos", "--out", "run", "--pretrained"], "pretrained"),
         (["--images", "gone", "--out", "run", "--model", "timm/nothing"], "timm/nothing"),
-        (["digits/quickstart", "--out", "run", "--set", "images.size=8"], "dataset is digits, and images are set"),
+        (
+            ["digits/quickstart", "--out", "run", "--set", "images.size=8"],
+            "dataset is digits, and the settings images.",
+        ),
         (["digits/quickstart", "--out", "run", *ON_ALL, "--validate"], "there are no images of digits to validate on"),
         (["digits/quickstart", "--out", "run", "--set", "starts_from=abc"], "name the run with --from"),
     ],
@@ -173,6 +179,33 @@ def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Pa
     assert ended.status == 2
     assert said in ended.err
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--device", "gpu"], "device 'gpu' is not known"),
+        (["--engine", "steam"], "unknown engine 'steam'"),
+        (["--out", "photos"], "photos is not empty and holds no run"),
+    ],
+)
+def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: str, tmp_path: Path, call: Call) -> None:
+    write_collection(tmp_path / "photos", {"": 12})
+    ended = call("train", "--images", "photos", "--out", "run", *option)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_large_images_on_a_cpu_get_a_note() -> None:
+    large = own_experiment("photos", None, [])
+    note = slow_on_cpu(large, "cpu")
+    assert note is not None
+    assert note.startswith(
+        "training on images of 224 × 224 pixels takes long on a CPU; for a first try, --set images.size=64"
+    )
+    assert slow_on_cpu(large, "cuda") is None
+    assert slow_on_cpu(own_experiment("photos", None, ["images.size=64"]), "cpu") is None
+    assert slow_on_cpu(find_experiment("cifar10/single"), "cpu") is None
 
 
 def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) -> None:
