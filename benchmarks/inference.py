@@ -29,7 +29,7 @@ from counterpoint.data import DataSet, data_root, load, parts_of
 from counterpoint.devices import Precision, arithmetic, choose_device
 from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
 from counterpoint.evaluation.image_groups import clean_group, suite_group
-from counterpoint.evaluation.logits import collect_logits
+from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.metrics import ece, error
 from counterpoint.nn import Ensemble

@@ -34,13 +34,13 @@ from counterpoint.augment.standard import to_unit
 from counterpoint.augment.views import Views
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.devices import choose_device, moved, training_arithmetic
 from counterpoint.experiments.own import own_experiment
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.policy import MemberPolicy
 from counterpoint.training.engines import Engine, choose_engine, make_engine
-from counterpoint.training.feeding import steps_at_once
 from counterpoint.training.loop import update
+from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, TrainState, epoch_batches
 
@@ -160,9 +160,7 @@ def prepare(arguments: argparse.Namespace, device: torch.device) -> Bench:
     experiment = own_experiment("photographs", None, settings, fine_tuned=True)
     shape = (3, arguments.size, arguments.size)
     facts = describe_model(wanted_of(experiment, CLASSES, 3, shape[1:], pretrained=False))
-    model = build_model(experiment, CLASSES, 3, seed=0, size=shape[1:], facts=facts)
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
+    model = moved(build_model(experiment, CLASSES, 3, seed=0, size=shape[1:], facts=facts), device).train()
     state = TrainState.before_first_step(model, experiment)
     engine = make_engine(state, experiment, choose_engine("auto", experiment, device))
     at_once = steps_at_once(experiment, shape, device)

@@ -21,11 +21,11 @@ import torch
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.devices import training_arithmetic
+from counterpoint.devices import moved, training_arithmetic
 from counterpoint.experiments import find_experiment
 from counterpoint.training.engines import choose_engine, make_engine
-from counterpoint.training.feeding import steps_at_once
 from counterpoint.training.loop import update
+from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
 from counterpoint.training.step import TrainState, epoch_batches
 
@@ -68,7 +68,7 @@ def measure(experiment: Experiment, size: int, images: int) -> Figure:
     made = ImageSet(pixels, labels, tuple(map(str, range(CLASSES))))
     model = build_model(experiment, CLASSES, 3, seed=0, size=shape[1:])
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    model = moved(model, device).train()
     state, name = TrainState.before_first_step(model, experiment), choose_engine("auto", experiment, device)
     engine, at_once = make_engine(state, experiment, name), steps_at_once(experiment, shape, device)
     moments = []

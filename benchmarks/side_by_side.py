@@ -23,7 +23,7 @@ import torch
 
 from counterpoint.config import Experiment, override
 from counterpoint.data import ImageSet, load, parts_of
-from counterpoint.devices import choose_device
+from counterpoint.devices import choose_device, moved
 from counterpoint.errors import one_of
 from counterpoint.experiments import find_experiment
 from counterpoint.storage.provenance import command_line, describe_environment
@@ -42,8 +42,7 @@ def all_batches(images: ImageSet, experiment: Experiment, seed: int, num_blocks:
 def losses(images: ImageSet, experiment: Experiment, engine: str, seed: int, steps: int, block: int) -> list[float]:
     """The mean loss of each `block` steps."""
     device = images.numbers_N.device
-    model = build_model(experiment, len(images.classes), images.image_shape[0], seed).train()
-    model = model.to(device, memory_format=torch.channels_last if device.type == "cuda" else torch.contiguous_format)  # type: ignore[call-overload]
+    model = moved(build_model(experiment, len(images.classes), images.image_shape[0], seed), device).train()
     state = TrainState.before_first_step(model, experiment)
     chosen = make_engine(state, experiment, choose_engine(one_of("engine", engine, ENGINES), experiment, device))
     means = []

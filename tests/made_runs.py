@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from counterpoint.config import to_dict
-from counterpoint.evaluation.image_groups import cell_file, labels_file
+from counterpoint.evaluation.logits import cell_file, labels_file
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
 from counterpoint.experiments import find_experiment

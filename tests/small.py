@@ -4,6 +4,7 @@ Pixels come from a counter-based stream, so that they are the same everywhere.
 """
 
 from dataclasses import replace
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -34,6 +35,7 @@ TINY = Experiment(
 )
 QUICK = replace(find_experiment("digits/quickstart"), train_on="all", epochs=1, batch_size=128, width=4, init_std=0.5)
 """The quickstart's ensemble on all training images, in eleven steps."""
+FOUR_STEPS = replace(QUICK, steps=4, batch_size=32)
 
 
 def noise(count: int, size: int = 8, channels: int = 3, *, name: str = "tiny", below: int = 256) -> Tensor:
@@ -68,8 +70,11 @@ def held_out_images(data: DataSet, experiment: Experiment) -> LabelledImages:
 
 def few_digits(test: int, name: str = "digits") -> DataSet:
     """The digits with their first `test` test images only."""
-    data = load_digits()
+    data = _digits()
     return replace(data, name=name, test=data.test.select(torch.arange(test)))
+
+
+_digits = cache(load_digits)
 
 
 def _in_turn(pixels_NCHW: Tensor, classes: int) -> ImageSet:

@@ -53,7 +53,7 @@ def test_it_holds_no_tests_and_all_its_data(site: Path) -> None:
 
 
 def test_train_evaluate_and_report_from_the_wheel(site: Path) -> None:
-    tiny = ["--set", "epochs=1", "--set", "width=2", "--set", "batch_size=128", "--device", "cpu"]
+    tiny = ["--set", "steps=2", "--set", "width=2", "--device", "cpu"]
     for arguments in (
         ["train", "digits/quickstart", "--out", "run", *tiny],
         ["evaluate", "run", "--cell-images", "5", "--device", "cpu"],

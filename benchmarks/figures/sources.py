@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from counterpoint.data import DataSet, data_root, load
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import read_about, read_cells, read_labels, read_probs
+from counterpoint.evaluation.logits import labels_file, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.folder import Run, load_run
@@ -58,15 +57,12 @@ def _loaded(name: str) -> DataSet:
 def corrupted_probs(run: Run) -> Shifted:
     """What a run's members say of every corrupted image that it was evaluated on."""
     shift = read_about(run).suites[CORRUPTED.name]
-    cells = [logits_MNK for _, logits_MNK in read_cells(run, CORRUPTED.name, shift)]
-    probs_MNK = softmax(np.concatenate(cells, axis=1).astype(np.float64), axis=2)
-    return Shifted(probs_MNK, np.tile(_cell_labels(run), len(cells)))
+    cells = [images for _, _, images in read_cells(run, CORRUPTED.name, shift)]
+    probs_MNK = softmax(np.concatenate([images.logits_MNK for images in cells], axis=1), axis=2)
+    return Shifted(probs_MNK, np.concatenate([images.labels_N for images in cells]))
 
 
 def corrupted_cell(run: Run, corruption: str, severity: int) -> Shifted:
     """The same of one cell."""
-    return Shifted(read_probs(run, f"{corruption}-{severity}"), _cell_labels(run))
-
-
-def _cell_labels(run: Run) -> NDArray[np.int64]:
-    return read_labels(run, labels_file(CORRUPTED.name), read_about(run).suites[CORRUPTED.name].images)
+    probs_MNK = read_probs(run, f"{corruption}-{severity}")
+    return Shifted(probs_MNK, read_labels(run, labels_file(CORRUPTED.name), probs_MNK.shape[1]))

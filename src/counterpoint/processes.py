@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from counterpoint.errors import InputError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _GUARD = 'a script that starts processes must have its code under `if __name__ == "__main__":`'
 _AHEAD = 4
 """So many tasks per process are under way. More would hold their data in memory, fewer would leave a process idle."""
@@ -52,7 +52,7 @@ def parallel_map(workers: int) -> Iterator[Mapper]:
     if workers == 1:
         yield map
         return
-    with _one_thread_each():
+    with environment_with(_ONE_THREAD):
         pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_begin)
         try:
             yield lambda work, tasks: _map_ahead(pool, work, tasks, _AHEAD * workers)
@@ -72,7 +72,9 @@ def _map_ahead(
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise InputError(f"a process that was started for this work has ended: out of memory, or {_GUARD}") from None
+        raise InputError(
+            f"a process that was started for this work has ended early; either there was too little memory, or {_GUARD}"
+        ) from None
 
 
 def _begin() -> None:
@@ -90,9 +92,10 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _one_thread_each() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in _THREAD_SETTINGS}
-    os.environ.update(dict.fromkeys(_THREAD_SETTINGS, "1"))
+def environment_with(values: Mapping[str, str]) -> Iterator[None]:
+    """Inside, these variables of the environment have these values."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""The command line as a user meets it, each command in a process of its own."""
+"""The command line as a user meets it. Where the process itself matters, a command has one of its own."""
 
 import json
 import os
@@ -13,10 +13,11 @@ from PIL import Image
 from rich.console import Console
 
 from counterpoint.cli import main
+from tests.cli.conftest import Call
 from tests.interrupts import interrupts_heard
 
 COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
-TINY = ["--set", "epochs=1", "--set", "width=2", "--set", "batch_size=128", "--device", "cpu"]
+TINY = ["--set", "steps=2", "--set", "width=2", "--device", "cpu"]
 
 
 def run(*arguments: object, data: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -104,7 +105,10 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
             ["train", "digits/single", "--out", "x", "--model", "vit", "--set", "model_options.patch_size=5"],
             "images of 32×32 pixels do not divide into patches of 5×5",
         ),
-        (["views", "digits/single", "--model", "vit", "--set", "width=8"], "width is for resnet; vit is set by --set"),
+        (
+            ["views", "digits/single", "--model", "vit", "--set", "width=8"],
+            "width is a setting of resnet and has no effect on vit; change vit with --set",
+        ),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
@@ -172,22 +176,24 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     assert not (tmp_path / "data").exists()
 
 
-def test_lists(tmp_path: Path) -> None:
-    listed = run("experiments").stdout
+def test_lists(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = call("experiments").out
     assert "cifar100/am-bern-0.875+adv/test" in listed
     assert "on: split holds some training images out" in listed
-    shown = run("data", data=tmp_path).stdout
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path))
+    shown = call("data").out
     assert "counterpoint data cifar10-c" in shown
     assert "scikit-learn" in shown
 
 
-def test_pictures(tmp_path: Path) -> None:
-    assert run("views", "digits/quickstart", "--out", tmp_path / "views.png").returncode == 0
-    assert run("corrupt", "--atlas", tmp_path / "atlas.png", data=tmp_path).returncode == 0
+def test_pictures(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path))
+    assert call("views", "digits/quickstart", "--out", tmp_path / "views.png").status == 0
+    assert call("corrupt", "--atlas", tmp_path / "atlas.png").status == 0
     Image.open(tmp_path / "views.png").crop((0, 0, 120, 90)).save(tmp_path / "mine.png")
-    picture = run("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "mine.png", data=tmp_path)
-    assert picture.returncode == 0, picture.stderr
-    assert "95/95" in picture.stdout, "a large picture takes minutes"
+    picture = call("corrupt", "--atlas", tmp_path / "own.png", "--image", tmp_path / "mine.png")
+    assert picture.status == 0, picture.err
+    assert "95/95" in picture.out, "a large picture takes minutes"
     assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -200,13 +206,13 @@ def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
     assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")} == made
 
 
-def test_help_and_version() -> None:
+def test_help_and_version(call: Call) -> None:
     assert "Show the version" in run("--help").stdout
-    for command in ("export", "serve"):
-        assert f"pip install 'counterpoint[{command}]'" in " ".join(run(command, "--help").stdout.split())
     assert run("--version").stdout.strip() == "0.1.0"
+    for command in ("export", "serve"):
+        assert f"pip install 'counterpoint[{command}]'" in call(command, "--help").out
     for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
-        assert f"Usage: counterpoint {command} " in run(command, "--help").stdout
+        assert f"Usage: counterpoint {command} " in call(command, "--help").out
 
 
 def test_report_needs_no_torch(finished: Path) -> None:

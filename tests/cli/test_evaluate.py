@@ -36,7 +36,7 @@ def test_what_became_stale_is_printed(make_run: MakeRun, call: Call) -> None:
     (run.folder / "compared.json").write_text("{")
     ended = call("evaluate", run.folder, "--recompute")
     assert ended.status == 0
-    assert "compared.json is not whole JSON" in ended.out
+    assert "compared.json is damaged or is not JSON" in ended.out
     assert f"`counterpoint compare {run.folder} OTHER` makes it again" in ended.out
 
 
@@ -61,7 +61,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "device": "auto",
         "precision": "headline",
         "cell_images": None,
-        "said": None,
+        "trusted_model": None,
     }
     default |= {"source": None, "shifts": {}, "skip_bad": False}
     suites = [VALIDATION_EXTRA, CORRUPTED]
@@ -70,7 +70,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "device": "cpu",
         "precision": "strict",
         "cell_images": 5,
-        "said": "resnet",
+        "trusted_model": "resnet",
     }
     chosen |= {"source": Path("i"), "shifts": {"fog": Path("f"), "night": Path("a=b")}, "skip_bad": True}
     assert asked == [(folder, None, default), (folder, Path("d"), chosen)]

@@ -5,18 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from counterpoint.runs.folder import Run, load_run
-from counterpoint.training.loop import Options, train
+from counterpoint.runs.folder import Run
 from tests.cli.conftest import Call
 from tests.made_runs import copied
-from tests.small import QUICK, few_digits
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    assert train(QUICK, folder, few_digits(40), seed=3, options=Options(device="cpu"))
-    return load_run(folder)
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +15,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_file_and_its_card(run: Run, call: Call) -> None:
-    ended = call("export", run.folder)
+def test_a_file_and_its_card(short_run: Run, call: Call) -> None:
+    ended = call("export", short_run.folder)
     assert (ended.status, ended.err) == (0, "")
     assert re.fullmatch(
         r"largest difference from PyTorch: \d\.\de-\d\d, on 16 test images of digits and 12 made ones "
@@ -36,17 +27,18 @@ def test_a_file_and_its_card(run: Run, call: Call) -> None:
     assert "was measured" in Path("model.md").read_text(encoding="utf-8")
 
 
-def test_a_confidence_to_be_sure_from(run: Run, call: Call) -> None:
-    assert call("export", run.folder, "--out", "a.pt2", "--not-sure-below", "90%").status == 0
+def test_a_confidence_to_be_sure_from(short_run: Run, call: Call) -> None:
+    assert call("export", short_run.folder, "--out", "a.pt2", "--not-sure-below", "90%").status == 0
     assert "below a confidence of 0.9" in Path("a.md").read_text(encoding="utf-8")
 
 
-def test_wrong_arguments_are_named(run: Run, call: Call, tmp_path: Path) -> None:
+def test_wrong_arguments_are_named(short_run: Run, call: Call, tmp_path: Path) -> None:
+    folder = short_run.folder
     for arguments, words in {
-        (run.folder, "--out", "model.pb"): "'model.pb' is no name for an exported model; give a file that ends in",
-        (run.folder, "--model", "timm/x"): ", not timm/x",
-        (run.folder, "--not-sure-below", "threshold"): "has no threshold that counts",
-        (run.folder, "--not-sure-below", "7"): "--not-sure-below 7: it must be a confidence such as 0.9",
+        (folder, "--out", "model.pb"): "'model.pb' is no name for an exported model; give a file that ends in",
+        (folder, "--model", "timm/x"): ", not timm/x",
+        (folder, "--not-sure-below", "threshold"): "has no threshold for its present figures",
+        (folder, "--not-sure-below", "7"): "--not-sure-below 7: it must be a confidence such as 0.9",
         (tmp_path,): "holds no run",
     }.items():
         ended = call("export", *arguments)
@@ -55,8 +47,8 @@ def test_wrong_arguments_are_named(run: Run, call: Call, tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
-def test_an_unfinished_run_is_named(run: Run, call: Call, tmp_path: Path) -> None:
-    unfinished = copied(run, tmp_path / "unfinished")
+def test_an_unfinished_run_is_named(short_run: Run, call: Call, tmp_path: Path) -> None:
+    unfinished = copied(short_run, tmp_path / "unfinished")
     for checkpoint in (unfinished.folder / "checkpoints").iterdir():
         checkpoint.unlink()
     ended = call("export", unfinished.folder)

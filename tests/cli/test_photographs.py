@@ -68,5 +68,5 @@ def test_from_photographs_to_a_report(tmp_path: Path, monkeypatch: pytest.Monkey
     reported = call("report", "run")
     assert reported.status == 0, reported.err
     page = html.unescape(Path("report.html").read_text(encoding="utf-8"))
-    for words in ("ImageNet-C's constants", "night", "Under corruption"):
+    for words in ("ImageNet-C's constants", "night", "Under shift"):
         assert words in page

@@ -23,13 +23,6 @@ from tests.cli.conftest import Call
 from tests.small import QUICK, few_digits
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    assert train(QUICK, folder, few_digits(40), seed=3, options=Options(device="cpu"))
-    return load_run(folder)
-
-
 @pytest.fixture
 def pictures(tmp_path: Path) -> Path:
     folder = tmp_path / "pictures"
@@ -39,20 +32,20 @@ def pictures(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_table_for_people(run: Run, pictures: Path, call: Call) -> None:
-    ended = call("predict", run.folder, pictures, "--device", "cpu")
+def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
+    ended = call("predict", short_run.folder, pictures, "--device", "cpu")
     assert (ended.status, ended.err) == (0, "")
     assert "picture class confidence members" in ended.out
     assert "small.png" in ended.out
     assert "wide.jpg" in ended.out
     assert ended.out.endswith("recalibration: none")
-    assert "sure" in call("predict", run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
+    assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
 @pytest.mark.parametrize("wanted", ["table", "csv"])
-def test_a_folder_without_pictures_is_named(run: Run, tmp_path: Path, call: Call, wanted: str) -> None:
+def test_a_folder_without_pictures_is_named(short_run: Run, tmp_path: Path, call: Call, wanted: str) -> None:
     (tmp_path / "empty").mkdir()
-    ended = call("predict", run.folder, tmp_path / "empty", "--format", wanted)
+    ended = call("predict", short_run.folder, tmp_path / "empty", "--format", wanted)
     assert (ended.status, ended.out) == (2, "")
     assert "empty: there are no files to predict; name picture files, or folders that have some" in ended.err
 
@@ -67,27 +60,32 @@ def objects(text: str) -> list[Any]:
     return found
 
 
-def test_lines_for_programs_from_a_list(run: Run, pictures: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_for_programs_from_a_list(
+    short_run: Run, pictures: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [pictures / "wide.jpg", pictures / "gone.png", pictures / "small.png"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{name}\n" for name in names)))
-    ended = call("predict", run.folder, "-", "--format", "jsonl", "--device", "cpu")
+    ended = call("predict", short_run.folder, "-", "--format", "jsonl", "--device", "cpu")
     assert ended.status == 1, "a file could not be read"
     lines = objects(ended.out)
     assert [line["path"] for line in lines] == [str(name) for name in names]
     assert lines[1]["error"] == "cannot be read (No such file or directory)"
     assert len(lines[0]["members"]) == QUICK.members
-    csv = call("predict", run.folder, pictures, "--format", "csv", "--device", "cpu")
+    csv = call("predict", short_run.folder, pictures, "--format", "csv", "--device", "cpu")
     assert csv.out.startswith("path,class,confidence,agree,sure,recalibration,member_1_class")
 
 
-def test_wrong_arguments_are_named(run: Run, pictures: Path, call: Call) -> None:
+def test_wrong_arguments_are_named(short_run: Run, pictures: Path, call: Call) -> None:
     assert (
         "unknown --format 'xml' (known: table, jsonl, csv)"
-        in call("predict", run.folder, pictures, "--format", "xml").err
+        in call("predict", short_run.folder, pictures, "--format", "xml").err
     )
     assert "holds no run" in call("predict", pictures, pictures).err
-    assert "has no threshold that counts" in call("predict", run.folder, pictures, "--not-sure-below", "threshold").err
-    assert ", not timm/x" in call("predict", run.folder, pictures, "--model", "timm/x").err
+    assert (
+        "has no threshold for its present figures"
+        in call("predict", short_run.folder, pictures, "--not-sure-below", "threshold").err
+    )
+    assert ", not timm/x" in call("predict", short_run.folder, pictures, "--model", "timm/x").err
 
 
 def test_a_threshold_brings_the_recalibration_that_it_was_found_with(

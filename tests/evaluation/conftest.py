@@ -21,18 +21,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    assert train(QUICK, folder, few_digits(40), seed=3, options=Options(device="cpu"))
-    return folder
-
-
 @pytest.fixture
-def run(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """A copy of the trained run, evaluated on few digits."""
     monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(40))
-    shutil.copytree(trained, tmp_path / "run")
+    shutil.copytree(short_run.folder, tmp_path / "run")
     return load_run(tmp_path / "run")
 
 

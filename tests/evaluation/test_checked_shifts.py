@@ -120,7 +120,7 @@ def test_what_was_found_on_other_images_does_not_count(run: Run) -> None:
     assert found.thresholded is not None
     assert list(found.recalibrated.shifts) == list(found.recalibrated.ways["before"].shifts) == ["hospital"]
     assert list(found.thresholded.shifts) == ["hospital"]
-    assert "says nothing of fog as evaluated now; `counterpoint recalibrate" in found.notes[0]
+    assert "does not cover fog, which changed in a later evaluation; `counterpoint recalibrate" in found.notes[0]
     assert len(stale_notes(run.folder, results)) == 2
     recalibrate_run(run)
     threshold_run(run, 0.5)
@@ -176,5 +176,5 @@ def test_a_strangers_names_do_not_lead_outside_the_folder(run: Run, name: str, w
     fog = about["suites"].pop("fog")
     about["suites"][name if what == "suite" else "fog"] = fog | {"corruptions": [name]}
     write_json(path, about)
-    with pytest.raises(InputError, match=r"about\.json is not whole .*cannot be part of a file's name"):
+    with pytest.raises(InputError, match=r"about\.json is damaged .*cannot be part of a file's name"):
         read_about(run)

@@ -12,14 +12,13 @@ from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
-    cell_file,
     clean_group,
     images_to_corrupt,
-    labels_file,
     outside_group,
     suite_group,
     validation_group,
 )
+from counterpoint.evaluation.logits import cell_file, labels_file
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA
 from counterpoint.runs.folder import Run
 from tests.small import QUICK, few_digits, held_out_images

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from counterpoint.devices import Precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.members import check_said, fold_members, load_model, member_logits
+from counterpoint.evaluation.members import check_trusted, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.nn import Ensemble, resnet
 from counterpoint.normalisation import Normalisation
@@ -166,7 +166,7 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "said", "message"),
+    ("model", "trusted_model", "message"),
     [
         ("resnet", None, None),
         ("resnet", "resnet", None),
@@ -181,20 +181,20 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_function_of_the_users_needs_the_users_word(
-    model: str, said: str | None, message: str | None, monkeypatch: pytest.MonkeyPatch
+    model: str, trusted_model: str | None, message: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/usr/bin/counterpoint", "predict", "runs/a", "a.png", "b.png"])
     run = Run(Path("runs/a"), replace(QUICK, model=model), {})
     if message is None:
-        check_said(run, said)
+        check_trusted(run, trusted_model)
         return
     for refuse in (
-        check_said,
-        lambda run, said: load_model(run, CPU, said),
-        lambda run, said: evaluate_run(run, said=said),
+        check_trusted,
+        lambda run, trusted_model: load_model(run, CPU, trusted_model),
+        lambda run, trusted_model: evaluate_run(run, trusted_model=trusted_model),
     ):
         with pytest.raises(InputError, match=message):
-            refuse(run, said)
+            refuse(run, trusted_model)
 
 
 @pytest.mark.parametrize("other", [Normalisation(0.4, 0.3), Normalisation((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))])

@@ -27,10 +27,12 @@ from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
-from counterpoint.training.run_images import data_name, parts_of_run, read_images
+from counterpoint.training.run_images import check_unseen_by, data_name, parts_of_run, read_images
+from counterpoint.training.starting_weights import weights_hash
+from tests.heard import Heard
 from tests.images.collection import write_collection
 from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about
-from tests.small import QUICK
+from tests.small import QUICK, few_digits
 
 ASSIGNMENTS = ["images.size=16", "depth=8", "width=4", "num_members=2", "epochs=1", "batch_size=16"]
 EXPERIMENT = own_experiment("photos", None, ASSIGNMENTS)
@@ -181,6 +183,40 @@ def test_validation_logits_go_when_their_images_are_gone(tmp_path: Path, place: 
     shutil.rmtree(photos / "val")
     evaluate(run, place)
     assert read_about(run).held_out is None
+
+
+def test_a_run_starts_from_no_weights_that_know_its_held_out_images(
+    place: Path, images: UserImages, tmp_path: Path
+) -> None:
+    first, on_all, root = load_run(place / "first"), load_run(place / "all"), place / "data"
+    check_unseen_by(first, EXPERIMENT, images, root)
+    check_unseen_by(first, ON_ALL, read_images(ON_ALL, place / "photos", root), root)
+    with pytest.raises(InputError, match=r"all was trained on .*, and the new run would .* \(36 such images in all\)"):
+        check_unseen_by(on_all, EXPERIMENT, images, root)
+    others = replace(EXPERIMENT, images=OwnImages(16, split_seed=1), starts_from=weights_hash(first))
+    data = read_images(others, place / "photos", root)
+    with pytest.raises(InputError, match=r"first was trained on .*, and .* or leave --from out"):
+        train(others, tmp_path / "new", data, start=first, root=root, options=Options(device="cpu"))
+    assert not (tmp_path / "new" / "run.json").exists()
+    heard = Heard()
+    gone = replace(first, record={**first.record, "images": {"source": "nowhere"}})
+    moved = replace(
+        first, record={**first.record, "images": {"source": str(write_collection(tmp_path / "b", {"": 90}))}}
+    )
+    for run in (gone, moved):
+        check_unseen_by(run, others, data, root, heard)
+    assert [note.partition(": ")[0] for note in heard.notes] == [
+        f"it is not known whether {first.folder} was trained on images that are validated or tested on here"
+    ] * 2
+
+
+def test_a_run_on_a_split_starts_from_no_run_on_all_images(tmp_path: Path) -> None:
+    on_all = Run(tmp_path / "run", replace(QUICK, train_on="all"), {"seed": 0})
+    data = few_digits(40)
+    for experiment in (replace(QUICK, train_on="all"), replace(QUICK, dataset="cifar10", train_on="split")):
+        check_unseen_by(on_all, experiment, data)
+    with pytest.raises(InputError, match="trained on all images of digits, and so on those that the new run would val"):
+        check_unseen_by(on_all, replace(QUICK, train_on="split"), data)
 
 
 def test_a_run_without_a_source_says_so(run: Run, place: Path) -> None:

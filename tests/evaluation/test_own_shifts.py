@@ -95,7 +95,7 @@ def test_the_same_images_are_not_run_again_and_others_replace_them(
     first = evaluate(run, place, {"fog": place / "fog", "hospital": place / "hospital"})
     moved = shutil.copytree(place / "fog", tmp_path / "moved")
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.evaluation.logits.member_logits", lambda *_: pytest.fail("it ran the network"))
+        patched.setattr("counterpoint.evaluation.inference.member_logits", lambda *_: pytest.fail("it ran the network"))
         assert evaluate(run, place, {"fog": moved}).shifts == first.shifts
         assert evaluate(run, place, {}).shifts == first.shifts, "earlier ones stay"
     shutil.rmtree(moved / "3")
@@ -144,7 +144,9 @@ def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
     shutil.copy(picture, folder / f"{only_seen.stem}.png")
     heard = Heard()
     evaluate(run, place, {"shifted": folder.parent}, heard=heard)
-    assert f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing of these" in heard.notes
+    assert (
+        f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing about these classes" in heard.notes
+    )
     assert any("1 of 1 pictures have the names of images that the run was trained" in note for note in heard.notes)
 
 
@@ -178,10 +180,10 @@ def test_names_that_differ_in_capitals_are_refused() -> None:
 
 
 def test_a_run_on_digits_takes_pictures_in_folders_of_its_classes(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("counterpoint.training.run_images.load", lambda *_: few_digits(40))
-    shutil.copytree(trained, tmp_path / "run")
+    shutil.copytree(short_run.folder, tmp_path / "run")
     run, test = load_run(tmp_path / "run"), few_digits(40).test
     names = [f"{label}/{image}.png" for image, label in enumerate(test.labels_N.tolist())]
     for name, pixels_CHW in zip(names, test.images_NCHW, strict=True):

@@ -29,7 +29,7 @@ from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated
 from tests.made_runs import copied, files_of, retrain
-from tests.small import QUICK, few_digits, held_out_images
+from tests.small import FOUR_STEPS, few_digits, held_out_images
 
 CPU = torch.device("cpu")
 
@@ -82,7 +82,7 @@ def test_results_say_what_they_are(run: Run, root: Path, monkeypatch: pytest.Mon
     results = evaluate(run, root, cell_images=25)
     assert asked == [("digits", root)]
     assert read_results(run.folder / "results.json") == results
-    assert results.config == to_dict(QUICK)
+    assert results.config == to_dict(FOUR_STEPS)
     assert results.seed == 3
     assert results.evaluated_on == Images("digits", "test", 40)
     assert results.corrupted is not None
@@ -196,7 +196,7 @@ def test_an_interrupted_suite_leaves_the_first_one_whole(
         return member_logits(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.evaluation.logits.member_logits", interrupted)
+        patched.setattr("counterpoint.evaluation.inference.member_logits", interrupted)
         with pytest.raises(KeyboardInterrupt):
             evaluate(split_run, root, suites=[VALIDATION_EXTRA], cell_images=5)
         assert read_results(split_run.folder / "results.json") == before
@@ -225,7 +225,7 @@ def test_a_run_on_everything_has_no_held_out_images_to_corrupt(run: Run, tmp_pat
 
 def test_an_unfinished_run_is_refused_before_anything_is_made(run: Run, tmp_path: Path) -> None:
     shutil.rmtree(run.folder / "checkpoints")
-    with pytest.raises(InputError, match="is not finished: 0 of 11 steps are done"):
+    with pytest.raises(InputError, match="is not finished: 0 of 4 steps are done"):
         evaluate(run, tmp_path / "nothing")
     assert not (run.folder / "logits").exists()
     assert not (tmp_path / "nothing").exists()
@@ -288,9 +288,9 @@ def test_a_damaged_neighbour_is_told_and_fails_only_who_reads_it(run: Run, root:
     heard = Heard()
     results = evaluate(run, root, suites=(), watcher=heard)
     (note,) = heard.notes
-    assert "recalibrated.json is not whole JSON" in note
+    assert "recalibrated.json is damaged or is not JSON" in note
     assert f"`counterpoint recalibrate {run.folder}` makes it again" in note
     assert read_results(run.folder / "results.json") == results
     assert os.path.getsize(run.folder / "recalibrated.json") == 1, "it is not touched"
-    with pytest.raises(InputError, match=r"recalibrated\.json is not whole JSON"):
+    with pytest.raises(InputError, match=r"recalibrated\.json is damaged or is not JSON"):
         read_evaluated(run.folder)

@@ -34,8 +34,8 @@ def test_the_lines_say_what_predict_says(
     name, confidence, *members = re.split(r"[\s\[\]]+|members:", capsys.readouterr().out.strip())
     (answer,) = Predictor(run, Correction(NONE, "none"), device="cpu").predict([tmp_path / "photo.png"])
     assert isinstance(answer, Prediction)
-    assert name == answer.said.name
-    assert float(confidence) == pytest.approx(answer.said.confidence, abs=1e-4)
+    assert name == answer.ensemble.name
+    assert float(confidence) == pytest.approx(answer.ensemble.confidence, abs=1e-4)
     assert [float(text) for text in members if text] == pytest.approx(
         [member.confidence for member in answer.members], abs=1e-4
     )

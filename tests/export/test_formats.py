@@ -20,8 +20,7 @@ from counterpoint.augment.standard import to_unit
 from counterpoint.errors import InputError
 from counterpoint.export import onnx_file
 from counterpoint.export.formats import FORMATS, format_of
-from counterpoint.export.network import WholeNetwork
-from counterpoint.export.tracing import trace
+from counterpoint.export.network import WholeNetwork, trace
 from counterpoint.normalisation import Normalisation
 from counterpoint.recalibration.apply import apply
 from counterpoint.recalibration.choose import NONE
@@ -158,7 +157,7 @@ def test_a_missing_package_is_named_with_the_extra(package: str, monkeypatch: py
         return imported(name, *arguments, **by_name)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr("counterpoint.export.packages.import_module", without)
+    monkeypatch.setattr("counterpoint.export.onnx_file.import_module", without)
     monkeypatch.delitem(sys.modules, package, raising=False)
     with pytest.raises(
         InputError, match=rf"needs {package}, which is not installed; pip install 'counterpoint\[export"

@@ -147,9 +147,7 @@ def test_an_earlier_export_is_replaced_and_somebodys_text_is_not(trained: MakeTr
     export_run(trained(), path)
     assert files_of(tmp_path) == first
     card.write_text("# My project\n\n- counterpoint\n")
-    with pytest.raises(
-        InputError, match=r"would replace .*README\.md, which is no card of counterpoint's; choose anot"
-    ):
+    with pytest.raises(InputError, match=r"would replace .*README\.md, which counterpoint did not write; choose anot"):
         export_run(trained(), path)
     assert card.read_text().startswith("# My project")
 
@@ -169,7 +167,7 @@ def test_a_function_of_the_users_must_be_named(trained: MakeTrained, tmp_path: P
     with pytest.raises(InputError, match="its network is made by mymodule:make_model, but a run's files alone never"):
         export_run(somebodys, tmp_path / "model.onnx")
     with pytest.raises(InputError, match=r"the model of .* is mymodule:make_model, not resnet"):
-        export_run(somebodys, tmp_path / "model.onnx", said="resnet")
+        export_run(somebodys, tmp_path / "model.onnx", trusted_model="resnet")
 
 
 def test_a_correction_for_other_weights_is_refused(

@@ -20,14 +20,14 @@ from counterpoint.config import override
 from counterpoint.errors import InputError
 from counterpoint.records.files import write_record
 from counterpoint.report.loading import load_runs
-from counterpoint.runs.checked import read_lines
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
+from counterpoint.runs.log import read_lines
 from counterpoint.runs.transfer import export_run, import_run
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
 from tests.fuzz.mutations import FUZZED, JSON, changed, turned_over
 from tests.made_results import make_results
-from tests.runs.test_checked import DESCRIPTION, EPOCH, RECORD
+from tests.runs.test_strange_files import DESCRIPTION, EPOCH, RECORD
 from tests.small import TINY
 
 RUN = {**RECORD, "description": DESCRIPTION}

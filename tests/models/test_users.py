@@ -67,11 +67,13 @@ Made = Callable[..., nn.Module]
 
 @pytest.fixture
 def made(module: str) -> Made:
-    def made(function: str, said: str | None = "the same", name: str | None = None, **options: Any) -> nn.Module:
+    def made(
+        function: str, trusted_model: str | None = "the same", name: str | None = None, **options: Any
+    ) -> nn.Module:
         name = f"{name or module}:{function}"
         wanted = Wanted(name, options, num_classes=5, in_channels=3, size=(8, 8))
-        said = name if said == "the same" else said
-        return make_network(wanted, ModelFacts(), torch.Generator().manual_seed(0), said)
+        trusted_model = name if trusted_model == "the same" else trusted_model
+        return make_network(wanted, ModelFacts(), torch.Generator().manual_seed(0), trusted_model)
 
     return made
 
@@ -85,12 +87,12 @@ def test_the_function_gets_classes_channels_and_options(made: Made) -> None:
     assert made("anything", whatever="else")(torch.randn(2, 3, 8, 8)).shape == (2, 5)
 
 
-@pytest.mark.parametrize("said", [None, "another:make_model", "make_model"])
-def test_without_the_users_word_nothing_is_imported(made: Made, module: str, said: str | None) -> None:
+@pytest.mark.parametrize("trusted_model", [None, "another:make_model", "make_model"])
+def test_without_the_users_word_nothing_is_imported(made: Made, module: str, trusted_model: str | None) -> None:
     with pytest.raises(
         InputError, match=f"is a function that is imported only if you name it .*--model {module}:make_model"
     ):
-        made("make_model", said=said)
+        made("make_model", trusted_model=trusted_model)
     assert module not in sys.modules
 
 

@@ -12,7 +12,7 @@ from counterpoint.config import Experiment
 from counterpoint.data import parts_of
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble, batch_ensemble, resnet
-from counterpoint.nn.one_member import check_one_by_one, only_member
+from counterpoint.nn.one_member import check_member_by_member, only_member
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.training.engines import make_engine
 from counterpoint.training.loop import update
@@ -45,10 +45,10 @@ def steps(experiment: Experiment, **options: Any) -> Mapping[str, Tensor]:
 @pytest.mark.parametrize("case", CASES)
 def test_steps_member_by_member_are_steps_of_all(case: str) -> None:
     experiment, options = CASES[case]
-    together, one_by_one = steps(experiment), steps(experiment, one_by_one=True, **options)
-    assert together.keys() == one_by_one.keys()
+    together, member_by_member = steps(experiment), steps(experiment, member_by_member=True, **options)
+    assert together.keys() == member_by_member.keys()
     for name, tensor in together.items():
-        assert torch.allclose(one_by_one[name], tensor, rtol=1e-10, atol=1e-12), name
+        assert torch.allclose(member_by_member[name], tensor, rtol=1e-10, atol=1e-12), name
 
 
 @pytest.mark.parametrize("ensemble", ["batch", "deep"])
@@ -89,13 +89,13 @@ def test_a_cumulative_mean_counts_a_batch_once() -> None:
 
 def test_what_would_be_another_training_is_refused() -> None:
     with pytest.raises(InputError, match="BatchNorm is shared"):
-        steps(replace(SMALL, batchnorm="shared"), one_by_one=True)
+        steps(replace(SMALL, batchnorm="shared"), member_by_member=True)
     drawing = batch_ensemble(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), 2)
     with pytest.raises(InputError, match="layers that draw random numbers in training"):
-        make_engine(TrainState.before_first_step(drawing, SMALL), SMALL, "eager", one_by_one=True)
+        make_engine(TrainState.before_first_step(drawing, SMALL), SMALL, "eager", member_by_member=True)
 
 
 def test_one_network_is_one_member() -> None:
     network = resnet(3, width=2)
     assert not isinstance(network, Ensemble)
-    check_one_by_one(Ensemble(network))
+    check_member_by_member(Ensemble(network))

@@ -56,6 +56,7 @@ def test_an_error_is_told_once() -> None:
 def test_a_process_that_is_killed_ends_the_run_which_goes_on_without_it(tmp_path: Path) -> None:
     (tmp_path / "dying.py").write_text(DYING)
     train = ["train", "digits/quickstart", "--set", "steps=9", "--set", "batch_size=300", "--set", "width=2"]
+    train += ["--set", "policy.augmix=none", "--set", "num_members=2"]
     train += ["--set", "train_on=all", "--device", "cpu", "--out", str(tmp_path / "run")]
     killed = python(*TORCHRUN, str(tmp_path / "dying.py"), *train)
     assert killed.returncode != 0

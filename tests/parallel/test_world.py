@@ -11,11 +11,10 @@ from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.parallel.group import add_up, agreed, any_of, first_then_others, from_first, joined
-from counterpoint.parallel.telling import AgreedError, ProcessLostError, is_told_by_another
-from counterpoint.parallel.world import ALONE, World, this_world
+from counterpoint.parallel.world import ALONE, AgreedError, ProcessLostError, World, is_told_by_another, this_world
 from counterpoint.training.engines import EngineName, choose_engine
 from counterpoint.training.layers_of_others import seed_layers, warn_of_draws
-from counterpoint.training.together import check_batches
+from counterpoint.training.several_processes import check_batches
 from tests.heard import Heard
 
 TORCHRUN = {"RANK": "2", "WORLD_SIZE": "4", "LOCAL_RANK": "0", "MASTER_ADDR": "here", "MASTER_PORT": "1"}
@@ -60,7 +59,7 @@ def test_one_process_tells_of_an_error_that_all_have(monkeypatch: pytest.MonkeyP
     first, second, third = (World(rank, 3) for rank in range(3))
     own, common, lost = InputError("mine"), AgreedError("ours"), ProcessLostError("gone")
     assert [is_told_by_another(own, world) for world in (ALONE, first, third)] == [False, False, True]
-    monkeypatch.setattr("counterpoint.parallel.telling._are_joined", lambda: True)
+    monkeypatch.setattr("counterpoint.parallel.world._are_joined", lambda: True)
     assert [is_told_by_another(own, world) for world in (first, second, third)] == [False, False, False]
     assert [is_told_by_another(common, world) for world in (first, second, third)] == [False, True, True]
     assert [is_told_by_another(lost, world) for world in (first, second, third)] == [False, False, True]
@@ -115,9 +114,9 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [str(choose_device(name, World(3, 4, 1))) for name in ("auto", "cuda", "cpu")] == ["cuda:1", "cuda:1", "cpu"]
-    with pytest.raises(InputError, match="'cuda:2' is not there: torch sees 2 GPUs"):
+    with pytest.raises(InputError, match="'cuda:2' does not exist: torch sees 2 GPUs"):
         choose_device("auto", World(2, 4, 2))
-    with pytest.raises(InputError, match="'cuda:0' cannot be that of 4 processes"):
+    with pytest.raises(InputError, match="'cuda:0' cannot be shared by 4 processes"):
         choose_device("cuda:0", World(2, 4, 0))
 
 

@@ -116,7 +116,11 @@ def test_our_suite_and_given_shifts_stand_apart(given: list[Evaluated], make_eva
     assert list(by_suite(runs)) == ["shifted images", "corrupted", "Hospital-B"]
     content = under_shift(runs)
     assert content is not None
-    assert [suite.called for suite in content.suites] == ["shifted images", "-C", "Hospital-B"]
+    assert [suite.title for suite in content.suites] == [
+        "Shifted images",
+        "Corrupted images (-C)",
+        "Shifted images (Hospital-B)",
+    ]
     assert (content.is_given, content.is_regenerated) == (True, True)
     assert "the ensemble and the single" in render([*given, make_evaluated("ours", shifted=True)])
 

@@ -128,12 +128,12 @@ def test_a_second_suite_is_on_the_page_beside_the_paper_s(make_evaluated: MakeEv
     }
     added = [caption for caption in captions["both"] if EXTRA in caption]
     assert [caption for caption in captions["both"] if caption not in added] == captions["one"]
-    # Main figures; three aggregates; two tables of severities and five of their bins; the nine maps.
-    assert len(added) == 1 + 3 + 2 + 5 + 9
+    # Three aggregates; two tables of severities and five of their bins; the nine maps.
+    assert len(added) == 3 + 2 + 5 + 9
     assert f"mine on {EXTRA}: Error, %; 40 images per cell" in added
     assert "Speckle noise" in render([both])
     text = to_markdown([both])
-    assert f"## Under corruption: {EXTRA}" in text
+    assert f"## Under shift: Corrupted images ({EXTRA})" in text
     made = "regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), 40 validation"
     assert f"Corrupted set, {EXTRA}: digits-{EXTRA}, {made}" in text
 

@@ -8,7 +8,8 @@ import pytest
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
-from counterpoint.runs.folder import SCHEMA, Description, Run, check_folder, keep_description, load_run, open_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import SCHEMA, Run, check_folder, keep_description, load_run, open_run
 from counterpoint.storage.locks import LOCK_FILE
 from tests.small import TINY
 
@@ -18,10 +19,10 @@ def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
         load_run(tmp_path)
     for foreign in ('{"schema": 99}', f'{{"schema": {SCHEMA}}}'):
         (tmp_path / "run.json").write_text(foreign)
-        with pytest.raises(InputError, match="is not a run of this version"):
+        with pytest.raises(InputError, match="another version of counterpoint wrote it"):
             load_run(tmp_path)
     (tmp_path / "run.json").write_text('{"sch')
-    with pytest.raises(InputError, match="is not a whole JSON file"):
+    with pytest.raises(InputError, match="is damaged or is not a JSON file"):
         load_run(tmp_path)
 
 

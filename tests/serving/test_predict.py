@@ -29,8 +29,8 @@ def test_it_says_what_the_network_says(bare_run: Run, pictures: list[Path], digi
         assert isinstance(answer, Prediction)
         mean_K = probs_MBK[:, i].mean(0)
         assert answer.path == str(pictures[i])
-        assert answer.said.name == digits.test.classes[int(mean_K.argmax())]
-        assert answer.said.confidence == pytest.approx(float(mean_K.max()), abs=1e-5)
+        assert answer.ensemble.name == digits.test.classes[int(mean_K.argmax())]
+        assert answer.ensemble.confidence == pytest.approx(float(mean_K.max()), abs=1e-5)
         classes = [digits.test.classes[int(of_member.argmax())] for of_member in probs_MBK[:, i]]
         assert [member.name for member in answer.members] == classes
         assert [member.confidence for member in answer.members] == pytest.approx(
@@ -56,7 +56,7 @@ def test_the_confidence_is_the_recalibrated_one(run: Run, pictures: list[Path]) 
     for before, after in zip(plain, corrected, strict=True):
         assert isinstance(before, Prediction)
         assert isinstance(after, Prediction)
-        assert np.sign(before.said.confidence - after.said.confidence) == np.sign(log_temperature)
+        assert np.sign(before.ensemble.confidence - after.ensemble.confidence) == np.sign(log_temperature)
 
 
 def test_bad_files_stand_among_the_others(bare_run: Run, pictures: list[Path], tmp_path: Path) -> None:

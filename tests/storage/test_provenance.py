@@ -46,6 +46,15 @@ def test_the_commit_of_the_source_tree(tmp_path: Path, monkeypatch: pytest.Monke
     assert commit_of_a_copy(tmp_path, monkeypatch) == "abc"
 
 
+def test_a_git_that_does_not_answer_is_waited_for_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_slow(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("git", 10)
+
+    monkeypatch.delenv("COUNTERPOINT_COMMIT", raising=False)
+    monkeypatch.setattr(subprocess, "run", too_slow)
+    assert describe_environment(CPU)["commit"] is None
+
+
 def test_versions_and_device() -> None:
     described = describe_environment(CPU)
     assert described["counterpoint"] == counterpoint.__version__

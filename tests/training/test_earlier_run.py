@@ -19,7 +19,7 @@ from counterpoint.runs.transfer import import_run
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
-from counterpoint.training.optimizer import learning_rate
+from counterpoint.training.optimiser import learning_rate
 from counterpoint.training.step import TrainState, epoch_batches, steps_per_epoch, total_steps
 
 EARLIER = Path(__file__).parents[1] / "fixtures" / "run-of-98b0d55"

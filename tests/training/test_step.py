@@ -24,7 +24,7 @@ from counterpoint.seeding import Stream
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.optimizer import make_optimiser
+from counterpoint.training.optimiser import make_optimiser
 from counterpoint.training.step import TrainState, epoch_batches, perturbed_views, steps_per_epoch, take_step
 from tests.small import TINY, coloured_data, noise_data
 

@@ -141,7 +141,7 @@ def evaluate(
                     device=device,
                     precision=one_of("precision", precision, PRECISIONS),
                     cell_images=cell_images,
-                    said=model,
+                    trusted_model=model,
                     watcher=watcher,
                     world=world,
                 )

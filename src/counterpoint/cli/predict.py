@@ -37,8 +37,10 @@ def predict(
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Mark each prediction as sure or not sure by this confidence: 0.9, 90%, or the word threshold, which "
-            "takes what `counterpoint threshold` found.",
+            help=(
+                "Mark predictions below this confidence as not sure, and the others as sure: 0.9, 90%, "
+                "or the word threshold, which takes what `counterpoint threshold` found."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -69,7 +71,7 @@ def predict(
         raise InputError(
             f"{', '.join(paths)}: there are no files to predict; name picture files, or folders that have some"
         )
-    predictor = Predictor(loaded, correction, device=device, said=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:
@@ -111,7 +113,7 @@ def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
-            row = [answer.path, answer.said.name, f"{answer.said.confidence:.1%}", _members(answer)]
+            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", _members(answer)]
             table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
     return table
 

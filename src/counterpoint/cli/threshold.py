@@ -30,7 +30,8 @@ def threshold(
     The threshold is chosen on validation images that no temperature was fitted on. If there are too few of them to
     prove the target, the command refuses it.
 
-    The table shows how the threshold does on test images. There is no promise under shift, where it often breaks.
+    The table shows how the threshold does on test images. Under shift there is no promise, and the error is often above
+    the target.
 
     The command needs the saved logits, and no network. It writes threshold.json. If the run was recalibrated, the
     threshold is for the corrected confidence.

@@ -82,8 +82,9 @@ def train(
         bool,
         typer.Option(
             "--member-by-member",
-            help="Save memory: keep the activations of one member at a time. The result is the same, and training is "
-            "slower. This does not work with BatchNorm that the members share (--set batchnorm=per-member).",
+            help="Save memory: keep the activations of one member at a time. The result is the same up to rounding. "
+            "Training is slower. This does not work with BatchNorm that the members share "
+            "(--set batchnorm=per-member).",
         ),
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write a log for TensorBoard.")] = False,
@@ -113,7 +114,7 @@ def train(
     from counterpoint.runs.folder import check_folder, load_run
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
-    from counterpoint.training.starting import weights_hash
+    from counterpoint.training.starting_weights import weights_hash
 
     world = this_world()
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
@@ -149,6 +150,7 @@ def train(
                 data,
                 seed=seed,
                 start=start,
+                root=root,
                 options=options,
                 watcher=watcher,
                 should_stop=stop.is_set,

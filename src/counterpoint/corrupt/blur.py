@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import signal
 
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import Indices, blur, blur_along, correlate_symmetric, zoom
@@ -48,7 +47,9 @@ def _softened(disk: Floats, sigma: float, radius: int) -> Floats:
     """
     weight = np.exp(-(np.arange(-radius, radius + 1) ** 2) / (2 * sigma**2))
     weight = (weight / weight.sum()).astype(np.float32)
-    soft = signal.convolve2d(np.pad(disk, radius, mode="reflect"), np.outer(weight, weight), mode="valid")
+    from scipy.signal import convolve2d  # takes half a second to import, and only a disk needs it
+
+    soft = convolve2d(np.pad(disk, radius, mode="reflect"), np.outer(weight, weight), mode="valid")
     used = np.flatnonzero(soft.any(axis=0))
     return soft[used[0] : used[-1] + 1, used[0] : used[-1] + 1].astype(np.float64)
 

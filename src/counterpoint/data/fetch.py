@@ -101,7 +101,7 @@ def fetch(
 
 
 def _download(url: str, part: Path, progress: Received, back_off_s: float) -> None:
-    """Try again while the file grows, and give up after a few tries in a row that add nothing."""
+    """Try again as long as the file grows. Give up after a few tries in a row without a new byte."""
     failures, furthest = 0, _size(part)
     while True:
         try:
@@ -123,7 +123,7 @@ def _go_on(url: str, part: Path, progress: Received) -> None:
         response = urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S)
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # there are no bytes beyond those we have; the checksum tells whether they are right
+        if error.code == 416:  # the server has no more bytes; the checksum tells whether ours are right
             return
         raise
     with response, part.open("ab" if response.status == 206 else "wb") as file:

@@ -22,14 +22,14 @@ class Seen:
     """The images that a network learns from, or that temperatures and thresholds are chosen on."""
 
     contents: Mapping[str, str]
-    """For the hash of each image's content, its name."""
+    """The name of each image, by the hash of its content."""
     pictures: frozenset[str]
-    """What each is called: its class and its name without the ending. No image to test on is called so."""
+    """The name of each image: its class, and its file name without the ending. No test image has such a name."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserImages:
-    """The images of a folder, a .csv or an .npz file, by what they are for. A part that has none is None.
+    """Your images from a folder, a .csv or an .npz file, in parts. A part without images is None.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -46,7 +46,7 @@ class UserImages:
     skip_bad: bool
     """Whether files that give no image are left out."""
     key: str
-    """A hash of all that matters: contents, names, labels, parts, classes, and how the images were decoded."""
+    """A hash of the contents, names, labels, parts and classes, and of how the images were decoded."""
     keys: Mapping[str, str]
     """For each part that has images, a hash of those: their contents and labels in order, the classes, the decoding.
     Test images that are added later do not change that of the training images."""
@@ -56,7 +56,9 @@ class UserImages:
     split_off: tuple[str, ...]
     """The parts that the source does not have, and that were split off by chance."""
     skipped: tuple[BadFile, ...]
-    """What was left out, because it is no image that can be decoded."""
+    """The files that were left out, because they cannot be decoded."""
+    contents: Mapping[str, Mapping[str, str]]
+    """For each part the name of each image, by the hash of its content."""
     seen: Seen
     """All images but those to test on."""
 
@@ -74,11 +76,14 @@ def load_images(
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> UserImages:
-    """The images of a folder, a .csv or an .npz file as squares of `size` pixels; see `counterpoint.images`.
+    """Load your own images as squares of `size` pixels, and divide them into train, val and test.
 
-    A source without parts is split into train, val and test: `val` and `test` are shares of each class. Of a source
-    with parts and without val, the share `val` of train is split off, and a missing test stays missing. A share of 0
-    splits nothing off.
+    `source` is a folder, a .csv or an .npz file; see `counterpoint.images`. The images are uint8 (N, C, size, size),
+    with one channel if `grey`, else three.
+
+    If the source has no parts, `val` and `test` are the shares of each class that are split off at random. If it has
+    parts but no val, the share `val` of train is split off, and a missing test stays missing. A share of 0 splits
+    nothing off.
 
     >>> from pathlib import Path
     >>> from PIL import Image
@@ -96,7 +101,7 @@ def load_images(
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed)
-    whole = _whole(images, given_N)
+    whole, contents = mapped_set(images, _numbers(given_N)), _contents(images, parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
@@ -109,7 +114,8 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
-        seen=_seen(images, parts_N),
+        contents=contents,
+        seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
     )
 
 
@@ -120,7 +126,7 @@ def _given_parts(images: DecodedImages) -> Tensor:
 
 
 def _shares(images: DecodedImages, val: float, test: float) -> dict[str, float]:
-    """What is to be split off the images to train on."""
+    """The share of the training images that each part gets."""
     if images.listing.parts is None:
         return {"val": val, "test": test}
     return {"val": 0 if "val" in images.listing.parts else val, "test": 0}
@@ -138,8 +144,7 @@ def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], see
 
 def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
     keys = {}
-    for part, name in ((TRAIN, "train"), (VAL, "validation"), (TEST, "test")):
-        chosen = (parts_N == part).nonzero()[:, 0].tolist()
+    for name, chosen in _images_of_parts(parts_N).items():
         if chosen:
             contents = [(images.hashes[image], images.listing.labels[image]) for image in chosen]
             values = json.dumps([str(decoding), images.listing.classes, contents])
@@ -147,18 +152,35 @@ def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> di
     return keys
 
 
-def _seen(images: DecodedImages, parts_N: Tensor) -> Seen:
-    listing, of_test = images.listing, (parts_N == TEST).tolist()
-    seen = [image for image, is_test in enumerate(of_test) if not is_test]
-    tested = {picture_name(listing, image) for image, is_test in enumerate(of_test) if is_test}
-    contents = {images.hashes[image]: listing.shown(image) for image in seen}
-    return Seen(contents, frozenset({picture_name(listing, image) for image in seen} - tested - {""}))
+def _contents(images: DecodedImages, parts_N: Tensor) -> dict[str, dict[str, str]]:
+    return {
+        name: {images.hashes[image]: images.listing.shown(image) for image in chosen}
+        for name, chosen in _images_of_parts(parts_N).items()
+    }
 
 
-def _whole(images: DecodedImages, given_N: Tensor) -> MappedSet:
+def _images_of_parts(parts_N: Tensor) -> dict[str, list[int]]:
+    parts = {"train": TRAIN, "validation": VAL, "test": TEST}
+    return {name: (parts_N == part).nonzero()[:, 0].tolist() for name, part in parts.items()}
+
+
+def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -> Seen:
+    called: dict[bool, set[str]] = {True: set(), False: set()}
+    for image, is_test in enumerate((parts_N == TEST).tolist()):
+        called[is_test].add(picture_name(images.listing, image))
+    return Seen(contents, frozenset(called[False] - called[True] - {""}))
+
+
+def _numbers(given_N: Tensor) -> Tensor:
+    """Each image's number in its part."""
     numbers_N = torch.empty_like(given_N)
     for part in (TRAIN, VAL, TEST):
         numbers_N[given_N == part] = torch.arange(int((given_N == part).sum()))
+    return numbers_N
+
+
+def mapped_set(images: DecodedImages, numbers_N: Tensor) -> MappedSet:
+    """All decoded images, with the numbers that draws are keyed by."""
     return MappedSet(
         torch.from_numpy(images.pixels_RCHW),
         torch.from_numpy(images.rows_N),

@@ -5,8 +5,16 @@ import numpy as np
 from counterpoint import config
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import VALIDATION, VALIDATION_LABELS, labels_file, order_to_corrupt
-from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_logits
+from counterpoint.evaluation.image_groups import order_to_corrupt
+from counterpoint.evaluation.logits import (
+    VALIDATION,
+    VALIDATION_LABELS,
+    LogitsAbout,
+    read_about,
+    read_cells,
+    read_labelled,
+    read_logits,
+)
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled
@@ -16,7 +24,7 @@ from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted
 
 FITTED_IMAGES = 1000
-"""So many images of each corrupted set are fitted on: a handful of parameters needs no more."""
+"""How many images of each corrupted set are fitted on. A handful of parameters needs no more."""
 
 
 def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
@@ -67,16 +75,7 @@ def _check_twin(run: Run, twin: Run) -> None:
 
 def read_clean(run: AnyRun) -> Labelled:
     """The clean images that the run was evaluated on."""
-    return _read_labelled(run, "clean", "labels")
-
-
-def _read_validation(run: AnyRun) -> Labelled:
-    return _read_labelled(run, VALIDATION, VALIDATION_LABELS)
-
-
-def _read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
-    logits_MNK = read_logits(run, name)
-    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
+    return read_labelled(run, "clean", "labels")
 
 
 def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
@@ -95,7 +94,8 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
             f"{run.folder} has logits of {about.clean.part} images, but a recalibration is fitted on validation images "
             "only"
         )
-    clean = read_clean(run) if about.held_out is about.clean else _read_validation(run)
+    own = about.held_out is about.clean
+    clean = read_clean(run) if own else read_labelled(run, VALIDATION, VALIDATION_LABELS)
     if shift is None:
         return HeldOut(clean, {})
     if shift.part != "validation" or set(shift.corruptions) & set(CORRUPTIONS):
@@ -105,19 +105,17 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
         )
     if isinstance(run, Run) and run.experiment.images is not None:
         clean = clean.select(order_to_corrupt(len(clean)).numpy())
-    labels_N = read_labels(run, labels_file(VALIDATION_EXTRA.name), shift.images)[:FITTED_IMAGES]
-    _check_same_images(run, clean, labels_N)
     shifted: dict[str, list[Labelled]] = {}
-    for name, logits_MNK in read_cells(run, VALIDATION_EXTRA.name, shift):
-        first_MNK = logits_MNK[:, :FITTED_IMAGES].astype(np.float64)
-        shifted.setdefault(name, []).append(Labelled(first_MNK, labels_N))
+    for name, _, images in read_cells(run, VALIDATION_EXTRA.name, shift, FITTED_IMAGES):
+        shifted.setdefault(name, []).append(images)
+        _check_same_images(run, clean, images)
     return HeldOut(clean, shifted)
 
 
-def _check_same_images(run: AnyRun, clean: Labelled, labels_N: np.ndarray) -> None:
+def _check_same_images(run: AnyRun, clean: Labelled, corrupted: Labelled) -> None:
     """Raise where the labels show that the corrupted images are others, or in another order."""
-    both = min(len(clean), len(labels_N))
-    if not np.array_equal(clean.labels_N[:both], labels_N[:both]):
+    both = min(len(clean), len(corrupted))
+    if not np.array_equal(clean.labels_N[:both], corrupted.labels_N[:both]):
         raise InputError(
             f"the clean validation images of {run.folder} and those of {VALIDATION_EXTRA.name} are not the same; "
             f"`{run.evaluate_command} --sets {VALIDATION_EXTRA.name}` evaluates both again"

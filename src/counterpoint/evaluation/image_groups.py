@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,13 @@ from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
 from counterpoint.evaluation.corrupted_set import CorruptedSet
-from counterpoint.evaluation.suites import CORRUPTED, Suite
+from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
+from counterpoint.evaluation.suites import Suite
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images, Part
 from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 
-VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
-"""The group of validation images, and its files, in a run whose clean images are test images."""
 _SUITE_BYTES = 4 << 30
 
 
@@ -30,7 +30,7 @@ class ImageGroup:
 
     name: str
     about: Mapping[str, Any]
-    """What the images are, as JSON values: logits of a group with another `about` are of no use."""
+    """A description of the images, as JSON values. Logits of a group with another description cannot be used."""
     files: Mapping[str, Callable[[], Pixels]]
     """For each file of logits, its images as uint8 NCHW, read when they are needed."""
     labels: tuple[str, Tensor] | None
@@ -39,7 +39,7 @@ class ImageGroup:
     largest: int
     """How many images a set has."""
     own: bool = False
-    """Whether it is a user's own shift: any name, in a folder of that name."""
+    """Whether it is a user's own shift, which may have any name and has a folder of that name."""
 
 
 def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
@@ -47,15 +47,16 @@ def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
     images = parts.validation if parts.reported == "validation" else parts.test
     if images is None:
         raise InputError(
-            f"there are no test images for {run.folder}, and no other image can be reported on: the network has seen "
-            "the others, or temperatures and thresholds are chosen on them. Add a folder test beside train, or rows "
-            "whose part is test, and evaluate again; the network is kept"
+            f"there are no test images for {run.folder}, and its other images cannot replace them: "
+            "the network was trained on them, or temperatures and thresholds are chosen on them. Add "
+            "a folder test beside train, or rows whose part is test, and evaluate again; you need "
+            "not train again"
         )
     return _labelled_group("clean", "labels", parts, parts.reported, images.first(count))
 
 
 def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | None:
-    """The validation images, where the clean ones are others; None where there are none."""
+    """The validation images, if the clean images are others; None if there are none."""
     if parts.reported == "validation" or parts.validation is None:
         return None
     return _labelled_group(VALIDATION, VALIDATION_LABELS, parts, "validation", parts.validation.first(count))
@@ -77,16 +78,13 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
     """The first `count` images of each cell of a suite."""
     suite, used = corrupted.suite, min(count or corrupted.images, corrupted.images)
 
-    def reader(name: str, severity: int) -> Callable[[], Tensor]:
-        def read() -> Tensor:
-            return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
-
-        return read
+    def read(name: str, severity: int) -> Tensor:
+        return torch.from_numpy(np.array(corrupted.read(name, severity)[:used])).permute(0, 3, 1, 2)
 
     return ImageGroup(
         suite.name,
         encode(corrupted.shift(used)),
-        {cell_file(suite.name, *cell): reader(*cell) for cell in suite.cells},
+        {cell_file(suite.name, *cell): partial(read, *cell) for cell in suite.cells},
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,
@@ -94,7 +92,7 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
 
 
 def images_to_corrupt(run: Run, parts: Parts, suite: Suite) -> LabelledImages:
-    """The images that a suite is made from, as far as the run may see them.
+    """The images that a suite is made from.
 
     Of a user's own images so many are drawn that the suite takes no more than 4 GiB of disk.
     """
@@ -118,13 +116,3 @@ def order_to_corrupt(images: int) -> Tensor:
     They lie there in the order of their classes, so the first ones would all be of one class.
     """
     return Stream(0, "images to corrupt").permutation(images)
-
-
-def cell_file(suite: str, name: str, severity: int) -> str:
-    """The file of a cell's logits. Those of the paper's suite lie beside the clean ones, others in their own folder."""
-    cell = f"{name}-{severity}"
-    return cell if suite == CORRUPTED.name else f"{suite}/{cell}"
-
-
-def labels_file(suite: str) -> str:
-    return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"

@@ -1,40 +1,28 @@
-"""The members' logits of a finished run, kept in its folder. Every metric can be computed from them again.
+"""The members' logits in the folder of a run, read and checked. Every metric can be computed from them again.
 
-logits/about.json says what they were made with: the weights, the precision, and for each group of images what it is. A
-file is there as a whole or not at all, so that an interrupted evaluation goes on where it stopped. Other weights or
-another precision empty the folder. A group of other images replaces that group alone.
+logits/about.json says what they were made with: the weights, the precision, and for each group of images what it is.
 """
 
 import re
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import torch
 from scipy.special import softmax
 
-from counterpoint.data.reading import read_ahead
-from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError, shown
-from counterpoint.evaluation.image_groups import VALIDATION, ImageGroup, cell_file, labels_file
-from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
-from counterpoint.nn import Ensemble
-from counterpoint.parallel.group import agreed
-from counterpoint.parallel.world import ALONE, World
+from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.results import Images, MadeFrom, Shift
-from counterpoint.runs.checkpoints import fingerprint
-from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun
-from counterpoint.storage.arrays import read_array, read_arrays, read_shape, write_array, write_arrays
-from counterpoint.storage.files import read_json, write_json
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.storage.arrays import read_array, read_arrays, read_shape
+from counterpoint.storage.files import read_json
 
+VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
+"""The group of validation images, and its files, in a run whose clean images are test images."""
 _FILE_NAME = re.compile(r"\w[^/\\\x00]*")
 
 
@@ -43,9 +31,9 @@ class LogitsAbout:
     """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
 
     weights: str | None
-    """A hash; None of given predictions."""
+    """A hash; None for given predictions."""
     given: str | None
-    """Of given predictions, their hash."""
+    """For given predictions: their hash."""
     precision: str
     clean: Images
     validation: Images | None
@@ -86,72 +74,6 @@ class MadeWith:
         return "" if foreign is None else f"suites has {shown(foreign)!r}, which cannot be part of a file's name"
 
 
-def collect_logits(
-    run: Run,
-    groups: Sequence[ImageGroup],
-    *,
-    device: torch.device,
-    precision: Precision = "headline",
-    said: str | None = None,
-    watcher: Watcher = SILENT,
-    world: World = ALONE,
-) -> None:
-    """Run the network on the groups' images, and save the logits of those that have none yet.
-
-    `said` is the user's word for the model, which a function of his own needs. Of several processes each makes its
-    share of the files.
-    """
-    with agreed(world):
-        model, step = load_model(run, device, said)
-        members = fold_members(
-            model,
-            device,
-            precision,
-            normalisation=run.description.normalisation,
-            most_images=max(group.largest for group in groups),
-        )
-        made_with = {
-            "step": step,
-            "weights": fingerprint(model.state_dict()),
-            "precision": describe_precision(precision, device),
-        }
-        folder = run.folder / "logits"
-        if world.is_first:
-            _begin(folder, made_with, groups, model)
-    with agreed(world):  # no process may write before all have seen what is missing
-        _check_seen(folder, made_with, world)
-        wanted = [(folder / f"{file}.npy", read, group) for group in groups for file, read in group.files.items()]
-        missing = [item for item in wanted if not item[0].exists()]
-    with agreed(world):
-        mine, there = missing[world.rank :: world.size], len(wanted) - len(missing)
-        work = f"evaluating {run.experiment.name}"
-        images = read_ahead(lambda item: item[1](), mine)
-        for done, ((path, _, group), pixels) in enumerate(images, start=there):
-            watcher.counted(work, done, there + len(mine))
-            write_array(path, member_logits(members, pixels).astype(group.dtype))
-        watcher.counted(work, there + len(mine), there + len(mine))
-
-
-def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup], model: Ensemble) -> None:
-    """The folder with all but the logits."""
-    _claim(folder, made_with, groups)
-    write_arrays(folder / "factors.npz", _factors(model))
-    for group in groups:
-        if group.labels is not None:
-            file, labels_N = group.labels
-            write_array(folder / f"{file}.npy", labels_N.numpy())
-
-
-def _check_seen(folder: Path, made_with: Mapping[str, Any], world: World) -> None:
-    """Raise if this process sees another folder than the first, on another machine."""
-    about = {} if world.is_first else _read_old(folder / "about.json")
-    if not world.is_first and any(about.get(key) != value for key, value in made_with.items()):
-        raise InputError(
-            f"process {world.rank} does not see what process 0 wrote into {folder}; processes on several machines need "
-            "a folder that all of them share"
-        )
-
-
 def read_about(run: AnyRun) -> LogitsAbout:
     """What the logits were made with."""
     path = run.folder / "logits" / "about.json"
@@ -161,9 +83,9 @@ def read_about(run: AnyRun) -> LogitsAbout:
     try:
         made_with = decode(MadeWith, about)
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
-        ours = {name: decode(Shift, _of_suite(name) | about[name]) for name in SUITES if name in about}
+        ours = {name: decode(Shift, SUITES[name].in_json | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
-        raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
+        raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
     suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
@@ -227,17 +149,28 @@ def read_probs(run: AnyRun, name: str) -> np.ndarray:
     return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
 
 
-def read_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, np.ndarray]]:
-    """Each cell of a suite in order: the corruption's name and the logits (M, N, K). Severities rise within a name."""
+def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
+    """Saved logits in float64, with the labels in another file."""
+    logits_MNK = read_logits(run, name)
+    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
+
+
+def read_cells(run: AnyRun, suite: str, shift: Shift, most: int | None = None) -> Iterator[tuple[str, int, Labelled]]:
+    """Each cell of a suite: the corruption, the severity and the images, or the first `most` of them.
+
+    Corruptions and severities are in the order of the shift, and the severities of a corruption come together.
+    """
+    labels_N = read_labels(run, labels_file(suite), shift.images)[:most]
     for name in shift.corruptions:
         for severity in shift.severities:
-            logits_MNK = read_logits(run, cell_file(suite, name, severity))
+            file = cell_file(suite, name, severity)
+            logits_MNK = read_logits(run, file)
             if logits_MNK.shape[1] != shift.images:
                 raise InputError(
-                    f"{_file(run, cell_file(suite, name, severity))} is of {logits_MNK.shape[1]:,} images, and its set "
-                    f"of {shift.images:,}; {_remedy(run)}"
+                    f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {shift.images:,}; "
+                    f"{_remedy(run)}"
                 )
-            yield name, logits_MNK
+            yield name, severity, Labelled(logits_MNK[:, :most].astype(np.float64), labels_N)
 
 
 def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
@@ -246,8 +179,18 @@ def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:
     return {kind: [value for key, value in factors.items() if key.endswith(f".{kind}")] for kind in ("r", "s")}
 
 
+def cell_file(suite: str, name: str, severity: int) -> str:
+    """The file of a cell's logits. Those of the paper's suite lie beside the clean ones, others in their own folder."""
+    cell = f"{name}-{severity}"
+    return cell if suite == CORRUPTED.name else f"{suite}/{cell}"
+
+
+def labels_file(suite: str) -> str:
+    return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"
+
+
 def has_logits(run: AnyRun, name: str) -> bool:
-    return (run.folder / "logits" / f"{name}.npy").exists()
+    return _file(run, name).exists()
 
 
 def _file(run: AnyRun, name: str) -> Path:
@@ -256,60 +199,3 @@ def _file(run: AnyRun, name: str) -> Path:
 
 def _remedy(run: AnyRun) -> str:
     return f"remove it if it is there: `{run.evaluate_command}` makes what is missing"
-
-
-def _of_suite(name: str) -> dict[str, Any]:
-    suite = SUITES[name]
-    return {"part": suite.part, "corruptions": list(suite.corruptions), "severities": list(suite.severities)}
-
-
-def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]) -> None:
-    """Remove logits that were made with something else, and let about.json say what is in the folder."""
-    path = folder / "about.json"
-    about = _read_old(path)
-    if any(about.get(key) != value for key, value in made_with.items()):
-        shutil.rmtree(folder, ignore_errors=True)
-        about = {}
-    if VALIDATION not in {group.name for group in groups}:
-        about.pop(VALIDATION, None)  # there are no such images any more
-    ours = [group for group in groups if not group.own]
-    for group in ours:
-        before = about.get(group.name)
-        if isinstance(before, dict) and group.name in SUITES:
-            before = _of_suite(group.name) | before
-        if before != group.about:
-            for file in group.files:
-                (folder / f"{file}.npy").unlink(missing_ok=True)
-    shifts = _claim_shifts(folder, about.get("suites"), [group for group in groups if group.own])
-    write_json(path, about | made_with | {group.name: group.about for group in ours} | shifts)
-
-
-def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
-    """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
-
-    Capitals make no other name, since they make no other folder everywhere.
-    """
-    shifts = dict(before) if isinstance(before, dict) else {}
-    for group in groups:
-        if shifts.get(group.name) != group.about:
-            for name in [name for name in shifts if name.casefold() == group.name.casefold()]:
-                del shifts[name]
-                shutil.rmtree(folder / name, ignore_errors=True)
-            shutil.rmtree(folder / group.name, ignore_errors=True)
-        shifts[group.name] = group.about
-    return {"suites": shifts} if shifts else {}
-
-
-def _read_old(path: Path) -> dict[str, Any]:
-    """What about.json says; nothing where it is missing or damaged, so that everything is made again."""
-    try:
-        about = read_json(path)
-    except InputError:
-        return {}
-    return about if isinstance(about, dict) else {}
-
-
-def _factors(model: Ensemble) -> dict[str, np.ndarray]:
-    """Every layer's r and s, by which members can be compared without the network; only a BatchEnsemble has them."""
-    named = model.named_parameters()
-    return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}

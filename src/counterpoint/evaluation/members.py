@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import Pixels
-from counterpoint.devices import PRECISIONS, Precision, arithmetic
+from counterpoint.devices import PRECISIONS, Precision, arithmetic, moved
 from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
-from counterpoint.nn.folded import fold
+from counterpoint.nn.extract import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
@@ -46,15 +46,17 @@ class Members:
     """Smaller batches are padded to `images_at_once`."""
 
 
-def check_said(run: Run, said: str | None) -> None:
+def check_trusted(run: Run, trusted_model: str | None) -> None:
     """Raise unless the run's model is the one that the user names.
 
-    A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
+    A function of the user's own must be named. A name in run.json alone must never make counterpoint run code.
     """
     name = run.experiment.model
-    if said is not None and said != name:
-        raise InputError(f"the model of {run.folder} is {name}, not {said}; give --model {name}, or leave it out")
-    if said is None and is_function(name):
+    if trusted_model is not None and trusted_model != name:
+        raise InputError(
+            f"the model of {run.folder} is {name}, not {trusted_model}; give --model {name}, or leave it out"
+        )
+    if trusted_model is None and is_function(name):
         raise InputError(
             f"{run.folder} says that its network is made by {name}, but a run's files alone never make "
             f"counterpoint run code; if you know and trust that function, name it: "
@@ -62,14 +64,14 @@ def check_said(run: Run, said: str | None) -> None:
         )
 
 
-def load_model(run: Run, device: torch.device, said: str | None = None) -> tuple[Ensemble, int]:
+def load_model(run: Run, device: torch.device, trusted_model: str | None = None) -> tuple[Ensemble, int]:
     """The model of a finished run in evaluation mode, and the steps it was trained for. It needs no data set.
 
-    `said` is the user's word for the model, which a function of his own needs.
+    `trusted_model` is the name of the model, if it is a function of the user's own.
     """
-    check_said(run, said)
+    check_trusted(run, trusted_model)
     checkpoint = finished_checkpoint(run)
-    model = build_described(run.experiment, run.description, run.seed, restored=True, said=said)
+    model = build_described(run.experiment, run.description, run.seed, restored=True, trusted_model=trusted_model)
     with fitting_weights(run):
         model.load_state_dict(checkpoint.model_tensors)
     return model.to(device).eval(), checkpoint.step
@@ -86,17 +88,16 @@ def fold_members(
 ) -> Members:
     """The model's members, ready for `member_logits`. `normalisation` is what they were trained with.
 
-    With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
-    are not larger either.
+    With `compiled` None they are compiled on a GPU only. Batches are never larger than `most_images`, the size of the
+    largest set of images.
     """
     one_of("precision", precision, PRECISIONS)
     on_gpu = device.type == "cuda"
     compiled = on_gpu if compiled is None else compiled
     networks = fold(model)
     _keep_linear_in_float32(networks)
-    layout = torch.channels_last if on_gpu else torch.contiguous_format
     return Members(
-        networks.to(device, memory_format=layout),  # type: ignore[call-overload]
+        moved(networks, device),
         torch.compile(_logits, dynamic=False) if compiled else _logits,
         normalisation,
         device,

@@ -1,4 +1,4 @@
-"""A user's own shift: images that he names, decoded as the run's images are, with the run's classes."""
+"""A user's own shift: images that the user names, with the classes of the run, and decoded as its images are."""
 
 import hashlib
 import json
@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from counterpoint.data import MappedSet, Parts
-from counterpoint.data.user_images import Seen
-from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import ImageGroup, cell_file, labels_file
+from counterpoint.data.user_images import Seen, mapped_set
+from counterpoint.errors import InputError, some
+from counterpoint.evaluation.image_groups import ImageGroup
+from counterpoint.evaluation.logits import cell_file, labels_file
 from counterpoint.evaluation.suites import TAKEN
 from counterpoint.images import DecodedImages, Decoding, Listing
 from counterpoint.images.cache import open_listed
@@ -25,7 +26,6 @@ from counterpoint.records.results import Shift, Source
 from counterpoint.watching import SILENT, Watcher
 
 _NAME = re.compile(r"\w[\w-]{0,59}")
-_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class OwnShift:
 
     @property
     def shift(self) -> Shift:
-        """What results say of it. Nothing is fitted on it, so its images are test images."""
+        """The description that results keep. Nothing is fitted on a shift, so its images are test images."""
         severities = tuple(range(1, len(self.sets) + 1))
         return Shift(Source("own", key=self.key), len(self.sets[0]), "test", (self.name,), severities)
 
@@ -51,8 +51,8 @@ def check_shift_names(names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name) or name.casefold() in TAKEN:
             raise InputError(
-                f"{name!r} cannot be the name of a shift; it has up to 60 letters, digits, - and _, does not begin "
-                f"with -, and is none of {', '.join(sorted(TAKEN))}"
+                f"{name!r} cannot be the name of a shift; a name may have up to 60 letters, digits, - and "
+                f"_, does not begin with -, and is none of {', '.join(sorted(TAKEN))}"
             )
         if (other := before.setdefault(name.casefold(), name)) != name:
             raise InputError(f"the shifts {other!r} and {name!r} differ in capitals only; give them other names")
@@ -82,7 +82,9 @@ def read_shift(
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
     for note in _notes(name, images, places, parts.seen):
         watcher.noted(note)
-    return OwnShift(name, _sets(images, places), _key(images, decoding, places))
+    whole = mapped_set(images, torch.arange(len(images.listing)))
+    sets = tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
+    return OwnShift(name, sets, _key(images, decoding, places))
 
 
 def shift_group(own: OwnShift) -> ImageGroup:
@@ -119,7 +121,7 @@ def _check_not_empty(listing: Listing) -> None:
 
 
 def _check_unseen(images: DecodedImages, hashes: Iterable[str], seen: Mapping[str, str]) -> None:
-    """Raise for an image that the run was trained on, or that temperatures come from: it says nothing of a shift.
+    """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image.
 
     `seen` has the name of each such image, by its hash.
     """
@@ -159,35 +161,19 @@ def _hash(pixels_CHW: np.ndarray) -> str:
 def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:
     listing, used = images.listing, places[0]
     if images.bad:
-        yield f"{name}: left out: {_some([printable(bad.name) for bad in images.bad])}"
+        yield f"{name}: left out: {some([printable(bad.name) for bad in images.bad])}"
     if lost := len(listing) - sum(map(len, places)):
         yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
     labels = {listing.labels[image] for image in used}
     if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
-        yield f"{name} has no images of {_some(missing)}: its figures say nothing of these"
+        yield f"{name} has no images of {some(missing)}: its figures say nothing about these classes"
     called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
     if called:
         yield (
-            f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run was trained or "
-            f"validated on, such as {listing.shown(called[0])}; if they show the same, the figures are too good"
+            f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run "
+            f"was trained or validated on, such as {listing.shown(called[0])}; if they show the same "
+            "scenes, the figures look better than they are"
         )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}"
-
-
-def _sets(images: DecodedImages, places: Sequence[Sequence[int]]) -> tuple[MappedSet, ...]:
-    listing = images.listing
-    whole = MappedSet(
-        torch.from_numpy(images.pixels_RCHW),
-        torch.from_numpy(images.rows_N),
-        torch.arange(len(listing)),
-        torch.tensor(listing.labels),
-        listing.classes,
-    )
-    return tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
 
 
 def _key(images: DecodedImages, decoding: Decoding, places: Sequence[Sequence[int]]) -> str:

@@ -17,8 +17,9 @@ from counterpoint.evaluation.image_groups import (
     suite_group,
     validation_group,
 )
-from counterpoint.evaluation.logits import collect_logits, read_about
-from counterpoint.evaluation.members import check_said
+from counterpoint.evaluation.inference import collect_logits
+from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.members import check_trusted
 from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
 from counterpoint.evaluation.results import write_results
@@ -48,18 +49,19 @@ def evaluate_run(
     clean_images: int | None = None,
     cell_images: int | None = None,
     precision: Precision = "headline",
-    said: str | None = None,
+    trusted_model: str | None = None,
     watcher: Watcher = SILENT,
     world: World = ALONE,
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `shifts` are your own: for each name a folder, a .csv or an .npz file of shifted images (docs/images.md). With
-    `skip_bad` their files that give no image are left out. Suites and shifts of earlier evaluations stay in the
-    results, as long as the network and its precision are the same. `source` is where your own images are, if no longer
-    where they were. `said` is what you typed as the model's name: a function of your own is not imported without it.
+    `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). With
+    `skip_bad`, files that are not readable images are left out of them. Suites and shifts of earlier evaluations stay
+    in the results, as long as the network and its precision are the same. `source` is the place of your own images, if
+    they were moved. `trusted_model` is the name of the model, if it is a function of your own: nothing that only the
+    run's files name is imported.
 
-    Several processes do it together if all of them call this, each with its own `world` (docs/parallel.md).
+    To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -76,7 +78,7 @@ def evaluate_run(
     started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
-        check_said(run, said)
+        check_trusted(run, trusted_model)
         check_shift_names(shifts or {})
         where = choose_device(device, world)
         parts = parts_of_run(run, root, source, watcher)
@@ -93,7 +95,9 @@ def evaluate_run(
         return where, described, groups
 
     where, run, groups = first_then_others(world, prepare)
-    collect_logits(run, groups, device=where, precision=precision, said=said, watcher=watcher, world=world)
+    collect_logits(
+        run, groups, device=where, precision=precision, trusted_model=trusted_model, watcher=watcher, world=world
+    )
 
     def finish() -> Results:
         if not world.is_first:

@@ -11,14 +11,13 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import labels_file
 from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
-from counterpoint.evaluation.scores import Grid, RunScores, add_cell, write_scores
+from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, summarise
-from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
 from counterpoint.records.figures import Bin, Summary
@@ -36,7 +35,7 @@ class _Cells:
     """A suite's cells as they are read: each one's figures and scores are computed once."""
 
     summaries: dict[str, list[Summary]] = field(default_factory=dict)
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[GrowingGrid] = field(default_factory=list)
     """The ensemble's, and then each member's."""
 
     @property
@@ -96,7 +95,7 @@ def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
 
 
 def _of_training(run: Run, clean_MNK: np.ndarray) -> dict[str, Any]:
-    """What is known of a run that was trained here."""
+    """The facts about a run that was trained here."""
     return {
         "experiment": run.experiment.name,
         "config": config.to_dict(run.experiment),
@@ -119,10 +118,9 @@ def _clean(scores: SetScores) -> Summary:
 
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
     cells = _Cells()
-    for name, logits_MNK in read_cells(run, suite, shift):
-        cells.add(name, score_set(softmax(logits_MNK.astype(np.float64), axis=2), labels_N))
+    for name, _, images in read_cells(run, suite, shift):
+        cells.add(name, score_set(softmax(images.logits_MNK, axis=2), images.labels_N))
     return cells
 
 

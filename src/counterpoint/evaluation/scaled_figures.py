@@ -1,8 +1,7 @@
 """A run's figures with recalibrations: on clean images, over all cells, at each severity and of each corruption."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
 from typing import TypeVar
 
 import numpy as np
@@ -11,13 +10,12 @@ from scipy.special import softmax
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
-from counterpoint.evaluation.scores import Grid, add_cell
+from counterpoint.evaluation.logits import read_cells
+from counterpoint.evaluation.scores import GrowingGrid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
 from counterpoint.metrics.checks import Integers
-from counterpoint.metrics.scores import join_scores
+from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.recalibration.apply import apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
@@ -111,30 +109,35 @@ def _mean_nll(predicted: Predicted) -> float:
 
 
 def scaled_figures(
-    run: AnyRun, about: LogitsAbout, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
+    run: AnyRun, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
 ) -> dict[str, Scaled]:
     """The run's figures with each recalibration. The chosen one and "before" are compared with none."""
     recalibrations = {name: way.recalibration for name, way in ways.items()}
-    cells = _read_cells(run, about, recalibrations, clean)
-    others = {suite: _shift_cells(run, suite, shift, recalibrations) for suite, shift in plain.checked_shifts.items()}
+    suites = {suite: shifted for suite, shifted in plain.suites.items() if shifted.part == "test"}
+    cells = {suite: _read_cells(run, suite, shifted.shift, recalibrations) for suite, shifted in suites.items()}
     compared = {"before", choice.chosen} if choice else {"before"}
-    plain_clean = Predicted.of(NONE, _Seen.of(clean)).scores[0]
+    seen = _Seen.of(clean)
+    plain_clean = Predicted.of(NONE, seen).scores[0]
     scaled = {}
     for name, way in ways.items():
-        corrupted = None
-        if plain.corrupted is not None:
-            unscaled = cells[_PLAIN].grids[0] if name in compared else None
-            corrupted = _corrupted(cells[name], plain.corrupted.aggregates.members, unscaled)
-        on_clean = _on_clean(way.clean, plain.clean.members, plain_clean if name in compared else None)
+        is_compared = name in compared
         shifts = {
             suite: _corrupted(
-                found[name],
-                plain.shifts[suite].aggregates.members,
-                found[_PLAIN].grids[0] if name in compared else None,
+                found[name], suites[suite].aggregates.members, found[_PLAIN].grids[0] if is_compared else None
             )
-            for suite, found in others.items()
+            for suite, found in cells.items()
         }
-        scaled[name] = Scaled(way.recalibration, on_clean, corrupted, cells[name].moves(), shifts, way.validation_nll)
+        moves = [_moved("clean", way.recalibration, seen)] if way.recalibration.slopes else []
+        if CORRUPTED.name in cells:
+            moves += cells[CORRUPTED.name][name].moves()
+        scaled[name] = Scaled(
+            way.recalibration,
+            _on_clean(way.clean, plain.clean.members, plain_clean if is_compared else None),
+            shifts.pop(CORRUPTED.name, None),
+            tuple(moves),
+            shifts,
+            way.validation_nll,
+        )
     return scaled
 
 
@@ -149,71 +152,49 @@ class _Cells:
     """All cells with one recalibration, as they are read."""
 
     recalibration: Recalibration
-    grids: list[Grid] = field(default_factory=list)
+    grids: list[GrowingGrid] = field(default_factory=list)
     """The ensemble's, and then each member's where members were scaled."""
     changed: list[float] = field(default_factory=list)
-    moved: dict[str, list[Moved]] = field(default_factory=dict)
+    moved: dict[int, list[Moved]] = field(default_factory=dict)
+    """For each severity its cells, where the temperature depends on the image."""
 
-    def add(self, corruption: str, seen: _Seen) -> None:
+    def add(self, corruption: str, severity: int, seen: _Seen) -> None:
         predicted = Predicted.of(self.recalibration, seen)
         self.changed.append(float(predicted.changed_N.mean()))
         add_cell(self.grids, corruption, predicted.scores)
-
-    def note_temperature(self, name: str, seen: _Seen) -> None:
-        """For a temperature that depends on the image."""
         if self.recalibration.slopes:
-            temperatures_TN = image_temperatures(self.recalibration, seen.images.logits_MNK, seen.signals)
-            temperature = float(temperatures_TN.mean())
-            entropy, disagreement = (float(seen.signals[signal].mean()) for signal in ("entropy", "disagreement"))
-            self.moved.setdefault(name, []).append(Moved(name, temperature, entropy, disagreement))
+            self.moved.setdefault(severity, []).append(_moved(f"severity {severity}", self.recalibration, seen))
 
-    def moves(self) -> tuple[Moved, ...]:
-        """Cells have equally many images, so that a mean over cells is one over images."""
-        return tuple(
+    def moves(self) -> list[Moved]:
+        """At each severity. Cells have equally many images, so that a mean over cells is one over images."""
+        return [
             Moved(
-                name,
+                cells[0].images,
                 float(np.mean([cell.temperature for cell in cells])),
                 float(np.mean([cell.entropy for cell in cells])),
                 float(np.mean([cell.disagreement for cell in cells])),
             )
-            for name, cells in self.moved.items()
-        )
+            for cells in self.moved.values()
+        ]
+
+
+def _moved(images: str, recalibration: Recalibration, seen: _Seen) -> Moved:
+    """The mean of a temperature that depends on the image, over images that are called so."""
+    temperatures_TN = image_temperatures(recalibration, seen.images.logits_MNK, seen.signals)
+    entropy, disagreement = (float(seen.signals[signal].mean()) for signal in ("entropy", "disagreement"))
+    return Moved(images, float(temperatures_TN.mean()), entropy, disagreement)
 
 
 def _read_cells(
-    run: AnyRun, about: LogitsAbout, recalibrations: Mapping[str, Recalibration], clean: Labelled
+    run: AnyRun, suite: str, shift: Shift, recalibrations: Mapping[str, Recalibration]
 ) -> dict[str, _Cells]:
     """Every cell with each recalibration and with none. A cell is read once for all of them."""
     found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
-    seen = _Seen.of(clean)
-    for cells in found.values():
-        cells.note_temperature("clean", seen)
-    shift = about.suites.get(CORRUPTED.name)
-    if shift is not None:
-        severities = cycle(shift.severities)
-        for corruption, seen in _seen_cells(run, CORRUPTED.name, shift):
-            severity = next(severities)
-            for cells in found.values():
-                cells.add(corruption, seen)
-                cells.note_temperature(f"severity {severity}", seen)
-    return found
-
-
-def _shift_cells(
-    run: AnyRun, suite: str, shift: Shift, recalibrations: Mapping[str, Recalibration]
-) -> dict[str, _Cells]:
-    """The same for another set of shifted images, which need not grow worse from clean images on."""
-    found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
-    for corruption, seen in _seen_cells(run, suite, shift):
+    for corruption, severity, images in read_cells(run, suite, shift):
+        seen = _Seen.of(images)
         for cells in found.values():
-            cells.add(corruption, seen)
+            cells.add(corruption, severity, seen)
     return found
-
-
-def _seen_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, _Seen]]:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
-    for corruption, logits_MNK in read_cells(run, suite, shift):
-        yield corruption, _Seen.of(Labelled(logits_MNK.astype(np.float64), labels_N))
 
 
 def _corrupted(

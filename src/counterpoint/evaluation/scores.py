@@ -13,6 +13,7 @@ import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores
+from counterpoint.metrics.scores import Grid
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.results import MadeFrom, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
@@ -21,9 +22,8 @@ from counterpoint.storage.folders import quoted
 _FILE = "scores.npz"
 _MADE_FROM, _SHIFTS = "made_from", "shifts"
 
-
-Grid = dict[str, list[ImageScores]]
-"""For each corruption, the scores at each severity."""
+GrowingGrid = dict[str, list[ImageScores]]
+"""A `Grid` that cells are added to."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,12 @@ class RunScores:
 
     made_from: MadeFrom
     clean: ImageScores
-    cells: Mapping[str, Sequence[ImageScores]]
+    cells: Grid
     shifts: Mapping[str, tuple[Shift, Sequence[ImageScores]]] = field(default_factory=dict)
     """Other sets of shifted test images, by name: what each is, and its scores at each severity."""
 
 
-def add_cell(grids: list[Grid], corruption: str, scores: Sequence[ImageScores]) -> None:
+def add_cell(grids: list[GrowingGrid], corruption: str, scores: Sequence[ImageScores]) -> None:
     """Add one cell's scores, one per predictor, to the predictors' grids. The first cell makes the grids."""
     grids.extend({} for _ in scores[len(grids) :])
     for grid, of_predictor in zip(grids, scores, strict=True):
@@ -92,4 +92,4 @@ def read_scores(folder: Path) -> RunScores:
         }
         return RunScores(made_from, scores("clean"), cells, of_shifts)
     except (KeyError, ValueError, FieldError, AttributeError, RecursionError) as error:
-        raise InputError(f"{folder / _FILE} is not a whole scores file ({error}); {remedy}") from None
+        raise InputError(f"{folder / _FILE} is damaged or is not a scores file ({error}); {remedy}") from None

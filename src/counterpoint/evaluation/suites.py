@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.errors import one_of
@@ -20,6 +21,11 @@ class Suite:
     @property
     def cells(self) -> list[tuple[str, int]]:
         return [(name, severity) for name in self.corruptions for severity in self.severities]
+
+    @property
+    def in_json(self) -> dict[str, Any]:
+        """What about.json says of it, beside where the images come from and how many there are."""
+        return {"part": self.part, "corruptions": list(self.corruptions), "severities": list(self.severities)}
 
 
 CORRUPTED = Suite("corrupted", "test", CORRUPTIONS)

@@ -1,23 +1,24 @@
-"""From which confidence on a run's predictions can be kept: chosen on its validation images, checked on all others.
+"""The confidence from which on a run's predictions can be kept, chosen on its validation images and checked on all
+others.
 
 A quarter of the validation images is for everything that is fitted or guessed: the recalibration, its kind, and where
-the search for a threshold starts. The other images are for nothing but the threshold: no temperature saw them. The
-promise is then one for confidences with the recalibration of the first part, so that it is kept in the record.
+the search for a threshold starts. The other images are used only for the threshold; no temperature was fitted on them.
+So the promise is for confidences with the recalibration of the first part, which the record keeps.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.image_groups import labels_file
-from counterpoint.evaluation.logits import LogitsAbout, read_cells, read_labels
+from counterpoint.evaluation.logits import read_cells
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
-from counterpoint.metrics import ImageScores, image_scores, likely_start, lowest_threshold
+from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import Labelled
@@ -40,8 +41,8 @@ _SIMPLEST = "before"
 def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
-    It is found on one part of the validation images and promised by the other. A run that was recalibrated gets a
-    recalibration here too, chosen and fitted on the first part alone.
+    The search begins where one part of the validation images suggests, and is proved on the other part. If the run was
+    recalibrated, a recalibration is chosen and fitted here too, on the first part alone.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -67,10 +68,11 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
     first, second = _two_parts(read_held_out(run, shift))
     refuse_too_few(len(second), target)
     name, recalibration = _recalibration(first, recalibrated, watcher)
-    suggesting, deciding = (_scores(part, recalibration) for part in (first.clean, second))
+    suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
-    test = read_test(run, about)
+    test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
+    checked = partial(_checked_suite, run, recalibration, promise, watcher)
     thresholded = Thresholded(
         made_from=about.made_from,
         command=command_line(),
@@ -80,10 +82,10 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         recalibration_name=name,
         fitted_images=len(first.clean),
         test=_checked(test, recalibration, promise) if test is not None else None,
-        cells=_checked_suite(run, about, recalibration, promise, watcher),
+        cells=checked(CORRUPTED.name, corrupted) if corrupted else {},
         shifts={
-            name: CheckedShift(shift, _checked_shift(run, name, shift, recalibration, promise))
-            for name, shift in results.checked_shifts.items()
+            suite: CheckedShift(shift, checked(suite, shift)[shift.corruptions[0]])
+            for suite, shift in results.checked_shifts.items()
         },
     )
     write_record(run.folder / THRESHOLD, thresholded)
@@ -94,8 +96,9 @@ def _without_validation_images(run: AnyRun) -> InputError:
     if isinstance(run, ImportedRun):
         return no_validation_part(run, "choose a threshold")
     return InputError(
-        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's would "
-        "not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
+        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and "
+        "a threshold of another run does not hold for this one; train with `--set "
+        "train_on=split`, evaluate that run, and use it"
     )
 
 
@@ -133,38 +136,20 @@ def _best(known: Sequence[Family], first: HeldOut, care: Care) -> str:
     return _SIMPLEST if chosen == "none" else chosen
 
 
-def _scores(images: Labelled, recalibration: Recalibration) -> ImageScores:
-    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
-
-
 def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -> Checked:
-    scores = _scores(images, recalibration)
+    scores = recalibrated_scores(recalibration, images)
     is_kept = scores.confidence >= promise.chosen.threshold
     kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
     return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
 
 
 def _checked_suite(
-    run: AnyRun, about: LogitsAbout, recalibration: Recalibration, promise: Promise, watcher: Watcher
+    run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
-    shift = about.suites.get(CORRUPTED.name)
-    if shift is None:
-        return {}
+    """Each corruption at each severity."""
     total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
-    for done, (name, images) in enumerate(_labelled_cells(run, CORRUPTED.name, shift)):
+    for done, (name, _, images) in enumerate(read_cells(run, suite, shift)):
         watcher.counted("checking the promise under shift", done, total)
         cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
     watcher.counted("checking the promise under shift", total, total)
     return cells
-
-
-def _checked_shift(
-    run: AnyRun, name: str, shift: Shift, recalibration: Recalibration, promise: Promise
-) -> tuple[Checked, ...]:
-    return tuple(_checked(images, recalibration, promise) for _, images in _labelled_cells(run, name, shift))
-
-
-def _labelled_cells(run: AnyRun, suite: str, shift: Shift) -> Iterator[tuple[str, Labelled]]:
-    labels_N = read_labels(run, labels_file(suite), shift.images)
-    for name, logits_MNK in read_cells(run, suite, shift):
-        yield name, Labelled(logits_MNK.astype(np.float64), labels_N)

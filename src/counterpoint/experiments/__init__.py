@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from counterpoint.config import Experiment, from_dict
+from counterpoint.config import Experiment
 from counterpoint.errors import InputError, unknown
-from counterpoint.experiments.hashes import config_hash
+from counterpoint.experiments.hashes import config_hash, saved_hash
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.experiments.table1 import TABLE1
 from counterpoint.experiments.table2 import TABLE2
@@ -33,7 +33,8 @@ def find_experiment(name: str) -> Experiment:
         raise unknown("experiment", name, EXPERIMENTS)
     if len(holding) > 3:
         raise InputError(
-            f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists all with it in their name"
+            f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists the "
+            "experiments with that text in their name"
         )
     raise InputError(f"unknown experiment {name!r}; did you mean {' or '.join(map(repr, holding))}?")
 
@@ -41,9 +42,9 @@ def find_experiment(name: str) -> Experiment:
 def select_experiments(words: Sequence[str]) -> list[Experiment]:
     """The experiments whose names match all `words`.
 
-    A word that is a whole name matches that name alone. A name's parts are what stands between its slashes. A word that
-    is a part of some name matches parts that are equal to it or go on with a dash: cifar10 does not match cifar100, and
-    single matches single-am-beta. Any other word matches anywhere in a name.
+    A word that is a whole name matches only that name. Slashes divide a name into parts. A word that equals a part of
+    some name matches the parts that are equal to it, or that continue it with a dash: cifar10 does not match cifar100,
+    and single matches single-am-beta. Any other word matches anywhere in a name.
 
     >>> from counterpoint.experiments import select_experiments
     >>> [experiment.name for experiment in select_experiments(["cifar10", "be+adv"])]
@@ -75,9 +76,5 @@ def is_row(config: Mapping[str, Any]) -> bool:
     >>> is_row(to_dict(row)), is_row(to_dict(override(row, ["epochs=5"])))
     (True, False)
     """
-    try:
-        experiment = from_dict(config)
-    except InputError:
-        return False
-    row = EXPERIMENTS.get(experiment.name)
-    return row is not None and config_hash(experiment) == config_hash(row)
+    row = EXPERIMENTS.get(str(config.get("name")))
+    return row is not None and saved_hash(config) == config_hash(row)

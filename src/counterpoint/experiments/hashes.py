@@ -8,11 +8,14 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
+from counterpoint.records.files import read_record
+from counterpoint.records.results import Results
 
 
 def config_hash(experiment: Experiment) -> str:
@@ -36,6 +39,17 @@ def saved_hash(values: Mapping[str, Any]) -> str | None:
         return config_hash(config.from_dict(values))
     except InputError:
         return None
+
+
+def read_results_of(file: Path, experiment: Experiment, seed: int, remedy: str) -> Results | None:
+    """The results in `file`; None where there are none, or only those of another configuration or seed.
+
+    `remedy` says what to do about a file that is damaged.
+    """
+    if not file.exists():
+        return None
+    found = read_record(file, Results, remedy)
+    return found if saved_hash(found.config) == config_hash(experiment) and found.seed == seed else None
 
 
 def _non_default(value: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from counterpoint.policy import AugMix, MemberPolicy
 SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
 # Shares of the area. A picture is kept at the size that the network takes, so a quarter of it is enlarged twofold:
 # ImageNet's usual 0.08 would show the network a blur. Trained weights have seen objects at all sizes. In the few epochs
-# of fine-tuning it counts for more that a crop seldom misses what the picture is of.
+# of fine-tuning it is more important that a crop seldom misses the object of the picture.
 _SCALE, _FINE_TUNED_SCALE = (0.25, 1.0), (0.5, 1.0)
 _PHOTOGRAPHS = Experiment(
     name="photographs",
@@ -33,8 +33,8 @@ def own_experiment(
     """The experiment on images that are called `name`, with each `key=value` applied.
 
     A recipe is taken as it is, on images of 32 pixels. Without one there are four members with AugMix of severity 1 to
-    4. What is not set then depends on what is: on the size, the number of members, and whether weights are `fine_tuned`
-    (those of another run, or published ones). Whoever sets crop_padding alone asks for the padded crop.
+    4. Settings that are not given then depend on the size, on the number of members, and on whether weights are
+    `fine_tuned` (those of another run, or published ones). If only crop_padding is given, the padded crop is used.
     """
     if recipe is not None:
         title = f"{name}/{recipe.name.rpartition('/')[2]}"

@@ -1,4 +1,4 @@
-"""What a model card is made from: the run, its correction, and such of its records as are of these weights."""
+"""What a model card is made from: the run, its correction, and those of its records that belong to these weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +15,6 @@ from counterpoint.report.suites import suites_of
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 from counterpoint.storage.folders import quoted
-
-
-@dataclass(frozen=True)
-class Known:
-    """What was found out about the weights that are exported, and a note for each record that is of others."""
-
-    evaluated: Evaluated | None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,12 +55,12 @@ class CardFacts:
 
     @property
     def is_promised(self) -> bool:
-        """Whether a threshold's promise is for the very confidences that the file gives."""
+        """Whether a threshold's promise is for exactly the confidences that the file gives."""
         found = self.thresholded
         return found is not None and found.recalibration == self.correction.recalibration
 
     def measured(self) -> tuple[Measured, ...]:
-        """The figures of the very confidences that the file gives; none where nobody measured these."""
+        """The figures of exactly the confidences that the file gives; none if these were not measured."""
         if self.reported is None:
             return ()
         if self.correction.recalibration == NONE:
@@ -92,20 +84,18 @@ class CardFacts:
         )
 
 
-def known_of(folder: Path, weights: str) -> Known:
-    """What is known of a run with these weights."""
+def known_of(folder: Path, weights: str) -> tuple[Evaluated | None, tuple[str, ...]]:
+    """What is known of a run with these weights, and a note for each record that is of others."""
     if not (folder / RESULTS).exists():
-        return Known(None)
+        return None, ()
     evaluated = read_evaluated(folder)
     if evaluated.results.evaluation.weights != weights:
-        return Known(
-            None,
-            (
-                f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
-                f"`counterpoint evaluate {quoted(folder)}` makes it anew",
-            ),
+        note = (
+            f"left out of the card: {folder / RESULTS} is not of the weights that {folder} has now; "
+            f"`counterpoint evaluate {quoted(folder)}` makes it anew"
         )
-    return Known(evaluated, evaluated.notes)
+        return None, (note,)
+    return evaluated, evaluated.notes
 
 
 def _as_evaluated(run: ReportedRun) -> tuple[Measured, ...]:

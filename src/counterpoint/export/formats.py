@@ -8,8 +8,7 @@ import numpy as np
 from torch.export import ExportedProgram
 
 from counterpoint.errors import InputError
-from counterpoint.export.onnx_file import read_onnx, to_onnx
-from counterpoint.export.packages import needed
+from counterpoint.export.onnx_file import needed, read_onnx, to_onnx
 from counterpoint.export.pt2_file import read_pt2, to_pt2
 
 Exported = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -1,9 +1,10 @@
-"""Graphs as ONNX files, and what ONNX Runtime makes of these."""
+"""Write graphs as ONNX files, and run these with ONNX Runtime."""
 
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 from torch.export import ExportedProgram
 
 from counterpoint.errors import InputError
-from counterpoint.export.packages import needed
 from counterpoint.models.wanted import one_line
 
 IMAGES, PROBS, MEMBERS = "images", "probabilities", "members"
@@ -50,6 +50,17 @@ def read_onnx(content: bytes) -> Callable[[np.ndarray], tuple[np.ndarray, np.nda
     return run
 
 
+def needed(package: str) -> Any:
+    """A package of the extra `export`, imported. The error for one that is missing names the extra."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"an ONNX file needs {error.name}, which is not installed; pip install 'counterpoint[export]', or write a "
+            "file that ends in .pt2"
+        ) from None
+
+
 def _convert(program: ExportedProgram) -> Any:
     """The graph as ONNX's protobuf message."""
     try:
@@ -80,9 +91,9 @@ def _check_size(program: ExportedProgram) -> None:
 
 
 def _forget(message: Any) -> None:
-    """Drop what the exporter tells of the code, wherever it stands in the message: it names folders of this machine.
+    """Drop what the exporter says about the code, everywhere in the message: it names folders of this machine.
 
-    Shapes in between go too. They name sizes that nobody knows, and whoever needs them infers them.
+    Shapes of intermediate values are dropped too: they have symbolic sizes, and a reader can infer them.
     """
     for field, value in message.ListFields():
         if field.name in _FORGOTTEN:

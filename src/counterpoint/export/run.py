@@ -1,4 +1,4 @@
-"""Export a finished run: trace it, write it, compare it with PyTorch, and only then let the file be there."""
+"""Export a finished run: trace it, compare the result with PyTorch, and only then write the file."""
 
 import json
 from collections.abc import Mapping
@@ -8,13 +8,12 @@ from pathlib import Path
 import torch
 
 import counterpoint
-from counterpoint.evaluation.members import check_said
+from counterpoint.evaluation.members import check_trusted
 from counterpoint.export.card import check_card_path, model_card
 from counterpoint.export.card_facts import CardFacts, known_of
 from counterpoint.export.check import Agreement, check_images, compare, refuse_difference
 from counterpoint.export.formats import format_of
-from counterpoint.export.network import whole_network
-from counterpoint.export.tracing import trace
+from counterpoint.export.network import trace, whole_network
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction, find_correction
@@ -24,8 +23,7 @@ from counterpoint.storage.files import write_atomically
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, how far it is from PyTorch, and what of the run's records was left out of the card.
-
+    """What was written, how far it differs from PyTorch, and which of the run's records the card leaves out.
     >>> from dataclasses import fields
     >>> from counterpoint.export import Written
     >>> [field.name for field in fields(Written)]
@@ -41,13 +39,19 @@ class Written:
 
 
 def export_run(
-    run: Run, path: Path, root: Path | None = None, *, not_sure_below: str | None = None, said: str | None = None
+    run: Run,
+    path: Path,
+    root: Path | None = None,
+    *,
+    not_sure_below: str | None = None,
+    trusted_model: str | None = None,
 ) -> Written:
-    """Write the run as an .onnx or .pt2 file, and a model card beside it.
+    """Write the run as an .onnx or .pt2 file, with a model card beside it.
 
-    Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that gives other
-    probabilities than PyTorch is refused. `said` is what you typed as the model's name, if it is a function of your
-    own. Test images to compare on are looked for in `root`.
+    Confidences are corrected as `predict` does with the same `not_sure_below`. If the file would give other
+    probabilities than PyTorch, nothing is written. The test images for that comparison are read from `root`.
+    `trusted_model` is the name of the model, if it is a function of your own: nothing that only the run's files name is
+    imported.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -62,9 +66,9 @@ def export_run(
     """
     kind, card = format_of(path), path.with_suffix(".md")
     check_card_path(card)
-    check_said(run, said)
+    check_trusted(run, trusted_model)
     description, correction = run.description, find_correction(run.folder, not_sure_below)
-    model = load_corrected(run, correction, torch.device("cpu"), said)
+    model = load_corrected(run, correction, torch.device("cpu"), trusted_model)
     weights = fingerprint(model.state_dict())
     images = check_images(run, root)
     network = whole_network(model, description.normalisation, correction.recalibration)
@@ -72,11 +76,11 @@ def export_run(
     content = kind.write(trace(network, two_NHWC, run.experiment.model), _facts(run, correction, weights))
     agreement = compare(kind.read(content), model, run, correction, images)
     refuse_difference(agreement, path)
-    known = known_of(run.folder, weights)
-    text = model_card(CardFacts(run, correction, weights, path.name, known.evaluated, agreement))
+    evaluated, notes = known_of(run.folder, weights)
+    text = model_card(CardFacts(run, correction, weights, path.name, evaluated, agreement))
     write_atomically(path, content)
     write_atomically(card, text.encode())
-    return Written(path, card, len(content), correction, agreement, known.notes)
+    return Written(path, card, len(content), correction, agreement, notes)
 
 
 def _facts(run: Run, correction: Correction, weights: str) -> Mapping[str, str]:

@@ -11,12 +11,11 @@ from counterpoint.errors import InputError
 PARTS = ("train", "val", "test")
 _OF_WINDOWS = ("thumbs.db", "desktop.ini")
 SHOWN = 10
-"""So many bad files are named in an error."""
+"""How many bad files an error names."""
 
 
 class BadFile(NamedTuple):
-    """A file or row that gives no image, and why.
-
+    """A file or row that cannot be used as an image, and the reason.
     >>> from counterpoint.images import BadFile
     >>> BadFile("cat/3.jpg", "it is empty").reason
     'it is empty'
@@ -46,7 +45,7 @@ class Listing:
     """Each image's part, one of PARTS; None where the source has no parts."""
     classes: tuple[str, ...]
     bad: tuple[BadFile, ...] = ()
-    """What was found and cannot be an image of this listing."""
+    """Files that were found but cannot be images of this listing."""
 
     @property
     def folder(self) -> Path:

@@ -1,12 +1,11 @@
-"""A job as a value: one run, what is called for it, and where its files are. Nothing here imports torch."""
+"""A job: one run, the commands that it needs, and where its files are. Nothing here imports torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
-from counterpoint.experiments.hashes import config_hash, saved_hash
-from counterpoint.records.files import read_record
+from counterpoint.experiments.hashes import read_results_of
 from counterpoint.records.results import Results
 from counterpoint.runs.progress import is_trained
 from counterpoint.storage.files import read_json
@@ -56,12 +55,10 @@ class Job:
 
 
 def read_job_results(job: Job) -> Results | None:
-    """The results of this very experiment and seed; None while there are none."""
-    if job.results is None or not job.results.exists():
+    """The results of exactly this experiment and seed; None as long as there are none."""
+    if job.results is None:
         return None
-    found = read_record(job.results, Results, "move it away, and --run makes it again")
-    belongs = saved_hash(found.config) == config_hash(job.experiment) and found.seed == job.seed
-    return found if belongs else None
+    return read_results_of(job.results, job.experiment, job.seed, "move it away, and --run makes it again")
 
 
 def is_done(job: Job) -> bool:

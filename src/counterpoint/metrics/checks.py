@@ -77,9 +77,8 @@ def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) ->
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     if hasattr(values, "detach"):  # a tensor of a training loop, on any device
-        values = values.detach().cpu()
-        if values.is_floating_point():
-            values = values.double()  # NumPy has no bfloat16
+        tensor: Any = values.detach().cpu()
+        values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as problem:

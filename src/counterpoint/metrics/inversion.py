@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from scipy.optimize import brentq
+from functools import cache
 
 from counterpoint.metrics.sampling import Scatter
 
@@ -19,6 +18,10 @@ class Row:
     end: float
     precision: float = 1e-6  # of x
 
+    def __post_init__(self) -> None:
+        # Each level that is looked for begins at the ends, and its population is asked for once more when it is found.
+        object.__setattr__(self, "scatter", cache(self.scatter))
+
     def where(self, rising: Callable[[Scatter], float], level: float) -> float:
         """The x at which `rising` reaches `level`, or the first or last one if none does."""
 
@@ -29,6 +32,8 @@ class Row:
             return self.start
         if excess(self.end) <= 0:
             return self.end
+        from scipy.optimize import brentq  # takes a quarter of a second to import, which a training does not need
+
         return float(brentq(excess, self.start, self.end, xtol=self.precision))
 
     def truth_where(self, rising: Callable[[Scatter], float], level: float) -> float:

@@ -5,6 +5,7 @@ image.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +25,7 @@ class BinSums:
     surplus: Floats
     surplus_squared: Floats
 
-    @property
+    @cached_property
     def images(self) -> int:
         return int(self.count.sum())
 
@@ -135,4 +136,4 @@ def _binomial_cdf(successes: Floats, trials: Floats, chance: Floats) -> Floats:
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """0 where the denominator is 0."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+    return np.divide(numerator, denominator, out=np.zeros(numerator.shape), where=denominator > 0)

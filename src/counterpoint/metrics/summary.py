@@ -1,6 +1,5 @@
 """All metrics of one set of images as a record for results.json: fractions, and names that carry their estimator."""
 
-from dataclasses import asdict
 from typing import cast, get_args
 
 import numpy as np
@@ -58,7 +57,7 @@ def figures(scores: ImageScores) -> Figures:
 
 
 def honest(scores: ImageScores) -> Estimates:
-    """For each calibration error: what noise alone would show, the excess over it, and the debiased estimate."""
+    """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
     rows = {}
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)
@@ -97,6 +96,6 @@ def reliability(scores: ImageScores) -> Reliability:
 
 def equal_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
     """The 15 bins, without those that are empty."""
-    table = asdict(reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning))
-    rows = zip(*(values.tolist() for values in table.values()), strict=True)
-    return tuple(Bin(**dict(zip(table, row, strict=True))) for row in rows)
+    table = reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning)
+    columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
+    return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True))

@@ -32,7 +32,7 @@ _LIBRARIES = {
 
 
 def describe_model(wanted: Wanted) -> ModelFacts:
-    """What a run has to keep of the model. A library may ask its registry for it; nobody else has to be asked.
+    """The facts about a model that a run keeps. A library may look them up in its registry, without a network.
 
     >>> from counterpoint.models import Wanted, describe_model
     >>> describe_model(Wanted("resnet", {}, num_classes=10, in_channels=3)).normalisation.std
@@ -42,10 +42,12 @@ def describe_model(wanted: Wanted) -> ModelFacts:
     return _LIBRARIES[prefix].describe(wanted) if prefix else ModelFacts()
 
 
-def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, said: str | None = None) -> nn.Module:
-    """The plain network, with weights that the generator decides, and those published if they are wanted.
+def make_network(
+    wanted: Wanted, facts: ModelFacts, generator: torch.Generator, trusted_model: str | None = None
+) -> nn.Module:
+    """Make a plain network. The generator draws its weights; published weights are loaded if they are wanted.
 
-    `said` is what you typed as the model's name. A function of your own is not imported without it.
+    `trusted_model` is the name of the model, if it is a function of your own. It is not imported without that.
 
     >>> import torch
     >>> from counterpoint.models import ModelFacts, Wanted, make_network
@@ -60,14 +62,16 @@ def make_network(wanted: Wanted, facts: ModelFacts, generator: torch.Generator, 
         if prefix:
             network, advice = _LIBRARIES[prefix].make(wanted, facts), _LIBRARIES[prefix].size_advice
         else:
-            network, advice = users.make_by_function(wanted, said), users.ADVICE
+            network, advice = users.make_by_function(wanted, trusted_model), users.ADVICE
         check_network(network, wanted, advice.format(height=wanted.size[0]))
     return network
 
 
 @contextmanager
 def _seeded(generator: torch.Generator) -> Iterator[None]:
-    """Inside, torch's own draws on a CPU depend on the generator: other people's networks know no other."""
+    """Inside, torch's global draws on a CPU depend on the generator, because networks of other libraries use only
+    these.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=generator)))
         yield

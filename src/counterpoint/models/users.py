@@ -1,6 +1,6 @@
 """MODULE:FUNCTION, a function of the user's own that makes the network.
 
-It is imported only because the user named it in this very call or command. What a run's files say is never enough.
+It is imported only if the user named it in this call or command. A name in a run's files is never enough.
 """
 
 import importlib
@@ -16,9 +16,9 @@ from counterpoint.models.wanted import Wanted, refuse_options
 ADVICE = "the function is called with num_classes and in_channels and must return a network for such images"
 
 
-def make_by_function(wanted: Wanted, said: str | None) -> nn.Module:
-    """What the user's function returns. `said` is the name that the user gave; without it nothing is imported."""
-    if said != wanted.name:
+def make_by_function(wanted: Wanted, trusted_model: str | None) -> nn.Module:
+    """What the user's function returns. Nothing is imported unless `trusted_model` is the function's name."""
+    if trusted_model != wanted.name:
         raise InputError(
             f"{wanted.name} is a function that is imported only if you name it yourself: --model {wanted.name}"
         )

@@ -1,4 +1,4 @@
-"""The network that is wanted, what a run keeps of it, and how a library is asked for it."""
+"""The network that is asked for, what a run keeps about it, and how a library is asked for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from counterpoint.normalisation import NORMALISATION, Normalisation
 
 @dataclass(frozen=True)
 class Wanted:
-    """A network: what it is called, its options, and the images and classes it is for.
+    """A network that is asked for: its name, its options, and the classes and images it is for.
 
     >>> from counterpoint.models import Wanted
     >>> Wanted("resnet", {"depth": 8, "width": 4}, num_classes=10, in_channels=3).images
@@ -61,7 +61,7 @@ def wanted_of(
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a run keeps of its model, so that the network can be made again without asking anybody.
+    """What a run keeps about its model, so that the network can be made again from the run's files alone.
 
     >>> from counterpoint.models import ModelFacts
     >>> ModelFacts().normalisation.mean

@@ -88,7 +88,7 @@ class MemberLayer(nn.Module):
         return -1 if isinstance(self, nn.Linear) else 1
 
     def _check_input(self, input: Tensor) -> None:
-        """Refuse what multiplying by s would broadcast without a word."""
+        """Refuse inputs that the product with s would silently broadcast."""
         linear = self._channel_axis == -1
         axes = "two axes or more, (rows, …, features)" if linear else f"{self.weight.dim()} axes, (rows, channels, …)"
         if input.dim() < 2 or (not linear and input.dim() != self.weight.dim()):

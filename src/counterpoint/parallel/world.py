@@ -1,11 +1,14 @@
-"""Which process this is, of how many. Nothing here needs torch."""
+"""Which process this is, of how many, and which of them reports an error that several have. Needs no torch."""
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from counterpoint.errors import InputError
 
+LET_THE_FIRST_SPEAK = 10.0
+"""Seconds that a silent process waits before it ends: torchrun ends all others as soon as one has failed."""
 _TORCHRUN_SETS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
@@ -60,3 +63,32 @@ def this_world(environment: Mapping[str, str] = os.environ) -> World:
             raise
         said = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
         raise InputError(f"{said} must be whole numbers; they are set by torchrun") from None
+
+
+class AgreedError(InputError):
+    """An error that every process raises."""
+
+
+class ProcessLostError(InputError):
+    """Another process has ended or does not answer."""
+
+
+def is_told_by_another(error: BaseException, world: World) -> bool:
+    """Whether this process can be silent about the error.
+
+    Before the processes are joined all have the same command line, and so the same error. A lost process may be the
+    first, so that the second speaks too.
+    """
+    if world.is_first:
+        return False
+    if not _are_joined() or isinstance(error, AgreedError):
+        return True
+    return isinstance(error, ProcessLostError) and world.rank > 1
+
+
+def _are_joined() -> bool:
+    if "torch" not in sys.modules:
+        return False
+    import torch.distributed as dist
+
+    return dist.is_available() and dist.is_initialized()

@@ -32,7 +32,7 @@ def draw_views(
         raise InputError(f"epoch is {epoch}; {experiment.name} is trained in the epochs 0 to {epochs - 1}")
     small = replace(experiment, batch_size=images)
     description = describe(small, parts)
-    model = build_described(small, description, seed, restored=False, said=experiment.model).train()
+    model = build_described(small, description, seed, restored=False, trusted_model=experiment.model).train()
     normalisation = description.normalisation
     batch = next(
         epoch_batches(

@@ -7,21 +7,22 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from counterpoint.errors import InputError
+from counterpoint.metrics import ImageScores, image_scores
 from counterpoint.metrics.checks import Floats, finite
-from counterpoint.recalibration.fit import what_is_scaled
+from counterpoint.recalibration.fit import Labelled, what_is_scaled
 from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.recalibrated import Recalibration
 
 
 @dataclass(frozen=True, eq=False)
-class Recalibrated:
+class Probabilities:
     """The ensemble's probabilities, and the members' where they were scaled."""
 
     ensemble_NK: Floats
     members_MNK: Floats | None
 
 
-def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals | None = None) -> Recalibrated:
+def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals | None = None) -> Probabilities:
     """The probabilities of images with the parameters that `fit` found.
 
     `signals` are `member_signals(logits_MNK)`, for a caller who has them.
@@ -29,7 +30,12 @@ def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals 
     logits = finite(logits_MNK, "logits_MNK", ndim=3)
     temperatures_TN = image_temperatures(recalibration, logits, signals)
     probs_TNK = np.asarray(softmax(what_is_scaled(logits, recalibration.acts) / temperatures_TN[:, :, None], axis=2))
-    return Recalibrated(probs_TNK.mean(axis=0), None if recalibration.acts == "after" else probs_TNK)
+    return Probabilities(probs_TNK.mean(axis=0), None if recalibration.acts == "after" else probs_TNK)
+
+
+def recalibrated_scores(recalibration: Recalibration, images: Labelled) -> ImageScores:
+    """What the ensemble's recalibrated probabilities score on each image."""
+    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
 
 
 def image_temperatures(recalibration: Recalibration, logits_MNK: Floats, signals: Signals | None = None) -> Floats:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.metrics import image_scores, mean_difference
+from counterpoint.metrics import mean_difference
 from counterpoint.metrics.checks import Floats, Integers
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import FitSet, Labelled, fit
 from counterpoint.records.compared import Difference
@@ -131,7 +131,7 @@ def _mean_nll(recalibration: Recalibration, sets: Sequence[Labelled], count: int
 
 
 def _nll(recalibration: Recalibration, images: Labelled) -> Floats:
-    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N).nll
+    return recalibrated_scores(recalibration, images).nll
 
 
 def _candidate(name: str, one: _Judged, best: _Judged, care: Care, members: int) -> Candidate:

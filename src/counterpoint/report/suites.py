@@ -105,6 +105,11 @@ class ShiftedRun:
         return f"{shifts}, {each}: {counted(kinds * severities, 'cell')}"
 
     @property
+    def is_for_choices(self) -> bool:
+        """Whether they are validation images, on which recalibrations are fitted and chosen."""
+        return self.figures.part == "validation"
+
+    @property
     def clean_is_severity_0(self) -> bool:
         """Whether the clean figures are of the very images that were corrupted."""
         on, shifted = self.run.results.evaluated_on, self.figures
@@ -124,6 +129,11 @@ class ShiftedRun:
 def suites_of(run: ReportedRun) -> list[ShiftedRun]:
     """The run under each suite that it was evaluated on, the paper's first."""
     return [ShiftedRun(run, name, figures) for name, figures in run.results.suites.items()]
+
+
+def is_folded(shifted: ShiftedRun, beside: Iterable[ShiftedRun]) -> bool:
+    """Whether the page folds its figures away: those of validation images, beside figures of test images."""
+    return shifted.is_for_choices and not all(one.is_for_choices for one in beside)
 
 
 def papers_suite(run: ReportedRun) -> ShiftedRun | None:

@@ -13,12 +13,12 @@ from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, one_of
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
-from counterpoint.experiments.hashes import saved_hash
+from counterpoint.experiments.hashes import read_results_of, saved_hash
 from counterpoint.experiments.paper import PAPER
 from counterpoint.experiments.schedules import Schedule
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
-from counterpoint.records.files import SCHEMA, read_record
+from counterpoint.records.files import SCHEMA
 from counterpoint.records.results import Results, Shifted
 from counterpoint.runs import progress
 from counterpoint.storage.files import read_json, write_json
@@ -116,12 +116,8 @@ def keep_small(results: Results) -> Results:
 
 def read_result(folder: Path, run: RowRun) -> Results | None:
     """The result of this row, schedule and seed. None where there is none, or only one of another configuration."""
-    path = folder / f"{run.place}.json"
-    if not path.exists():
-        return None
-    result = read_record(path, Results, "restore it, or move it away and run the row again")
-    belongs = saved_hash(result.config) == config_hash(run.experiment) and result.seed == run.seed
-    return result if belongs else None
+    remedy = "restore it, or move it away and run the row again"
+    return read_results_of(folder / f"{run.place}.json", run.experiment, run.seed, remedy)
 
 
 def minutes(result: Results) -> float:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.runs.folder import Run, checkpoint_paths
+from counterpoint.runs.folder import Run, checkpoint_name, checkpoint_paths
 from counterpoint.storage.files import write_atomically
 
 _KEPT = 2
@@ -24,7 +24,7 @@ _MODEL = "model."
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: named tensors, the number of steps done, and the seconds spent so far."""
+    """Everything a run needs to continue: named tensors, the number of steps done, and the seconds spent so far."""
 
     tensors: Mapping[str, Tensor]
     step: int
@@ -42,7 +42,7 @@ def save_checkpoint(run_folder: Path, checkpoint: Checkpoint) -> None:
     tensors = _apart({name: tensor.detach().contiguous().cpu() for name, tensor in checkpoint.tensors.items()})
     metadata = {"step": str(checkpoint.step), "seconds": repr(checkpoint.seconds)}
     metadata["sha256"] = _digest(tensors, metadata)
-    path = run_folder / "checkpoints" / _file_name(checkpoint.step)
+    path = run_folder / "checkpoints" / checkpoint_name(checkpoint.step)
     write_atomically(path, safetensors.torch.save(tensors, metadata))
     for old in checkpoint_paths(run_folder)[:-_KEPT]:
         old.unlink()
@@ -62,7 +62,7 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _: None) -> Checkpoint | None:
     """The newest whole checkpoint, if there is one. `warned` hears of newer ones that are damaged.
 
-    Where every one is damaged, that is an error: nobody's training is to begin again without his knowing it.
+    If all of them are damaged, that is an error, because a training must not start over without the user's knowledge.
     """
     damaged: list[str] = []
     for path in reversed(checkpoint_paths(run_folder)):
@@ -72,7 +72,9 @@ def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _
             damaged.append(f"{path} is damaged ({problem})")
             continue
         if damaged:
-            warned(f"{'; '.join(damaged)}; the checkpoint before it is whole, and is of step {checkpoint.step:,}")
+            warned(
+                f"{'; '.join(damaged)}; the checkpoint before it, of step {checkpoint.step:,}, is intact and is used"
+            )
         return checkpoint
     if damaged:
         folder = run_folder / "checkpoints"
@@ -116,7 +118,7 @@ def _read(path: Path) -> Checkpoint:
         raise _DamagedError(f"it does not say its {missing}") from None
     except (safetensors.SafetensorError, OSError, ValueError) as error:
         raise _DamagedError(str(error)) from None
-    if checkpoint.step < 0 or path.name != _file_name(checkpoint.step) or not math.isfinite(checkpoint.seconds):
+    if checkpoint.step < 0 or path.name != checkpoint_name(checkpoint.step) or not math.isfinite(checkpoint.seconds):
         raise _DamagedError(f"it says that it is of step {checkpoint.step}, after {checkpoint.seconds} seconds")
     # Checkpoints of earlier versions have no digest. The format itself does not notice a changed bit.
     if "sha256" in metadata and metadata["sha256"] != _digest(tensors, metadata):
@@ -138,10 +140,6 @@ def _bytes_of(tensor: Tensor) -> memoryview:
     return tensor.contiguous().flatten().view(torch.uint8).numpy().data
 
 
-def _file_name(step: int) -> str:
-    return f"step-{step:09d}.safetensors"
-
-
 def fingerprint(tensors: Mapping[str, Tensor]) -> str:
     """A hash of a network's tensors, which tells whether what was made with them is still theirs."""
     digest = hashlib.sha256()
@@ -160,5 +158,5 @@ def sweep_checkpoints(run_folder: Path, step: int) -> None:
     for leftover in (run_folder / "checkpoints").glob(".step-*.tmp"):
         leftover.unlink()
     for path in checkpoint_paths(run_folder):
-        if path.name > _file_name(step):
+        if path.name > checkpoint_name(step):
             path.replace(path.with_name(f"{path.name}.damaged"))

@@ -5,46 +5,25 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, shown
-from counterpoint.normalisation import Normalisation
-from counterpoint.records.codec import FieldError
-from counterpoint.runs.checked import MOST_SEED, check_description, check_run, read_lines
+from counterpoint.records.codec import FieldError, Range, decode
+from counterpoint.runs.description import Description, description_as_json, read_description
+from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
+MOST_SEED = 2**63 - 1
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a run's network must know of the images it is trained on, and how many steps it is trained for."""
-
-    classes: tuple[str, ...]
-    channels: int
-    height: int
-    width: int
-    training_images: int
-    total_steps: int
-    normalisation: Normalisation
-    model_config: Mapping[str, Any] | None = None
-    """The configuration of a model of transformers, so that the hub is not asked for it again."""
-    images_key: str | None = None
-    """Of a user's own images, a hash of those that are trained on."""
-
-    def __post_init__(self) -> None:
-        self.normalisation.check_channels(self.channels)
-        if not isinstance(self.model_config, Mapping | None):
-            raise InputError(f"model_config is {type(self.model_config).__name__}; it must be an object")
 
 
 @dataclass(frozen=True)
@@ -68,7 +47,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """What began the run, as run.json says. It is shown, and never run."""
+        """The command that began the run, from run.json. It is only shown, and never executed."""
         return str(self.record.get("command") or "counterpoint train")
 
     @property
@@ -78,7 +57,7 @@ class Run:
 
     @property
     def description(self) -> Description:
-        """What the run says of itself; an error for a run that an earlier version began and nobody has described."""
+        """The description in run.json. A run that an earlier version began may have none, which is an error."""
         values = self.record.get("description")
         if values is None:
             raise InputError(
@@ -86,9 +65,7 @@ class Run:
                 f"version began the run; `counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
             )
         try:
-            check_description(values)
-            normalisation = Normalisation(**values["normalisation"])
-            return Description(**values | {"classes": tuple(values["classes"]), "normalisation": normalisation})
+            return read_description(values)
         except (FieldError, TypeError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
@@ -122,7 +99,7 @@ class Run:
 
 
 class FollowedRun(Run):
-    """A run as a process sees it that leaves the writing to another."""
+    """A run as seen by a process that leaves the writing to another process."""
 
     def append_log(self, **values: Any) -> None:
         pass
@@ -136,7 +113,12 @@ class FollowedRun(Run):
 
 def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: Description) -> Run:
     """The run that another process opens, and keeps this description in."""
-    return FollowedRun(folder, experiment, {"seed": seed, "description": _as_json(description)})
+    return FollowedRun(folder, experiment, {"seed": seed, "description": description_as_json(description)})
+
+
+def checkpoint_name(step: int) -> str:
+    """The file of a step's checkpoint. Names in order are steps in order."""
+    return f"step-{step:09d}.safetensors"
 
 
 def checkpoint_paths(folder: Path) -> list[Path]:
@@ -199,10 +181,10 @@ def open_run(
 def keep_description(run: Run, description: Description) -> Run:
     """The run with this description in run.json. One that is there already must be the same."""
     if "description" not in run.record:
-        record = {**run.record, "description": _as_json(description)}
+        record = {**run.record, "description": description_as_json(description)}
         write_json(run.folder / "run.json", record)
         return Run(run.folder, run.experiment, record)
-    old, new = _as_json(run.description), _as_json(description)
+    old, new = description_as_json(run.description), description_as_json(description)
     if old.get("images_key") != new.get("images_key"):
         raise InputError(
             f"the images to train on are not those that {run.folder} was begun with: some were added, removed or "
@@ -216,14 +198,8 @@ def keep_description(run: Run, description: Description) -> Run:
     return run
 
 
-def _as_json(description: Description) -> dict[str, Any]:
-    """What run.json holds: nothing of a configuration where the model has none, or of a key where images need none."""
-    values: dict[str, Any] = json.loads(json.dumps(asdict(description)))
-    return {key: value for key, value in values.items() if value is not None}
-
-
 def load_run(folder: Path) -> Run:
-    """The run in `folder`, with its experiment checked.
+    """Read the run in `folder`, which `train` made, and check its experiment.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -249,9 +225,23 @@ def load_run(folder: Path) -> Run:
             "file again"
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
-        raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
+        raise InputError(
+            f"{folder / 'run.json'} is damaged, or another version of counterpoint wrote it (this one "
+            f"reads schema {SCHEMA}); restore it from a copy, use that version, or train a new run "
+            "with another --out"
+        )
     try:
-        check_run(record)
+        decode(_InJson, record)
         return Run(folder, config.from_dict(record["experiment"]), record)
     except (FieldError, InputError) as wrong:
-        raise InputError(f"{folder / 'run.json'} is not whole: {wrong}; restore it from a copy") from None
+        raise InputError(f"{folder / 'run.json'} is damaged or incomplete: {wrong}; restore it from a copy") from None
+
+
+@dataclass(frozen=True)
+class _InJson:
+    """run.json, apart from the experiment and the description, which are checked where they are read."""
+
+    experiment: Mapping[str, Any]
+    seed: Annotated[int, Range(0, MOST_SEED)]
+    command: str = ""
+    images: Mapping[str, Any] | None = None

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from counterpoint.runs.checked import read_lines
-from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.runs.folder import checkpoint_name, checkpoint_paths
+from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import read_json
 
 
@@ -20,7 +20,7 @@ def is_trained(folder: Path) -> bool:
     if not paths or not file.exists():
         return False
     total = _object(_object(read_json(file)).get("description")).get("total_steps")
-    return isinstance(total, int) and paths[-1].stem == f"step-{total:09d}"
+    return isinstance(total, int) and paths[-1].name == checkpoint_name(total)
 
 
 def _object(value: Any) -> dict[str, Any]:

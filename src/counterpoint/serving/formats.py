@@ -25,7 +25,7 @@ def csv_lines(answers: Iterable[Prediction | Unread], recalibration: str, member
             continue
         said = [value for member in answer.members for value in (member.name, member.confidence)]
         sure = "" if answer.sure is None else answer.sure
-        start = [answer.path, answer.said.name, answer.said.confidence, answer.agree, sure, recalibration]
+        start = [answer.path, answer.ensemble.name, answer.ensemble.confidence, answer.agree, sure, recalibration]
         yield _csv([*start, *said, ""])
 
 
@@ -33,7 +33,7 @@ def as_json(answer: Prediction | Unread, recalibration: str) -> dict[str, Any]:
     """What one file's object says."""
     if isinstance(answer, Unread):
         return {"path": answer.path, "error": answer.error}
-    known = {"path": answer.path, **_opinion(answer.said), "members": [_opinion(one) for one in answer.members]}
+    known = {"path": answer.path, **_opinion(answer.ensemble), "members": [_opinion(one) for one in answer.members]}
     sure = {} if answer.sure is None else {"sure": answer.sure}
     return {**known, "agree": answer.agree, **sure, "recalibration": recalibration}
 

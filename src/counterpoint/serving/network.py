@@ -16,9 +16,11 @@ from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 
 
-def load_corrected(run: Run, correction: Correction, device: torch.device, said: str | None = None) -> Ensemble:
+def load_corrected(
+    run: Run, correction: Correction, device: torch.device, trusted_model: str | None = None
+) -> Ensemble:
     """The network of a finished run, which must have the weights that the correction was fitted for."""
-    model, _ = load_model(run, device, said)
+    model, _ = load_model(run, device, trusted_model)
     if correction.weights not in (None, fingerprint(model.state_dict())):
         raise InputError(
             f"{run.folder} was recalibrated with other weights than it has now; `counterpoint evaluate` and "

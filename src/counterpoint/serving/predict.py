@@ -1,4 +1,4 @@
-"""What a finished run says of picture files: class and confidence, and what each member says."""
+"""Predict picture files with a finished run: class and confidence, of the ensemble and of each member."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ _FILES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Opinion:
-    """A class and how sure somebody is of it."""
+    """A predicted class and its confidence."""
 
     name: str
     confidence: float
@@ -34,10 +34,10 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the ensemble says of a picture, and what its members say."""
+    """The prediction of the ensemble for a picture, and those of its members."""
 
     path: str | None  # None for pixels that have no name
-    said: Opinion
+    ensemble: Opinion
     members: tuple[Opinion, ...]
     sure: bool | None  # None where no threshold was asked for
 
@@ -58,14 +58,16 @@ class Unread:
 class Predictor:
     """A run's members, ready for pictures. Images are decoded as squares of the size that the run was trained with."""
 
-    def __init__(self, run: Run, correction: Correction, *, device: str = "auto", said: str | None = None) -> None:
+    def __init__(
+        self, run: Run, correction: Correction, *, device: str = "auto", trusted_model: str | None = None
+    ) -> None:
         description, where = run.description, choose_device(device)
         if description.height != description.width or description.channels not in (1, 3):
             raise InputError(
                 f"{run.folder} was trained on images of {description.channels} × {description.height} × "
-                f"{description.width}; pictures are predicted for square ones, in grey or in colour"
+                f"{description.width}; `predict` needs a run on square images with 1 or 3 channels"
             )
-        model = load_corrected(run, correction, where, said)
+        model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
         self.decoding = Decoding(description.height, grey=description.channels == 1)

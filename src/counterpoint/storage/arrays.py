@@ -1,4 +1,6 @@
-"""NumPy files that are whole or absent; one that cannot be read raises an error that names it and says what to do."""
+"""NumPy files that are either complete or absent; one that cannot be read raises an error that names it and says what
+to do.
+"""
 
 import io
 import math

@@ -1,4 +1,4 @@
-"""Where data sets live on disk."""
+"""Where data sets live on disk, and how paths stand in commands that are suggested."""
 
 import os
 import platform

@@ -15,36 +15,20 @@ if sys.platform != "win32":
 LOCK_FILE = ".lock"
 
 
-def _open(folder: Path) -> IO[str]:
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        return (folder / LOCK_FILE).open("a+")
-
-
 @contextmanager
 def locked(folder: Path, refusal: str) -> Iterator[None]:
     """Hold the folder for this process alone; where another process has it, raise InputError with `refusal`."""
-    if sys.platform == "win32":
-        yield
-        return
-    with _open(folder) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(refusal) from None
+    with _opened(folder) as file:
+        if file and not _take(file):
+            raise InputError(refusal)
         yield
 
 
 @contextmanager
 def in_turn(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the folder for this process alone, once no other has it; `when_waiting` is called before a wait."""
-    if sys.platform == "win32":
-        yield
-        return
-    with _open(folder) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with _opened(folder) as file:
+        if file and not _take(file):
             when_waiting()
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -53,18 +37,34 @@ def in_turn(folder: Path, when_waiting: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def shared(folder: Path, when_alone: Callable[[], None]) -> Iterator[None]:
     """Hold the folder together with other processes. If none holds it yet, `when_alone` is called first."""
+    with _opened(folder) as file:
+        if file:
+            if _take(file):
+                when_alone()
+            fcntl.flock(file, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[IO[str] | None]:
+    """The file that is locked; None on Windows."""
     if sys.platform == "win32":
-        yield
+        yield None
         return
-    with _open(folder) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
-            when_alone()
-        fcntl.flock(file, fcntl.LOCK_SH)
-        yield
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LOCK_FILE).open("a+")
+    with file:
+        yield file
+
+
+def _take(file: IO[str], *, alone: bool = True) -> bool:
+    """Lock the file, for this process alone or together with others. False if another process is in the way."""
+    try:
+        fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_locked(folder: Path) -> bool:
@@ -75,8 +75,4 @@ def is_locked(folder: Path) -> bool:
     if sys.platform == "win32" or not (folder / LOCK_FILE).exists():
         return False
     with (folder / LOCK_FILE).open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return not _take(file, alone=False)

@@ -1,4 +1,4 @@
-"""The arrays of an .npz file from somebody else: none is unpickled, and none is given more memory than the file has."""
+"""Read the arrays of an .npz file from a stranger: none is unpickled, and none gets more memory than it needs."""
 
 import math
 import struct
@@ -78,7 +78,7 @@ def read_header(file: IO[bytes]) -> Header:
     """What stands before the values. The file is at the first of them then."""
     version = np.lib.format.read_magic(file)
     if version not in _VERSIONS:
-        raise ValueError(f"it is of version {version} of NumPy's format, which nobody writes")
+        raise ValueError(f"it is of version {version} of NumPy's format, which counterpoint cannot read")
     try:
         return Header(*_VERSIONS[version](file))
     except Exception as error:  # NumPy parses it as Python, which can raise almost anything
@@ -114,7 +114,9 @@ def _info(source: Path, archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
         raise InputError(f"{source} has no array {name!r}; it has {', '.join(names) or 'none'}")
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type not in _METHODS:
-        raise InputError(f"{name!r} of {source} is compressed in a way that NumPy has not; write it with numpy.savez")
+        raise InputError(
+            f"{name!r} of {source} is compressed in a way that NumPy does not know; write it with numpy.savez"
+        )
     return info
 
 
@@ -127,4 +129,4 @@ def _whole(source: Path) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError(f"{source} does not exist") from None
     except _DAMAGE as error:
-        raise InputError(f"{source} is no whole .npz file ({error}); write it with numpy.savez") from None
+        raise InputError(f"{source} is damaged or is not an .npz file ({error}); write it with numpy.savez") from None

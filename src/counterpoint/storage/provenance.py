@@ -83,7 +83,7 @@ def _commit() -> str | None:
         return _git(package, "rev-parse", "HEAD") + (
             "+" if tracked and _git(package, "status", "--porcelain", ".") else ""
         )
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.SubprocessError):  # no git, no repository, or no answer in time
         return None
 
 

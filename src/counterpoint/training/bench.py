@@ -4,7 +4,6 @@ All engines are measured in one run, on one machine and with the same inputs, so
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, pairwise
@@ -17,13 +16,13 @@ from torch.nn.functional import cross_entropy
 
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
-from counterpoint.devices import arithmetic
+from counterpoint.devices import arithmetic, moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine, make_forward
-from counterpoint.training.feeding import STEPS_AT_ONCE
 from counterpoint.training.loop import update
+from counterpoint.training.memory import STEPS_AT_ONCE
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
 
@@ -150,8 +149,7 @@ def _check(experiment: Experiment) -> None:
 def _start(experiment: Experiment) -> TrainState:
     device = torch.device("cuda")
     torch.backends.cudnn.benchmark = True
-    model = build_model(experiment, _CLASSES, 3, seed=0)
-    model = model.to(device, memory_format=torch.channels_last).train()  # type: ignore[call-overload]
+    model = moved(build_model(experiment, _CLASSES, 3, seed=0), device).train()
     return TrainState.before_first_step(model, experiment)
 
 
@@ -250,25 +248,16 @@ def _relative(found: Tensor, exact: Tensor) -> float:
 
 def _convolutions(experiment: Experiment) -> list[tuple[nn.Conv2d, int, int]]:
     """The network's convolutions, each with the number of values that it reads and writes in a step."""
-    model = build_model(experiment, _CLASSES, 3, seed=0).eval()
     rows = experiment.members * experiment.batch_size
     found: list[tuple[nn.Conv2d, int, int]] = []
-    with _watched(model, lambda conv, read, written: found.append((conv, rows * read, rows * written))):
-        model(torch.zeros(experiment.members, 1, 3, 32, 32))
+
+    def note(conv: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        skipped = conv.stride[0] * conv.stride[1] if conv.kernel_size == (1, 1) else 1
+        found.append((conv, rows * (inputs[0][0].numel() // skipped), rows * output[0].numel()))
+
+    model = build_model(experiment, _CLASSES, 3, seed=0).eval()
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(note)
+    model(torch.zeros(experiment.members, 1, 3, 32, 32))
     return found
-
-
-@contextmanager
-def _watched(model: nn.Module, tell: Callable[[nn.Conv2d, int, int], None]) -> Iterator[None]:
-    """Inside, `tell` gets each convolution that runs, and the values that it reads and writes per image."""
-
-    def hook(conv: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        strided = conv.stride[0] * conv.stride[1] if conv.kernel_size == (1, 1) else 1
-        tell(conv, inputs[0][0].numel() // strided, output[0].numel())
-
-    handles = [m.register_forward_hook(hook) for m in model.modules() if isinstance(m, nn.Conv2d)]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

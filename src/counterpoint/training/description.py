@@ -9,7 +9,8 @@ from counterpoint.errors import InputError
 from counterpoint.model_names import library_of
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.nn import Ensemble
-from counterpoint.runs.folder import Description, Run, keep_description
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, keep_description
 from counterpoint.training.network import Prepare, as_it_is, build_model
 from counterpoint.training.step import total_steps
 
@@ -55,7 +56,7 @@ def build_described(
     seed: int,
     *,
     restored: bool,
-    said: str | None,
+    trusted_model: str | None,
     prepare: Prepare = as_it_is,
 ) -> Ensemble:
     """The network that the description is of, made without asking anybody but the installed libraries."""
@@ -67,7 +68,7 @@ def build_described(
         size=(description.height, description.width),
         facts=_facts(description),
         restored=restored,
-        said=said,
+        trusted_model=trusted_model,
         prepare=prepare,
     )
 

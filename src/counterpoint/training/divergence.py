@@ -2,13 +2,13 @@
 
 import math
 
-from counterpoint.parallel.telling import AgreedError
+from counterpoint.parallel.world import AgreedError
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import DIVERGED, Run
 from counterpoint.training.step import TrainState
 
 _STEPS_BETWEEN = {"cpu": 1, "cuda": 100}
-"""How often the loss is looked at: reading it empties a GPU's queue."""
+"""How many steps pass between two looks at the loss: reading it makes the CPU wait for the GPU."""
 
 
 def check_loss(run: Run, state: TrainState) -> None:

@@ -18,7 +18,7 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
-from counterpoint.nn.one_member import check_one_by_one
+from counterpoint.nn.one_member import check_member_by_member
 from counterpoint.nn.recomputed import recompute_blocks
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.training.layers_of_others import has_draws
@@ -38,11 +38,11 @@ class Engine:
     experiment: Experiment
     forward: Forward
     world: World = ALONE
-    one_by_one: bool = False
+    member_by_member: bool = False
 
     def step(self, batch: Batch) -> None:
         """One update of the state from what the members see."""
-        take_step(self.state, batch, self.experiment, self.forward, self.world, self.one_by_one)
+        take_step(self.state, batch, self.experiment, self.forward, self.world, self.member_by_member)
 
 
 def choose_engine(
@@ -105,16 +105,16 @@ def make_engine(
     world: World = ALONE,
     *,
     less_memory: bool = False,
-    one_by_one: bool = False,
+    member_by_member: bool = False,
 ) -> Engine:
     """The engine called `name`, which takes training steps on `state`.
 
     For several processes the network's BatchNorm layers are changed, so that they normalise over all of them. With
-    `less_memory` its blocks are, so that they keep no activations. With `one_by_one` a step goes through the members
-    one after another.
+    `less_memory` its blocks are, so that they keep no activations. With `member_by_member` a step goes through the
+    members one after another.
     """
-    if one_by_one:
-        check_one_by_one(state.model)
+    if member_by_member:
+        check_member_by_member(state.model)
         if has_draws(state.model):
             raise InputError(
                 f"{experiment.model} has layers that draw random numbers in training (dropout); with "
@@ -131,7 +131,7 @@ def make_engine(
     forward = make_forward(state.model, rows, name, device)
     if device.type == "cuda" and name != "eager" and world.is_alone:
         return RecordedEngine(state, experiment, forward)
-    return Engine(state, experiment, forward, world, one_by_one)
+    return Engine(state, experiment, forward, world, member_by_member)
 
 
 def make_forward(model: Ensemble, batch_size: int, name: EngineName, device: torch.device) -> Forward:

@@ -23,16 +23,16 @@ from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
-from counterpoint.training.feeding import place, steps_at_once
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
-from counterpoint.training.memory import check_training, enough_memory
-from counterpoint.training.optimizer import learning_rate, set_learning_rate
+from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
+from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
+from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
-from counterpoint.training.together import check_batches, start_alike
 from counterpoint.training.validation import logged_validation, validate
 from counterpoint.watching import SILENT, Watcher
 
@@ -42,7 +42,9 @@ _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
 @dataclass(frozen=True)
 class Options:
-    """How to run an experiment. Nothing here changes the distribution of its result.
+    """How an experiment is computed: the device, the engine, limits and logs.
+
+    No option changes which results are likely. Some change the last digits, because they compute in another order.
 
     >>> from counterpoint.training.loop import Options
     >>> Options(device="cpu", max_minutes=30).engine
@@ -53,15 +55,15 @@ class Options:
     engine: EngineName = "auto"
     """What computes a step (see `engines`)."""
     deterministic: bool = False
-    """The same bits every time on a GPU too, also after a resume, at some cost in speed. A CPU always gives them."""
+    """Whether a GPU gives the same bits every time, also after a resume, at some cost in speed. A CPU always does."""
     max_minutes: float | None = None
     tensorboard: bool = False
     validate: bool = False
-    """Validate after each epoch. It decides nothing: it is there to be looked at."""
+    """Whether to validate after each epoch. The figures are only shown; training does not depend on them."""
     less_memory: bool = False
     """Compute each block's activations again in the backward pass instead of keeping them. The result is the same."""
     member_by_member: bool = False
-    """Go through the members one after another in each step, which BatchNorm for each of them allows."""
+    """Go through the members one after another in each step. This needs batchnorm=per-member if there is BatchNorm."""
 
     def __post_init__(self) -> None:
         if self.max_minutes is not None and not math.isfinite(self.max_minutes):
@@ -91,16 +93,20 @@ def train(
     *,
     seed: int = 0,
     start: Run | None = None,
+    root: Path | None = None,
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
     world: World = ALONE,
 ) -> bool:
-    """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
+    """Train an experiment in `folder`, or continue the unfinished run there. Returns True when the run is finished.
 
-    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. `start` is a
-    finished run whose weights a new run begins with. Several processes do it together if all of them call this, each
-    with its own `world` (docs/parallel.md). The first of them writes, and tells the watcher.
+    The result is False if `max_minutes` or `should_stop` ended the training early. The run then has a checkpoint to
+    continue from. To train in several processes, call this in each of them with its own `world` (docs/parallel.md).
+    Only the first process writes files and calls the watcher.
+
+    `start` is a finished run whose weights a new run begins with. It must not have been trained on images that the new
+    run validates or tests on. To check this, its images are read again, with the data folder `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -128,6 +134,8 @@ def train(
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
+            if start is not None and prepared.checkpoint is None:
+                check_unseen_by(start, experiment, data, root, watcher)
             check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
         with agreed(world):
             environment = describe_environment(device)
@@ -165,7 +173,7 @@ def train(
                     name,
                     world,
                     less_memory=options.less_memory,
-                    one_by_one=options.member_by_member,
+                    member_by_member=options.member_by_member,
                 ),
                 clock,
                 watcher,

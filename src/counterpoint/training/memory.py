@@ -1,4 +1,4 @@
-"""Whether a training can fit into memory at all, and what to change where it does not."""
+"""A training's memory: whether it fits at all, where its images lie, and how many steps' views are made together."""
 
 import math
 from collections.abc import Iterator
@@ -8,11 +8,16 @@ import torch
 from torch import nn
 
 from counterpoint.config import Experiment
+from counterpoint.data import LabelledImages, MappedSet
 from counterpoint.devices import total_memory
 from counterpoint.errors import InputError, is_out_of_memory
 from counterpoint.model_names import wide_resnet_size
 from counterpoint.parallel.world import ALONE, World
 
+STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}
+"""The views of this many steps are made together, or of fewer steps if the views are large."""
+_VIEW_BYTES = 1 << 29
+_GPU_SHARE = 4  # images in a file go to a GPU whole if they take no more than one part in so many of its free memory
 _LARGE = 256
 """A network with a size above this is counted before it is made. That takes seconds, and smaller ones fit anywhere."""
 
@@ -49,9 +54,7 @@ def check_training(
     """
     trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
     weights = _bytes(network) + trained * (2 if experiment.momentum else 1)
-    batch = world.count(min(experiment.batch_size, images))
-    views = experiment.members * batch * experiment.policy.views_per_step
-    needed = weights + views * math.prod(image_shape) * torch.float32.itemsize
+    needed = weights + _bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
     if needed > (there := total_memory(device)):
         raise InputError(
             f"a step needs more memory than the {_gib(there)} of {device}: {_gib(weights)} for the weights, their "
@@ -74,11 +77,38 @@ def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None
         ) from error
 
 
+def place(images: LabelledImages, device: torch.device) -> LabelledImages:
+    """The images where their batches are best taken from.
+
+    Those in memory go to the device. Those in a file stay there, unless a GPU has plenty of room for them.
+    """
+    if isinstance(images, MappedSet) and (device.type != "cuda" or not _has_room(images, device)):
+        return images
+    return images.to(device)
+
+
+def _has_room(images: LabelledImages, device: torch.device) -> bool:
+    free, _ = torch.cuda.mem_get_info(device)
+    return len(images) * math.prod(images.image_shape) <= free // _GPU_SHARE
+
+
+def steps_at_once(experiment: Experiment, image_shape: tuple[int, int, int], device: torch.device) -> int:
+    """How many steps' views are made together."""
+    per_step = _bytes_of_views(experiment, image_shape, experiment.batch_size)
+    return min(STEPS_AT_ONCE[device.type], max(1, _VIEW_BYTES // per_step))
+
+
 def _smaller(experiment: Experiment) -> str:
     return (
         f"in a new run lower batch_size (now {experiment.batch_size:,}), num_members (now {experiment.members:,}), or "
         "the size of the network or of the images"
     )
+
+
+def _bytes_of_views(experiment: Experiment, image_shape: tuple[int, int, int], batch: int) -> int:
+    """What the views of one step take."""
+    views = experiment.members * batch * experiment.policy.views_per_step
+    return views * math.prod(image_shape) * torch.float32.itemsize
 
 
 def _bytes(network: nn.Module) -> int:

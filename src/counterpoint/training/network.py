@@ -30,7 +30,7 @@ def build_model(
     size: tuple[int, int] = (32, 32),
     facts: ModelFacts | None = None,
     restored: bool = False,
-    said: str | None = None,
+    trusted_model: str | None = None,
     prepare: Prepare = as_it_is,
 ) -> Ensemble:
     """The experiment's ensemble (of one member for a plain network); its weights depend on the seed alone.
@@ -40,17 +40,18 @@ def build_model(
     network with the same seed, and the first members of a larger ensemble are those of a smaller one.
 
     `facts` are what a run has kept of its model. With `restored` a checkpoint's weights will take the place of the
-    initial ones, so that no published weights are fetched. `said` is the user's word for a function of his own.
-    `prepare` gives a plain network other weights, before members are made of it.
+    initial ones, so that no published weights are fetched. `trusted_model` is the model's name if it is a function of
+    the user's own, which is imported only then. `prepare` gives a plain network other weights, before members are made
+    of it.
     """
     wanted = wanted_of(experiment, num_classes, in_channels, size, pretrained=experiment.pretrained and not restored)
     facts = facts or describe_model(wanted)
     if is_own(experiment.model) and is_large(experiment):
         with torch.device("meta"):  # takes no memory
-            counted = make_network(wanted, facts, torch.Generator("cpu"), said)
+            counted = make_network(wanted, facts, torch.Generator("cpu"), trusted_model)
         check_weights(counted, experiment.members if experiment.ensemble == "deep" else 1)
     generators = [Stream(seed, "initial weights", member=i).generator() for i in range(experiment.members)]
-    networks = (prepare(make_network(wanted, facts, generator, said)) for generator in generators)
+    networks = (prepare(make_network(wanted, facts, generator, trusted_model)) for generator in generators)
     if experiment.ensemble == "deep":
         ensemble = deep_ensemble(lambda: next(networks), experiment.members)
     elif experiment.num_members is None:

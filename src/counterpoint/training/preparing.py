@@ -1,4 +1,4 @@
-"""What has to be there before the first step: the network, what the run keeps of itself, images to validate on."""
+"""What is needed before the first step: the network, the run's description, and the validation images."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +8,14 @@ import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
+from counterpoint.devices import moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
-from counterpoint.runs.folder import Description, Run, find_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
-from counterpoint.training.starting import build_from, weights_hash
+from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, Watcher
 
@@ -34,12 +36,13 @@ class Prepared:
 def prepare(
     experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None, watcher: Watcher = SILENT
 ) -> Prepared:
-    """Everything that can be refused, before the run is begun: a model that cannot be made leaves no run behind."""
+    """Check and make everything before the run is begun, so that a model that cannot be made leaves no run behind."""
     _check_start(experiment, start)
     run = find_run(folder, experiment, seed=seed)
     if run and (diverged := run.diverged_after) is not None:
         watcher.warned(
-            f"training in {folder} diverged after step {diverged}; with the same settings it is likely to again"
+            f"training in {folder} diverged after step {diverged}; with the same settings it is "
+            "likely to diverge again; train a new run with a lower learning_rate and another --out"
         )
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
@@ -47,9 +50,11 @@ def prepare(
     if checkpoint is None:
         _check_schedule(experiment, description, watcher)
     if start is not None and checkpoint is None:
-        model, taken = build_from(experiment, description, seed, start, said=experiment.model)
+        model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
         return Prepared(model, description, None, taken)
-    model = build_described(experiment, description, seed, restored=checkpoint is not None, said=experiment.model)
+    model = build_described(
+        experiment, description, seed, restored=checkpoint is not None, trusted_model=experiment.model
+    )
     return Prepared(model, description, checkpoint)
 
 
@@ -58,12 +63,13 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
     total, images = description.total_steps, description.training_images
     if total > MOST_STEPS:
         raise InputError(
-            f"{experiment.epochs:,} epochs are {total:,} steps; there may be {MOST_STEPS:,}: set fewer epochs"
+            f"{experiment.epochs:,} epochs are {total:,} steps; at most {MOST_STEPS:,} are possible: set fewer epochs"
         )
     if experiment.warmup_steps >= total:
         watcher.warned(
-            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
-            f"never reaches {experiment.learning_rate:g}"
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the "
+            f"learning rate never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or "
+            "train longer"
         )
     if experiment.batch_size > images:
         watcher.warned(
@@ -84,11 +90,7 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
 
 def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
-    # Channels-last on a GPU only: on a CPU torch 2.13 corrupts memory in the backward pass of a one-channel convolution
-    # (docs/log.md).
-    layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
-    model = prepared.model.to(device, memory_format=layout).train()  # type: ignore[call-overload]
-    state = TrainState.before_first_step(model, run.experiment)
+    state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
             state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit

@@ -54,6 +54,53 @@ def _data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watc
     return read_images(run.experiment, source or Path(begun_with["source"]), root, skip_bad=skip_bad, watcher=watcher)
 
 
+def check_unseen_by(
+    start: Run,
+    experiment: Experiment,
+    data: DataSet | UserImages,
+    root: Path | None = None,
+    watcher: Watcher = SILENT,
+) -> None:
+    """Raise if `start` was trained on images that a run which begins with its weights would validate or test on.
+
+    Images of another data set are new. A note says so where a user's images are gone or have changed, so that nobody
+    can tell.
+    """
+    before = start.experiment
+    if isinstance(data, UserImages):
+        if before.images is not None:
+            _check_contents(start, data, root, watcher)
+    elif before.dataset == experiment.dataset and (before.train_on, experiment.train_on) == ("all", "split"):
+        raise InputError(
+            f"{start.folder} was trained on all images of {before.dataset}, and so on those that the new run would "
+            "validate on; start from a run on the split, or train with --set train_on=all"
+        )
+
+
+def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Watcher) -> None:
+    try:
+        theirs = _data_of_run(start, root, None, watcher)
+    except InputError as problem:
+        watcher.noted(f"{_not_known(start)}: {problem}")
+        return
+    assert isinstance(theirs, UserImages)
+    if theirs.keys.get("train") != start.description.images_key:
+        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
+        return
+    trained, held = theirs.contents["train"], {**data.contents["validation"], **data.contents["test"]}
+    both = [content for content in held if content in trained]
+    if both:
+        raise InputError(
+            f"{start.folder} was trained on {trained[both[0]]}, and the new run would validate or test on the same "
+            f"image, {held[both[0]]} ({len(both):,} such images in all); split the images as in that run (train_on, "
+            "images.val, images.test and images.split_seed), or leave --from out"
+        )
+
+
+def _not_known(start: Run) -> str:
+    return f"it is not known whether {start.folder} was trained on images that are validated or tested on here"
+
+
 def data_name(run: Run) -> str:
     """What the run's images are called. A user's own have the name of their folder or file."""
     begun_with = run.record.get("images")

@@ -1,6 +1,6 @@
 """A training step: its batch, the loss, and the update.
 
-A step's images, views and learning rate are functions of (experiment, seed, step) alone.
+A step's images, views and learning rate depend only on (experiment, seed, step).
 """
 
 import math
@@ -23,7 +23,7 @@ from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.parallel.group import add_up
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.seeding import Stream
-from counterpoint.training.optimizer import make_optimiser
+from counterpoint.training.optimiser import make_optimiser
 
 Forward = Callable[[Tensor, Tensor | None], Tensor]
 """(views_MBCHW, keep) to logits_MBK."""
@@ -163,19 +163,19 @@ def take_step(
     experiment: Experiment,
     forward: Forward,
     world: World = ALONE,
-    one_by_one: bool = False,
+    member_by_member: bool = False,
 ) -> None:
     """Perturb the views if the policy says so, compute the loss, and update by SGD.
 
     The loss is the mean over all members' views. A deep ensemble is updated by the sum of its members' mean losses, so
     that each member learns exactly as it would alone. Several processes add up their gradients, and their shares of
-    the loss. With `one_by_one` members' gradients are added up too, so that one member's activations are held at a
-    time.
+    the loss. With `member_by_member` members' gradients are added up too, so that one member's activations are held at
+    a time.
 
     All of it happens on the device, and nothing depends on the step's number. So a GPU can record and replay it.
     """
     state.optimiser.zero_grad(set_to_none=True)
-    if one_by_one:
+    if member_by_member:
         sums = torch.zeros_like(state.sums)
         for index in range(experiment.members):
             with only_member(state.model, index):

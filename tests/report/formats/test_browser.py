@@ -196,6 +196,7 @@ def test_no_word_of_a_chart_is_cut_off(open_page: Open, size: str) -> None:
 
 def test_a_phone_shows_whole_maps(open_page: Open) -> None:
     page = open_page("phone")
+    page.locator("details.topic").evaluate_all("topics => topics.forEach(topic => { topic.open = true; })")
     for name in METRICS:
         page.get_by_role("radio", name=name, exact=True).check()
         hidden = "one => one.scrollWidth - one.clientWidth"

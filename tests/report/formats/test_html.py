@@ -272,10 +272,10 @@ def test_the_source_of_the_corrupted_set_is_stated(make_evaluated: MakeEvaluated
     assert not any("the regenerated images itself" in text for text in page.text("p"))
     ours = Page(render([make_evaluated("ours", members=1, shifted=True)]))
     words = (
-        "ours: digits-C, regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), frost from a made texture, "
-        "40 images per cell"
+        "All metrics on digits-C, regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), frost from a made "
+        "texture, 40 images per cell: by-corruption"
     )
-    assert words in ours.text("li")
+    assert words in ours.text("caption")
     assert any("made the regenerated images itself" in text for text in ours.text("p"))
 
 

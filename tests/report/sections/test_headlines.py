@@ -83,11 +83,9 @@ def test_it_says_what_the_members_are(
 def test_a_table_for_each_set_of_images_with_all_runs(make_evaluated: MakeEvaluated) -> None:
     two = label_runs([make_evaluated(name, members=2, shifted=True, extra=True) for name in ("a", "b")])
     tables = headlines(two).tables
-    assert [table.caption.partition(":")[0] for table in tables] == [
-        "Clean images",
-        "Corrupted images",
-        "Corrupted validation images",
-    ]
+    assert [table.caption.partition(":")[0] for table in tables] == ["Clean images", "Corrupted images"]
+    (alone,) = label_runs([make_evaluated("c", members=2, extra=True)])
+    assert headlines([alone]).tables[1].caption.startswith("Corrupted validation images"), "where there are no others"
     assert all([row.label for row in table.rows] == ["a", "b"] for table in tables)
     assert [column.label for column in tables[0].columns[:4]] == ["Run", "Error", "ECE", "Noise floor"]
     clean = two[0].clean

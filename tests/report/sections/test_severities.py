@@ -21,7 +21,7 @@ def test_every_suite_of_every_run(make_evaluated: MakeEvaluated) -> None:
         make_evaluated("a", members=1, shifted=True, extra=True), make_evaluated("b", members=1, extra=True)
     )
     papers, extra = content.suites
-    assert (papers.label, extra.label) == ("Corrupted images (-C)", f"Corrupted images ({EXTRA})")
+    assert (papers.title, extra.title) == ("Corrupted images (-C)", f"Corrupted images ({EXTRA})")
     assert papers.lines[0].caption.startswith("Mean of the 15 corruptions.")
     assert extra.lines[0].caption.startswith("Mean of the 4 corruptions.")
     assert {len(suite.reliability) for suite in content.suites} == {5}
@@ -33,7 +33,7 @@ def test_every_suite_of_every_run(make_evaluated: MakeEvaluated) -> None:
 def test_runs_on_other_images_are_in_another_plot(make_evaluated: MakeEvaluated) -> None:
     one, other = (make_evaluated(name, members=1, shifted=True) for name in "ab")
     content = content_of(one, changed(other, "results.corrupted.source", OFFICIAL))
-    assert [suite.label for suite in content.suites] == ["Corrupted images (-C): a", "Corrupted images (-C): b"]
+    assert [suite.title for suite in content.suites] == ["Corrupted images (-C): a", "Corrupted images (-C): b"]
     assert [runs_drawn(suite.lines[1].svg) for suite in content.suites] == [{"0"}, {"1"}]
 
 

@@ -15,7 +15,9 @@ def content_of(*runs: Evaluated) -> UnderShift:
 def test_one_table_per_suite_and_aggregate(make_evaluated: MakeEvaluated) -> None:
     mine = make_evaluated("mine", members=2, shifted=True, extra=True)
     content = content_of(mine)
-    assert [suite.called for suite in content.suites] == ["-C", EXTRA]
+    assert [suite.title for suite in content.suites] == ["Corrupted images (-C)", f"Corrupted images ({EXTRA})"]
+    assert [suite.is_folded for suite in content.suites] == [False, True], "validation images are for choices"
+    assert not any(suite.sources for suite in content.suites), "the tables name the images"
     for suite, shifted in zip(content.suites, mine.results.suites.values(), strict=True):
         tables = (*suite.headline_tables, *suite.other_tables)
         for table, aggregate in zip(tables, AGGREGATES, strict=True):
@@ -58,3 +60,4 @@ def test_different_corrupted_sets_are_not_compared(make_evaluated: MakeEvaluated
 def test_without_a_suite_there_is_nothing(make_evaluated: MakeEvaluated, extra: bool) -> None:
     content = under_shift([ReportedRun("plain", make_evaluated(members=1, extra=extra))])
     assert (content is not None) == extra
+    assert content is None or not content.suites[0].is_folded, "nothing else is there to see"

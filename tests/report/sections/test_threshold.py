@@ -43,7 +43,7 @@ def test_a_run_without_one_is_left_out(two_runs: list[Evaluated]) -> None:
     without = [replace(two_runs[0], thresholded=None), two_runs[1]]
     assert [run.label for run in built(without).runs] == ["b"]
     assert thresholds(label_runs(without[:1])) is None
-    assert "When to trust it" not in render(without[:1])
+    assert 'id="threshold"' not in render(without[:1])
 
 
 def test_the_maps_share_one_scale(two_runs: list[Evaluated]) -> None:
@@ -77,4 +77,4 @@ def test_without_images_to_check_it_on_there_are_words_alone(make_evaluated: Mak
     (alone,) = built([bare]).runs
     assert alone.tables == ()
     assert alone.words[0] in render([bare])
-    assert f"## When to trust it: mine\n\n{alone.words[0]}".replace("\N{NO-BREAK SPACE}", " ") in to_markdown([bare])
+    assert f"## Threshold: mine\n\n{alone.words[0]}".replace("\N{NO-BREAK SPACE}", " ") in to_markdown([bare])

@@ -131,13 +131,22 @@ def test_a_run_that_is_not_on_the_page_has_its_name(many: Evaluated, one: Evalua
 def test_three_runs_with_two_comparisons(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
     third = plain(make_evaluated("third", members=1, shifted=True, seed=1))
     run = against(many, one, third, clean=clean(LOWER, LOWER), corrupted=corrupted(LOWER, LOWER))
-    sentences = said([run, one, third])
-    assert len(sentences) == 5
+    overview, *sentences = said([run, one, third])
+    assert overview.startswith("On corrupted images the lowest error is")
     assert [name for name in ("one", "third") for text in sentences if f"than {name}" in text] == [
-        "one", "one", "one", "third", "third",
+        "one", "one", "third", "third",
     ]  # fmt: skip
     both_ways = against(one, many, clean=clean(HIGHER, HIGHER))
     assert not any("one is" in text for text in said([run, both_ways, third]))
+
+
+def test_the_best_of_three_runs_comes_first(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
+    best = plain(make_evaluated("best", members=1, shifted=True), error=0.05, ece_width15=0.01)
+    run = against(many, one, clean=clean(LOWER, HIGHER), corrupted=corrupted(LOWER, HIGHER))
+    assert said([run, one, best])[0] == (
+        "On corrupted images best has the lowest error (5.0 %) and the lowest ECE (1.0 %)."
+    )
+    assert "lowest" not in " ".join(said([run, one])), "two runs have their differences"
 
 
 def test_one_run(many: Evaluated) -> None:
@@ -152,9 +161,9 @@ def test_one_run(many: Evaluated) -> None:
     assert said([changed_all(many, changes)]) == [
         "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images.",
         "On clean images many is less sure than it should be (under-confident): 70.0 % confidence, 90.0 % right.",
-        "On corrupted images the mean confidence of many fits its accuracy: 90.0 % confidence, 90.0 % right. But the "
-        "ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, and others are "
-        "under-confident.",
+        "On corrupted images the mean confidence of many fits its accuracy within noise: 90.0 % confidence, 90.0 % "
+        "right. But the ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, and "
+        "others are under-confident.",
         "On clean images the ECE of many is 21.0 %, and its noise floor is 5.0 %: noise explains only a part "
         "(debiased ECE 20.0 %, interval 15.0 to 25.0).",
     ]
@@ -168,7 +177,7 @@ def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: Mak
     }
     assert said([changed_all(plain(make_evaluated("one", members=1)), changes)]) == [
         "one is right on 90.0 % of the 120 clean images.",
-        "On clean images the mean confidence of one fits its accuracy: 90.0 % confidence, 90.0 % right.",
+        "On clean images the mean confidence of one fits its accuracy within noise: 90.0 % confidence, 90.0 % right.",
         "On clean images the ECE of one is 5.0 %, and its noise floor is 4.0 %: these images do not show that it is "
         "miscalibrated.",
     ]

@@ -66,7 +66,7 @@ def test_what_is_shown_has_the_same_prediction_the_pixels_and_the_bin(whole_pred
     looked = look(whole_predictor, content, asked)
     assert answer["prediction"] == predicted(whole_predictor, content, asked)
     assert answer["prediction"] == as_json(looked.prediction, whole_predictor.correction.name)
-    assert answer["bin"] == bin_of(looked.prediction.said.confidence)
+    assert answer["bin"] == bin_of(looked.prediction.ensemble.confidence)
     kind, _, encoded = answer["picture"].partition(",")
     assert kind == "data:image/png;base64"
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(encoded))))[None], looked.picture_CHW)

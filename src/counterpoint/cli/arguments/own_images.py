@@ -1,4 +1,4 @@
-"""From --images and what is set to an experiment and its images."""
+"""Turn --images and the settings into an experiment and its images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterpoint.cli.arguments.options import choose_experiment, find_modules_here
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, some
 
 if TYPE_CHECKING:
     from counterpoint.config import Experiment
@@ -107,7 +107,7 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
 
 
 def describe_images(data: "UserImages") -> str:
-    """What was found, in words."""
+    """The images that were found, in words."""
     from counterpoint.images.listing import printable
 
     counts = [f"{len(data.train):,} to train on"]
@@ -120,7 +120,5 @@ def describe_images(data: "UserImages") -> str:
     if data.split_off:
         lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
     if data.skipped:
-        files = [printable(bad.name) for bad in data.skipped[:5]]
-        more = f" and {len(data.skipped) - 5:,} more" if len(data.skipped) > 5 else ""
-        lines.append(f"left out: {', '.join(files)}{more}")
+        lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped])}")
     return "\n".join(lines)

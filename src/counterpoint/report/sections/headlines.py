@@ -45,7 +45,7 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         _table(f"Clean images: {images}", [(run, run.clean) for run in group], _on(pairs, group, ""))
         for images, group in by_images(runs)
     ]
-    for suite in by_suite(runs).values():
+    for suite in _main_suites(runs):
         for images, together in by_cells(suite):
             found = _on(pairs, [one.run for one in together], together[0].suite)
             rows = [(one.run, one.aggregate(HEADLINE)) for one in together]
@@ -56,6 +56,12 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         has_differences=bool(pairs),
         has_cells=any(one.cells > 1 for suite in by_suite(runs).values() for one in suite),
     )
+
+
+def _main_suites(runs: Sequence[ReportedRun]) -> list[list[ShiftedRun]]:
+    """Those of test images, if there are some: corrupted validation images are for choices, not for results."""
+    suites = list(by_suite(runs).values())
+    return [suite for suite in suites if not suite[0].is_for_choices] or suites
 
 
 def _set_name(shifted: ShiftedRun) -> str:

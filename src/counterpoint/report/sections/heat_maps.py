@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
 from counterpoint.report.section import Block, Content, Panel, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, corruption_label, named_severities
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, corruption_label, is_folded, named_severities
 from counterpoint.report.tables import METRICS, Column, Entry, Row, Table, signed
 
 Show = Callable[[float], str]
@@ -40,6 +40,8 @@ class SuiteMaps:
 
     deepest: str  # the value that has the deepest colour, a round number
     tables: tuple[Table, ...]
+    title: str = ""
+    is_folded: bool = False
     difference: "SuiteMaps | None" = None  # of two runs, on a scale of its own
 
 
@@ -108,13 +110,19 @@ def _grid(shifted: ShiftedRun) -> _Grid:
 def _heat_map(key: str, suites: Sequence[Sequence[_Grid]]) -> HeatMap:
     column = _COLUMNS[key]
     found = [[(grid.shifted, values) for grid in grids if (values := grid.values(key))] for grids in suites]
+    every = [grid.shifted for grids in suites for grid in grids]
     return HeatMap(
         key=f"map-{key.replace('_', '-')}",
         label=column.label,
         unit=column.unit,
         sign_means=_SIGNED.get(key, ""),
         suites=tuple(
-            replace(_suite_maps(column, _SHOWN[key], having), difference=_difference(key, grids))
+            replace(
+                _suite_maps(column, _SHOWN[key], having),
+                title=grids[0].shifted.kind,
+                is_folded=is_folded(grids[0].shifted, every),
+                difference=_difference(key, grids),
+            )
             for having, grids in zip(found, suites, strict=True)
             if having
         ),

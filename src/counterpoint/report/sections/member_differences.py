@@ -12,7 +12,7 @@ from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
 
-_TITLE = "Do the members differ?"
+_TITLE = "Differences between members"
 _COLUMNS = (
     Column("Images"),
     Column("Disagree", "%"),
@@ -42,7 +42,7 @@ class MemberDifferences(Content):
     runs: tuple[RunDifferences, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE} {run.label}", (run.verdict, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}", (run.verdict, *run.tables)) for run in self.runs)
 
 
 def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:

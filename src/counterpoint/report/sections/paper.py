@@ -23,7 +23,7 @@ from counterpoint.reproduction.beside_paper import (
     stands_for_row,
 )
 
-_TITLE = "Beside the paper"
+_TITLE = "Compared with the paper"
 _COLUMNS = (
     Column("Row"),
     *(Column(label, f"{images}, %") for images in ("clean", "-C") for label in ("Error", "ECE", "ECE-rms")),

@@ -16,7 +16,7 @@ from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
 from counterpoint.report.tables import Column, Entry, Row, Table, by_images, decimal, percent, with_sign
 
-_TITLE = "Keeping the surest"
+_TITLE = "Selective prediction"
 _CLEAN = "Clean"
 _KEPT_AXIS = "share of images kept, surest first, %"
 _KEPT = (0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)

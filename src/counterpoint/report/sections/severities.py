@@ -1,7 +1,7 @@
 """Accuracy, confidence and ECE at each severity: all runs on the same images in one plot."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
 from counterpoint.report.drawing.chart import Plot
@@ -13,7 +13,7 @@ from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.severities import RunSeverities, severities
 from counterpoint.report.severity_plots import accuracy_plot, ece_plot, lowest_rate
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, listed
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, listed
 from counterpoint.report.tables import Table, with_sign
 
 
@@ -21,11 +21,12 @@ from counterpoint.report.tables import Table, with_sign
 class SuiteSeverities:
     """All runs on one suite, at each severity."""
 
-    label: str
+    title: str
     images: str
     notes: tuple[str, ...]  # whether there is a clean point
     lines: tuple[Plot, ...]  # over severities; empty where there is one severity and nothing to set beside it
     reliability: tuple[Plot, ...]
+    is_folded: bool = False
 
     @property
     def bins(self) -> tuple[Table, ...]:
@@ -51,11 +52,15 @@ def against_severity(runs: Sequence[ReportedRun]) -> Severities | None:
     ]
     if not suites:
         return None
+    shifted = [of_runs[0].shifted for _, of_runs in suites]
     ticks = percent_ticks(min(lowest_rate(of_runs) for _, of_runs in suites))
-    names = grouped((of_runs[0].shifted.kind for _, of_runs in suites), str)
+    names = grouped((one.kind for one in shifted), str)
     return Severities(
         tuple(
-            _suite(images, of_runs, ticks, is_alone=len(names[of_runs[0].shifted.kind]) == 1)
+            replace(
+                _suite(images, of_runs, ticks, is_alone=len(names[of_runs[0].shifted.kind]) == 1),
+                is_folded=is_folded(of_runs[0].shifted, shifted),
+            )
             for images, of_runs in suites
         )
     )
@@ -65,7 +70,7 @@ def _suite(images: str, runs: Sequence[RunSeverities], ticks: Sequence[int], *, 
     label, names = runs[0].shifted.kind, [run.label for run in runs]
     several = len({point.name for run in runs for point in run.points}) > 1
     return SuiteSeverities(
-        label=label if is_alone else f"{label}: {listed(names)}",
+        title=label if is_alone else f"{label}: {listed(names)}",
         images=images,
         notes=tuple(dict.fromkeys(_note(run.shifted) for run in runs)),
         lines=(accuracy_plot(runs, ticks), ece_plot(runs)) if several else (),

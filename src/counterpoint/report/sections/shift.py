@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Aggregate
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, listed, suites_of
 from counterpoint.report.tables import Table, metrics_table
 
-_TITLE = "Under corruption"
+_TITLE = "Under shift"
 
 
 @dataclass(frozen=True)
 class SuiteTables:
     """All runs on one suite."""
 
-    called: str
+    title: str
+    is_folded: bool
     words: tuple[str, ...]  # what it is made of
     sources: tuple[str, ...]
     headline_tables: tuple[Table, ...]
@@ -34,7 +35,7 @@ class UnderShift(Content):
     def blocks(self) -> Iterator[Block]:
         for suite in self.suites:
             tables = (*suite.headline_tables, *suite.other_tables)
-            yield Block(f"{_TITLE}: {suite.called}", (*suite.words, *tables))
+            yield Block(f"{_TITLE}: {suite.title}", (*suite.words, *tables))
 
 
 def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
@@ -49,7 +50,8 @@ def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
 
 def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> SuiteTables:
     return SuiteTables(
-        called=shifted[0].called,
+        title=shifted[0].kind,
+        is_folded=is_folded(shifted[0], (one for run in runs for one in suites_of(run))),
         words=tuple(dict.fromkeys(map(_made_of, shifted))),
         sources=_sources(runs, shifted),
         headline_tables=tuple(_tables(shifted, HEADLINE)),
@@ -72,10 +74,12 @@ def _made_of(shifted: ShiftedRun) -> str:
 
 
 def _sources(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> tuple[str, ...]:
-    """Where each corrupted set comes from, and which runs were evaluated on it."""
+    """Where each corrupted set comes from, and which runs were evaluated on it, where these are different sets."""
     images = {one.run.label: one.images for one in shifted}
     by_images = grouped([run.label for run in runs], lambda label: images.get(label, "not evaluated"))
-    return tuple(f"{' and '.join(labels)}: {of_images}" for of_images, labels in by_images.items())
+    if len(by_images) == 1:
+        return ()  # the tables name them
+    return tuple(f"{listed(labels)}: {of_images}" for of_images, labels in by_images.items())
 
 
 def _tables(shifted: Sequence[ShiftedRun], aggregate: Aggregate) -> list[Table]:

@@ -9,7 +9,7 @@ from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.tables import Table
 from counterpoint.report.thresholds import cells_table, checks_table, highest_error, threshold_in_words
 
-_TITLE = "When to trust it"
+_TITLE = "Threshold"
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ def confidence_in_words(run: ReportedRun, one: Measured) -> str:
     figures = _confidence_and_accuracy(one)
     if one.leaning:
         return f"On {one.on} {run.label} is {_SURE[one.leaning]} than it should be ({one.leaning}): {figures}."
-    fits = f"On {one.on} the mean confidence of {run.label} fits its accuracy: {figures}."
+    fits = f"On {one.on} the mean confidence of {run.label} fits its accuracy within noise: {figures}."
     return f"{fits} {_hidden(one)}" if _hides(one) else fits
 
 

@@ -14,8 +14,12 @@ CLEAN = "clean images"
 
 
 class Rank(IntEnum):
-    """What comes first. Bad news about calibration comes before everything else."""
+    """What comes first. Bad news about calibration comes before everything else about two runs.
 
+    Of three or more runs the lowest figures come first. Otherwise the verdict could leave out the best run.
+    """
+
+    OF_ALL = -1
     WORSE_CALIBRATED = 0
     NOT_TOLD_APART = 1
     UNDER_SHIFT = 2

@@ -13,7 +13,7 @@ from counterpoint.report.verdicts.of_run import (
     run_sentences,
     warning_sentences,
 )
-from counterpoint.report.verdicts.of_several import several_sentences
+from counterpoint.report.verdicts.of_several import overview_sentences, several_sentences
 from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, in_order
 
 _MOST = 5
@@ -46,8 +46,7 @@ def _sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
     for pair in pairs:
         yield from pair_sentences(pair)
         yield from _both_recalibrated(pair)
-    if not pairs:
-        yield from several_sentences(runs)
+    yield from overview_sentences(runs) if pairs else several_sentences(runs)
     for run in runs:
         yield from warning_sentences(run)
     yield from leaning_sentences(runs)

@@ -79,7 +79,7 @@ def shown(predictor: Predictor, content: bytes, asked: Asked) -> dict[str, Any]:
     looked = look(predictor, content, asked)
     return {
         "prediction": as_json(looked.prediction, predictor.correction.name),
-        "bin": bin_of(looked.prediction.said.confidence),
+        "bin": bin_of(looked.prediction.ensemble.confidence),
         "picture": f"data:image/png;base64,{base64.b64encode(_png(looked.picture_CHW)).decode()}",
     }
 

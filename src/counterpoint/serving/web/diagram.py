@@ -1,4 +1,4 @@
-"""The reliability diagram of the very confidences that are served: what became of predictions that were as sure."""
+"""The reliability diagram of the confidences that are served: how often predictions of each confidence were right."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import read_clean
 from counterpoint.evaluation.logits import read_about
-from counterpoint.metrics import image_scores, reliability_bins
-from counterpoint.recalibration.apply import apply
+from counterpoint.metrics.summary import equal_bins
+from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.figures import Bin
 from counterpoint.records.files import RESULTS, read_results
@@ -34,7 +34,7 @@ def find_diagram(run: Run, correction: Correction, weights: str) -> Diagram | st
     """The diagram of a run's clean images with this correction, or why there is none.
 
     results.json has the bins of the network's own confidences. With a recalibration they are counted again, from the
-    members' logits that `evaluate` left: bins of other confidences would say nothing of those that are served.
+    members' logits that `evaluate` left: bins of other confidences would not fit those that are served.
     """
     file = run.folder / RESULTS
     if not file.exists():
@@ -61,8 +61,5 @@ def _recalibrated(run: Run, correction: Correction, weights: str) -> Diagram | s
         return f"results.json has no bins of recalibrated confidence, and there are no logits to count them; {_LOGITS}."
     if about.weights != weights:
         return f"The logits are of other weights than the run has now; {_LOGITS}."
-    scores = image_scores(apply(correction.recalibration, clean.logits_MNK).ensemble_NK, clean.labels_N)
-    table = reliability_bins(scores.confidence, scores.correct, BINS, "width")
-    columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
-    bins = tuple(Bin(*values) for values in zip(*(column.tolist() for column in columns), strict=True))
+    bins = equal_bins(recalibrated_scores(correction.recalibration, clean), "width")
     return Diagram(bins, about.clean, recalibrated=True)

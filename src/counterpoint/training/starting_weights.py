@@ -1,4 +1,4 @@
-"""The weights that a new run starts from: those of a finished run, but for the head where the classes are others."""
+"""The weights that a new run starts from: those of a finished run, except for the head if the classes differ."""
 
 import re
 from collections.abc import Mapping, Set
@@ -13,30 +13,33 @@ from counterpoint.errors import InputError
 from counterpoint.model_names import WITH_FIELDS
 from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
-from counterpoint.runs.folder import Description, Run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run
 from counterpoint.training.description import build_described
 
 
 def build_from(
-    experiment: Experiment, description: Description, seed: int, source: Run, *, said: str | None
+    experiment: Experiment, description: Description, seed: int, source: Run, *, trusted_model: str | None
 ) -> tuple[Ensemble, str]:
     """The network that the description is of, with the weights of a finished run, and what was taken in words.
 
     Where the classes are others, the head keeps the initial values of the seed. The weights of a single network may
     also start a batch ensemble: they go into the plain network, before members are made of it. No published weights
-    are fetched. `said` is the user's word for a function of his own.
+    are fetched. `trusted_model` is the model's name, if it is a function of the user's own.
     """
     _check_model(experiment, source)
     _check_members(experiment, source)
     checkpoint = finished_checkpoint(source)
-    weights = _Weights(source, checkpoint.model_tensors, _find_head(description, source, said))
+    weights = _Weights(source, checkpoint.model_tensors, _find_head(description, source, trusted_model))
     words = f"{weights.count} tensors of {source.folder} (step {checkpoint.step:,})"
     if source.experiment.num_members is not None:
-        model = build_described(experiment, description, seed, restored=True, said=said)
+        model = build_described(experiment, description, seed, restored=True, trusted_model=trusted_model)
         weights.put_into(model)
     else:
         prepare = weights.put_into_plain
-        model = build_described(experiment, description, seed, restored=True, said=said, prepare=prepare)
+        model = build_described(
+            experiment, description, seed, restored=True, trusted_model=trusted_model, prepare=prepare
+        )
         if experiment.num_members is not None:
             words += f", from which each of the {experiment.members} members starts"
     return model, words + weights.head_in_words()
@@ -66,7 +69,9 @@ class _Weights:
         return network
 
     def put_into(self, model: Ensemble) -> None:
-        """Replace all tensors but the head's. All must fit: what starts from half of the weights starts from none."""
+        """Replace all tensors but the head's. All of them must fit, because a start from half of the weights would be
+        misleading.
+        """
         initial = model.state_dict()
         for name in dict.fromkeys([*initial, *self.tensors]):
             there, here = (_shape(tensors.get(name)) for tensors in (self.tensors, initial))
@@ -86,7 +91,7 @@ class _Weights:
         return f"; {layers} new, because the classes differ"
 
 
-def _find_head(description: Description, source: Run, said: str | None) -> Set[str]:
+def _find_head(description: Description, source: Run, trusted_model: str | None) -> Set[str]:
     """The modules with a tensor whose shape depends on the number of classes; none where the classes are the same.
 
     The names are those of the source's network, which is built for these classes and for another number of them.
@@ -95,13 +100,13 @@ def _find_head(description: Description, source: Run, said: str | None) -> Set[s
     if before == now:
         return frozenset()
     others = before if len(before) != len(now) else (*now, "one more")
-    first, second = (_shapes(replace(description, classes=classes), source, said) for classes in (now, others))
+    first, second = (_shapes(replace(description, classes=classes), source, trusted_model) for classes in (now, others))
     return {_owner(name) for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
 
 
-def _shapes(description: Description, source: Run, said: str | None) -> dict[str, str]:
+def _shapes(description: Description, source: Run, trusted_model: str | None) -> dict[str, str]:
     """The shape of each tensor in the source's network as it is for this description."""
-    model = build_described(source.experiment, description, source.seed, restored=True, said=said)
+    model = build_described(source.experiment, description, source.seed, restored=True, trusted_model=trusted_model)
     return {name: _shape(tensor) for name, tensor in model.state_dict().items()}
 
 
@@ -110,8 +115,8 @@ def _check_model(experiment: Experiment, source: Run) -> None:
     differing = config.differences(_network_settings(source.experiment), _network_settings(experiment))
     if differing:
         raise InputError(
-            f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can start from its "
-            "weights with the same model and options only"
+            f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can "
+            "start from its weights only with the same model and options"
         )
 
 
@@ -128,8 +133,9 @@ def _check_members(experiment: Experiment, source: Run) -> None:
         return
     if (before.num_members, before.ensemble) != (experiment.num_members, experiment.ensemble):
         raise InputError(
-            f"{source.folder} is {_kind(before)}, and the new run is {_kind(experiment)}; a run starts from one of its "
-            "own kind with as many members, or a batch ensemble from a single network (num_members none)"
+            f"{source.folder} is {_kind(before)}, and the new run is {_kind(experiment)}; a run can "
+            "start from a run of its own kind with as many members; a batch ensemble can also start "
+            "from a single network (num_members=none)"
         )
     if before.batchnorm != experiment.batchnorm:
         raise InputError(

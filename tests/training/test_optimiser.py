@@ -7,7 +7,7 @@ import torch
 from counterpoint.config import Experiment, override
 from counterpoint.nn import Ensemble, resnet
 from counterpoint.training.network import build_model
-from counterpoint.training.optimizer import learning_rate, make_optimiser, set_learning_rate
+from counterpoint.training.optimiser import learning_rate, make_optimiser, set_learning_rate
 
 EXPERIMENT = Experiment("test", "digits")
 

@@ -17,9 +17,10 @@ from counterpoint.nn.resnet import ResNet
 from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import MemberPolicy
 from counterpoint.runs.checkpoints import Checkpoint, fingerprint, save_checkpoint
-from counterpoint.runs.folder import Description, Run, keep_description, open_run
+from counterpoint.runs.description import Description
+from counterpoint.runs.folder import Run, keep_description, open_run
 from counterpoint.training.description import build_described
-from counterpoint.training.starting import build_from, weights_hash
+from counterpoint.training.starting_weights import build_from, weights_hash
 from tests.other_models import declare_torchvision_operators, needs
 from tests.small import TINY, noise
 
@@ -40,7 +41,7 @@ def finished(folder: Path, experiment: Experiment, description: Description | No
     description = description or described()
     run = open_run(folder, experiment, seed=7, options={}, environment={})
     run = keep_description(run, description)
-    model = build_described(experiment, description, 7, restored=True, said=experiment.model)
+    model = build_described(experiment, description, 7, restored=True, trusted_model=experiment.model)
     generator = torch.Generator().manual_seed(0)
     tensors = {
         f"model.{name}": tensor + 0.1 * torch.rand(tensor.shape, generator=generator)
@@ -57,11 +58,11 @@ def weights(run: Run) -> dict[str, Tensor]:
 
 
 def initial(experiment: Experiment, description: Description, seed: int = 1) -> dict[str, Tensor]:
-    return build_described(experiment, description, seed, restored=True, said=experiment.model).state_dict()
+    return build_described(experiment, description, seed, restored=True, trusted_model=experiment.model).state_dict()
 
 
 def start(experiment: Experiment, source: Run, description: Description | None = None) -> tuple[Ensemble, str]:
-    return build_from(experiment, description or described(), 1, source, said=experiment.model)
+    return build_from(experiment, description or described(), 1, source, trusted_model=experiment.model)
 
 
 def split_head(tensors: dict[str, Tensor], *layers: str) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
@@ -146,11 +147,19 @@ def test_members_of_a_single_network_have_the_factors_and_the_head_of_their_seed
             replace(VIT, model_options={**VIT.model_options, "depth": 2}),
             r"another network \(model_options.depth: 1 → 2\)",
         ),
-        (BATCH, SINGLE, "run is a batch ensemble of 2 members, and the new run is a single network; a run starts from"),
+        (
+            BATCH,
+            SINGLE,
+            "run is a batch ensemble of 2 members, and the new run is a single network; a run can start from",
+        ),
         (BATCH, replace(BATCH, num_members=3), "of 2 members, and the new run is a batch ensemble of 3 members"),
         (BATCH, DEEP, "is a batch ensemble of 2 members, and the new run is a deep ensemble of 2 members"),
         (DEEP, BATCH, "is a deep ensemble of 2 members, and the new run is a batch ensemble of 2 members"),
-        (SINGLE, DEEP, r"a single network, and the new run is a deep .* or a batch ensemble from a single network"),
+        (
+            SINGLE,
+            DEEP,
+            r"a single network, and the new run is a deep .* a batch ensemble can also start from a single network",
+        ),
         (BATCH, PER_MEMBER, "has batchnorm shared, and the new run per-member; set batchnorm=shared"),
     ],
 )
@@ -230,7 +239,7 @@ def test_every_layer_that_depends_on_the_classes_is_new(tmp_path: Path, users: E
 def test_a_function_needs_the_users_word(tmp_path: Path, users: Experiment) -> None:
     source = finished(tmp_path / "run", users)
     with pytest.raises(InputError, match="is a function that is imported only if you name it yourself"):
-        build_from(users, described(), 1, source, said=None)
+        build_from(users, described(), 1, source, trusted_model=None)
 
 
 def test_a_network_that_depends_on_the_size_of_images_is_refused(tmp_path: Path, users: Experiment) -> None:

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.devices import Precision, describe_precision
@@ -23,13 +22,14 @@ from counterpoint.evaluation.image_groups import (
     outside_group,
     suite_group,
 )
+from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.logits import (
-    collect_logits,
     read_about,
     read_cells,
     read_factors,
     read_labels,
     read_logits,
+    read_probs,
 )
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import recompute_results
@@ -66,7 +66,7 @@ class Counted:
 @pytest.fixture
 def network(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr("counterpoint.evaluation.logits.member_logits", counted)
+    monkeypatch.setattr("counterpoint.evaluation.inference.member_logits", counted)
     return counted
 
 
@@ -229,7 +229,7 @@ def test_a_damaged_about_file_starts_over(
     whole = path.read_text()
     path.write_text(damage(whole))
     assert path.read_text() != whole
-    with pytest.raises(InputError, match=r"about\.json is not (a )?whole"):
+    with pytest.raises(InputError, match=r"about\.json is damaged"):
         read_about(run)
     made = network.sets
     collect()
@@ -270,9 +270,10 @@ def test_cells_come_in_the_order_of_the_suite(run: Run, collect: Callable[..., N
     collect()
     shift = read_about(run).suites["corrupted"]
     cells = list(read_cells(run, "corrupted", shift))
-    assert [name for name, _ in cells] == [name for name in CORRUPTIONS for _ in range(5)]
-    for (name, severity), (_, logits_MNK) in zip(CORRUPTED.cells, cells, strict=True):
-        assert np.array_equal(logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))
+    assert [(name, severity) for name, severity, _ in cells] == CORRUPTED.cells
+    for name, severity, images in cells:
+        assert np.array_equal(images.logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))
+        assert np.array_equal(images.labels_N, read_labels(run, "cell-labels", shift.images))
 
 
 def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Counted) -> None:
@@ -291,6 +292,17 @@ def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Cou
     collect_logits(run, [clean_group(run, parts_of(data, run.experiment)), outside_group(outside, 7)], device=CPU)
     assert network.sets == 3, "other outside images are computed again, the clean ones are not"
     assert read_logits(run, "ood").shape[1] == 7
+
+
+def test_logits_beyond_float16_keep_their_probabilities(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(members: Members, images_NCHW: Tensor) -> np.ndarray:
+        return member_logits(members, images_NCHW) + np.float32(1e5)
+
+    monkeypatch.setattr("counterpoint.evaluation.inference.member_logits", large)
+    data = few_digits(40)
+    collect_logits(run, [clean_group(run, parts_of(data, run.experiment)), outside_group(data)], device=CPU)
+    assert read_probs(run, "ood") == pytest.approx(read_probs(run, "clean"), abs=1e-2)
+    assert np.array_equal(read_logits(run, "ood").max(axis=2), np.zeros(read_logits(run, "ood").shape[:2]))
 
 
 def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path) -> None:

@@ -1,0 +1,158 @@
+"""Run the network of a finished run on groups of images, and keep its members' logits in the run's folder.
+
+A file is either complete or absent, so an interrupted evaluation continues where it stopped. Other weights or another
+precision empty the folder. If a group's images changed, only that group is replaced.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from counterpoint.data.reading import read_ahead
+from counterpoint.devices import Precision, describe_precision
+from counterpoint.errors import InputError
+from counterpoint.evaluation.image_groups import ImageGroup
+from counterpoint.evaluation.logits import VALIDATION
+from counterpoint.evaluation.members import fold_members, load_model, member_logits
+from counterpoint.evaluation.suites import SUITES
+from counterpoint.nn import Ensemble
+from counterpoint.parallel.group import agreed
+from counterpoint.parallel.world import ALONE, World
+from counterpoint.runs.checkpoints import fingerprint
+from counterpoint.runs.folder import Run
+from counterpoint.storage.arrays import write_array, write_arrays
+from counterpoint.storage.files import read_json, write_json
+from counterpoint.watching import SILENT, Watcher
+
+
+def collect_logits(
+    run: Run,
+    groups: Sequence[ImageGroup],
+    *,
+    device: torch.device,
+    precision: Precision = "headline",
+    trusted_model: str | None = None,
+    watcher: Watcher = SILENT,
+    world: World = ALONE,
+) -> None:
+    """Run the network on the groups' images, and save the logits of those that have none yet.
+
+    `trusted_model` is the name of the model, if it is a function of the user's own (see `check_trusted`). Of several
+    processes each makes its share of the files.
+    """
+    with agreed(world):
+        model, step = load_model(run, device, trusted_model)
+        members = fold_members(
+            model,
+            device,
+            precision,
+            normalisation=run.description.normalisation,
+            most_images=max(group.largest for group in groups),
+        )
+        made_with = {
+            "step": step,
+            "weights": fingerprint(model.state_dict()),
+            "precision": describe_precision(precision, device),
+        }
+        folder = run.folder / "logits"
+        if world.is_first:
+            _begin(folder, made_with, groups, model)
+    with agreed(world):  # no process may write before all have seen what is missing
+        _check_seen(folder, made_with, world)
+        wanted = [(folder / f"{file}.npy", read, group) for group in groups for file, read in group.files.items()]
+        missing = [item for item in wanted if not item[0].exists()]
+    with agreed(world):
+        mine, there = missing[world.rank :: world.size], len(wanted) - len(missing)
+        work = f"evaluating {run.experiment.name}"
+        images = read_ahead(lambda item: item[1](), mine)
+        for done, ((path, _, group), pixels) in enumerate(images, start=there):
+            watcher.counted(work, done, there + len(mine))
+            write_array(path, _in_type(member_logits(members, pixels), group.dtype))
+        watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def _in_type(logits_MNK: np.ndarray, dtype: type[np.floating[Any]]) -> np.ndarray:
+    """The logits with fewer digits. Where one is too large for float16, all are given less their image's highest.
+
+    That changes no probability: only differences count, and the smallest float16 is far below any that counts.
+    """
+    most = np.finfo(dtype).max
+    if np.abs(logits_MNK).max() > most:
+        logits_MNK = np.maximum(logits_MNK - logits_MNK.max(axis=2, keepdims=True), -most)
+    return logits_MNK.astype(dtype)
+
+
+def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup], model: Ensemble) -> None:
+    """The folder with all but the logits."""
+    _claim(folder, made_with, groups)
+    write_arrays(folder / "factors.npz", _factors(model))
+    for group in groups:
+        if group.labels is not None:
+            file, labels_N = group.labels
+            write_array(folder / f"{file}.npy", labels_N.numpy())
+
+
+def _check_seen(folder: Path, made_with: Mapping[str, Any], world: World) -> None:
+    """Raise if this process sees another folder than the first, on another machine."""
+    about = {} if world.is_first else _read_old(folder / "about.json")
+    if not world.is_first and any(about.get(key) != value for key, value in made_with.items()):
+        raise InputError(
+            f"process {world.rank} does not see what process 0 wrote into {folder}; processes on several machines need "
+            "a folder that all of them share"
+        )
+
+
+def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]) -> None:
+    """Remove logits that were made with something else, and let about.json say what is in the folder."""
+    path = folder / "about.json"
+    about = _read_old(path)
+    if any(about.get(key) != value for key, value in made_with.items()):
+        shutil.rmtree(folder, ignore_errors=True)
+        about = {}
+    if VALIDATION not in {group.name for group in groups}:
+        about.pop(VALIDATION, None)  # there are no such images any more
+    ours = [group for group in groups if not group.own]
+    for group in ours:
+        before = about.get(group.name)
+        if isinstance(before, dict) and group.name in SUITES:
+            before = SUITES[group.name].in_json | before
+        if before != group.about:
+            for file in group.files:
+                (folder / f"{file}.npy").unlink(missing_ok=True)
+    shifts = _claim_shifts(folder, about.get("suites"), [group for group in groups if group.own])
+    write_json(path, about | made_with | {group.name: group.about for group in ours} | shifts)
+
+
+def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
+    """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
+
+    Names that differ only in capitals are the same name, because some file systems take them for the same folder.
+    """
+    shifts = dict(before) if isinstance(before, dict) else {}
+    for group in groups:
+        if shifts.get(group.name) != group.about:
+            for name in [name for name in shifts if name.casefold() == group.name.casefold()]:
+                del shifts[name]
+                shutil.rmtree(folder / name, ignore_errors=True)
+            shutil.rmtree(folder / group.name, ignore_errors=True)
+        shifts[group.name] = group.about
+    return {"suites": shifts} if shifts else {}
+
+
+def _read_old(path: Path) -> dict[str, Any]:
+    """What about.json says; nothing where it is missing or damaged, so that everything is made again."""
+    try:
+        about = read_json(path)
+    except InputError:
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
+def _factors(model: Ensemble) -> dict[str, np.ndarray]:
+    """Every layer's r and s, by which members can be compared without the network; only a BatchEnsemble has them."""
+    named = model.named_parameters()
+    return {name: values.detach().cpu().numpy() for name, values in named if name.endswith((".r", ".s"))}
