@@ -49,7 +49,7 @@ def test_the_promise_is_printed_with_where_it_breaks(run: Run, call: Call) -> No
         "error of what is kept, %; ✗ breaks: above 4.00 % by more than chance",
         "Snow",
         "✗ ",
-        f"written: {run.folder / 'threshold.json'}",
+        f"written: {run.folder / 'threshold.json'}; next: `counterpoint predict {run.folder} PICTURES --not-sure-below",
     ):
         assert words in ended.out, words
     after = files_of(run.folder)

@@ -65,8 +65,9 @@ def differences_table(ours: str, other: compared.Comparison) -> Table:
         sets[called(shift.source) if shift else "-C"] = by_cells
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
+    folder = "" if other.run == other.called else f" ({other.run})"
     return Table(
-        f"{ours} − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{ours} − {other.called}{folder}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
