@@ -1,4 +1,4 @@
-"""A user's own shift: images that the user names, with the classes of the run, and decoded as its images are."""
+"""A user's own shift: images with the run's classes, decoded in the same way as the run's images."""
 
 import hashlib
 import json

@@ -58,8 +58,11 @@ def evaluate_run(
     `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). With
     `skip_bad`, files that are not readable images are left out of them. Suites and shifts of earlier evaluations stay
     in the results, as long as the network and its precision are the same. `source` is the place of your own images, if
-    they were moved. `trusted_model` is the name of the model, if it is a function of your own: nothing that only the
-    run's files name is imported.
+    they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it the function
+    is not imported, because a name in the run's files is not enough.
+
+    `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
+    Without them all are used. Clean images of your own are in the order of their classes.
 
     To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 

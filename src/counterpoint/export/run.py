@@ -49,9 +49,9 @@ def export_run(
     """Write the run as an .onnx or .pt2 file, with a model card beside it.
 
     Confidences are corrected as `predict` does with the same `not_sure_below`. If the file would give other
-    probabilities than PyTorch, nothing is written. The test images for that comparison are read from `root`.
-    `trusted_model` is the name of the model, if it is a function of your own: nothing that only the run's files name is
-    imported.
+    probabilities than PyTorch, nothing is written. `trusted_model` is the name of the model, if it is a function of
+    your own. Without it the function is not imported, because a name in the run's files is not enough. The test images
+    for the comparison are read from `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment

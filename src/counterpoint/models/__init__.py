@@ -47,7 +47,7 @@ def make_network(
 ) -> nn.Module:
     """Make a plain network. The generator draws its weights; published weights are loaded if they are wanted.
 
-    `trusted_model` is the name of the model, if it is a function of your own. It is not imported without that.
+    `trusted_model` is the name of the model, if it is a function of your own. Without it the function is not imported.
 
     >>> import torch
     >>> from counterpoint.models import ModelFacts, Wanted, make_network

@@ -94,7 +94,7 @@ class MadeFrom:
     validation: Images | None = None
     """The validation images, where the clean ones are others."""
     given: str | None = None
-    """Of given predictions, their hash."""
+    """For given predictions: their hash."""
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _: None) -> Checkpoint | None:
     """The newest whole checkpoint, if there is one. `warned` hears of newer ones that are damaged.
 
-    If all of them are damaged, that is an error, because a training must not start over without the user's knowledge.
+    If all of them are damaged, that is an error: a training must not start over unnoticed.
     """
     damaged: list[str] = []
     for path in reversed(checkpoint_paths(run_folder)):

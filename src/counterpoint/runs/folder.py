@@ -99,7 +99,7 @@ class Run:
 
 
 class FollowedRun(Run):
-    """A run as seen by a process that leaves the writing to another process."""
+    """A run in a process that leaves the writing to another one."""
 
     def append_log(self, **values: Any) -> None:
         pass
