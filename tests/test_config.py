@@ -66,7 +66,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("model_options.a.b=3", "unknown key 'model_options.a.b'; did you mean 'model_options.KEY'"),
         ("model_options.depth=3", r"resnext29 takes no model_options \(depth\); it is set by --set cardinality=… and"),
         ("pretrained=yes", "pretrained=yes: it must be true or false"),
-        ("pretrained=true", "pretrained is true, and resnext29 has no published weights: it is for models of timm/"),
+        ("pretrained=true", "pretrained is true, but resnext29 has no published weights; choose a model of timm/"),
         ("init_std=-1", "init_std is -1.0; it must be a finite number of 0 or more"),
         ("init_std=big", "init_std=big: it must be a number or none"),
         ("epochs=many", "epochs=many: it must be a whole number"),
@@ -198,11 +198,13 @@ def test_differences_name_the_keys() -> None:
 
 @pytest.mark.parametrize("key", ["depth", "width", "cardinality", "base_width"])
 def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
-    with pytest.raises(InputError, match=f"{key} is for resne.*; vit is set by --set model_options.KEY=VALUE"):
+    with pytest.raises(
+        InputError, match=f"{key} is a setting of resne.*; change vit with --set model_options.KEY=VALUE"
+    ):
         override(BASE, ["model=vit", f"{key}=16"])
     own, other = ("resnet", "resnext29") if key in ("depth", "width") else ("resnext29", "resnet")
     assert getattr(override(BASE, [f"model={own}", f"{key}=16"]), key) == 16
-    with pytest.raises(InputError, match=f"{key} is for {own}; {other} is set by --set .* and "):
+    with pytest.raises(InputError, match=f"{key} is a setting of {own} .*; change {other} with --set .* and "):
         override(BASE, [f"model={other}", f"{key}=16"])
 
 

@@ -19,7 +19,7 @@ def settings() -> Settings:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("gpu", "device 'gpu' is not known"), ("meta", "device 'meta' is not supported"), ("cuda:99", "is not there")],
+    [("gpu", "device 'gpu' is not known"), ("meta", "device 'meta' is not supported"), ("cuda:99", "does not exist")],
 )
 def test_a_device_that_is_not_there_is_named(name: str, message: str) -> None:
     with pytest.raises(InputError, match=message):

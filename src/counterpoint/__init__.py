@@ -89,7 +89,7 @@ def __getattr__(name: str) -> Any:
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'counterpoint' has no attribute {name!r}")
     value = getattr(import_module(f"counterpoint.{_ROOM_OF[name]}"), name)
-    globals()[name] = value  # so that this function is asked once
+    globals()[name] = value  # so that this function is called only once per name
     return value
 
 

@@ -1,4 +1,4 @@
-"""An experiment as a value: validated, read from and written to JSON, and changed by key=value."""
+"""An experiment: all settings of a training, checked, read from and written to JSON, and changed by key=value."""
 
 import dataclasses
 import json

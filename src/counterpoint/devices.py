@@ -27,9 +27,9 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 def choose_device(name: str, world: World = ALONE) -> torch.device:
-    """The device called `name`; "auto" is the GPU if there is one. Of several processes each has a GPU of its own."""
+    """The device called `name`; "auto" is the GPU if there is one. With several processes, each gets its own GPU."""
     if not world.is_alone and name.startswith("cuda:"):
-        raise InputError(f"device {name!r} cannot be that of {world.size} processes; use auto, cpu or cuda")
+        raise InputError(f"device {name!r} cannot be shared by {world.size} processes; use auto, cpu or cuda")
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if not world.is_alone and name == "cuda":
@@ -41,7 +41,9 @@ def choose_device(name: str, world: World = ALONE) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         raise InputError(f"device {name!r} is not supported; use auto, cpu, cuda or cuda:N")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise InputError(f"device {name!r} is not there: torch sees {torch.cuda.device_count()} GPUs")
+        raise InputError(
+            f"device {name!r} does not exist: torch sees {torch.cuda.device_count()} GPUs here; use auto or cpu"
+        )
     return device
 
 

@@ -40,7 +40,7 @@ def one_of(kind: str, name: object, known: Collection[Name]) -> Name:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether Python, NumPy or torch say that there is no memory left. Nothing is imported to find out."""
+    """Whether the error says that memory ran out, from Python, NumPy or torch. None of these is imported for it."""
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
@@ -52,7 +52,7 @@ def some(names: Sequence[str], most: int = 5) -> str:
 
 
 def shown(value: object, most: int = 60) -> str:
-    """A value as a message can hold it: a number may have thousands of digits, and a text may be a whole file."""
+    """A value, short enough for a message: a number may have thousands of digits, and a text may be a whole file."""
     try:
         text = " ".join(str(value).split())
     except (ValueError, RecursionError):  # Python writes out no integer of more than 4,300 digits

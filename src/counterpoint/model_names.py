@@ -38,17 +38,22 @@ def library_of(name: str) -> str | None:
 
 
 def is_function(name: str) -> bool:
-    """Whether it is a function of the user's own, MODULE:FUNCTION, which nobody but the user may have imported."""
+    """Whether it names a function of the user's own, MODULE:FUNCTION. Such a function is imported only if the user
+    typed its name.
+    """
     return library_of(name) is None and ".py:" not in name and _FUNCTION.fullmatch(name) is not None
 
 
 def check_model(name: str, options: Mapping[str, Any], pretrained: bool) -> None:
-    """Raise unless there can be a model of this name with these options. Whether a library has it shows later."""
+    """Raise unless a model may have this name and these options. Whether a library has the model is checked later."""
     if not (is_own(name) or library_of(name) or is_function(name)):
         raise _no_model(name)
     if pretrained and not library_of(name):
         libraries = ", ".join(f"{prefix}/" for prefix in LIBRARIES)
-        raise InputError(f"pretrained is true, and {name} has no published weights: it is for models of {libraries}")
+        raise InputError(
+            f"pretrained is true, but {name} has no published weights; choose a model of {libraries}, "
+            "or leave pretrained out"
+        )
     if options and name in WITH_FIELDS:
         fields = " and ".join(f"--set {field}=…" for field in WITH_FIELDS[name])
         raise InputError(f"{name} takes no model_options ({', '.join(options)}); it is set by {fields}")
@@ -60,12 +65,14 @@ def check_model(name: str, options: Mapping[str, Any], pretrained: bool) -> None
 
 
 def check_fields(named: Iterable[str], model: str) -> None:
-    """Raise if a field that was named is one of another model, which would be without effect."""
+    """Raise if a setting that was given belongs to another model, because it would have no effect."""
     for other, fields in WITH_FIELDS.items():
         for field in fields:
             if field in named and model != other:
                 own = " and ".join(WITH_FIELDS[model]) if model in WITH_FIELDS else "model_options.KEY=VALUE"
-                raise InputError(f"{field} is for {other}; {model} is set by --set {own}")
+                raise InputError(
+                    f"{field} is a setting of {other} and has no effect on {model}; change {model} with --set {own}"
+                )
 
 
 def parse_option(text: str) -> Any:
@@ -86,13 +93,13 @@ def _parse_number(text: str) -> int | float | None:
             number = kind(text)
         except ValueError:
             continue
-        # An integer that no float can hold is no size of anything.
+        # An integer too large for a float cannot be a sensible option.
         return number if abs(number) <= sys.float_info.max else None
     return None
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON brings it back as it is."""
+    """Whether the value is the same after it was written to JSON and read again."""
     if isinstance(value, list):
         return all(_is_plain(inner) for inner in value)
     return value is None or isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))

@@ -55,7 +55,7 @@ class Normalisation:
         return seen_images * _like(self.std, seen_images) + _like(self.mean, seen_images)
 
     def scale(self, changes: "Tensor") -> "Tensor":
-        """What changes of pixels, of the shape (…, 1, 1, 1), are in what networks see."""
+        """Changes of pixels, of the shape (…, 1, 1, 1), in the units of the network's input."""
         return changes / _like(self.std, changes)
 
     def clip(self, seen_images: "Tensor") -> "Tensor":
@@ -89,4 +89,4 @@ def _like(value: PerChannel, images: "Tensor") -> "Tensor | float":
 
 
 NORMALISATION = Normalisation(mean=0.5, std=0.5)
-"""That of counterpoint's own networks. Other libraries' networks bring theirs."""
+"""The normalisation of counterpoint's own networks. Networks of other libraries have their own."""

@@ -72,7 +72,9 @@ def _map_ahead(
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
-        raise InputError(f"a process that was started for this work has ended: out of memory, or {_GUARD}") from None
+        raise InputError(
+            f"a process that was started for this work has ended early; either there was too little memory, or {_GUARD}"
+        ) from None
 
 
 def _begin() -> None:

@@ -1,4 +1,4 @@
-"""Counter-based random streams: a draw depends on what it is for, never on when or where it is made.
+"""Counter-based random streams: a draw depends only on its purpose, never on when or where it is made.
 
 A number is a pure function of (seed, purpose, epoch, member, image index, draw). So it is the same on CPU and GPU, in
 any batch size, in any number of processes, and after any resume.

@@ -1,4 +1,4 @@
-"""What long work tells of itself while it runs. The library tells a watcher; only the command line prints."""
+"""Progress of long work. The library calls a watcher; only the command line prints."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class TrainingProgress:
 
 
 class Watcher:
-    """Hears of work that takes a while. This class ignores it all; the command line has one that draws bars."""
+    """Gets the progress of long work. This class ignores it; the command line's class draws progress bars."""
 
     def trained(self, progress: TrainingProgress) -> None:
         """A training has come this far."""

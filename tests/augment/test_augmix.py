@@ -161,7 +161,7 @@ def test_wrong_images() -> None:
         apply_augmix(images_NCHW.float(), plan)
     with pytest.raises(InputError, match=r"\(3, 8, 8\).*\(N, C, H, W\)"):
         apply_augmix(images_NCHW[0], plan)
-    with pytest.raises(InputError, match="plan is for 4 images and there are 3"):
+    with pytest.raises(InputError, match="plan is for 4 images but there are 3"):
         apply_augmix(images_NCHW[:3], plan)
     with pytest.raises(InputError, match=r"plan is on meta.*plan\.to"):
         apply_augmix(images_NCHW, plan.to("meta"))

@@ -137,5 +137,5 @@ def test_wrong_images_are_named() -> None:
     plan = random_boxes(6, 4, 4)
     with pytest.raises(InputError, match=r"images are torch\.float32; they must be torch\.uint8"):
         resize_boxes(torch.zeros(6, 3, 4, 4), plan)
-    with pytest.raises(InputError, match="plan is for 6 images and there are 2"):
+    with pytest.raises(InputError, match="plan is for 6 images but there are 2"):
         resize_boxes(random_images(2, 3, 4, 4), plan)

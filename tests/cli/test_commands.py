@@ -105,7 +105,10 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
             ["train", "digits/single", "--out", "x", "--model", "vit", "--set", "model_options.patch_size=5"],
             "images of 32×32 pixels do not divide into patches of 5×5",
         ),
-        (["views", "digits/single", "--model", "vit", "--set", "width=8"], "width is for resnet; vit is set by --set"),
+        (
+            ["views", "digits/single", "--model", "vit", "--set", "width=8"],
+            "width is a setting of resnet and has no effect on vit; change vit with --set",
+        ),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
         (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),

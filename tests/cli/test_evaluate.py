@@ -36,7 +36,7 @@ def test_what_became_stale_is_printed(make_run: MakeRun, call: Call) -> None:
     (run.folder / "compared.json").write_text("{")
     ended = call("evaluate", run.folder, "--recompute")
     assert ended.status == 0
-    assert "compared.json is not whole JSON" in ended.out
+    assert "compared.json is damaged or is not JSON" in ended.out
     assert f"`counterpoint compare {run.folder} OTHER` makes it again" in ended.out
 
 

@@ -37,7 +37,7 @@ def test_wrong_arguments_are_named(short_run: Run, call: Call, tmp_path: Path) -
     for arguments, words in {
         (folder, "--out", "model.pb"): "'model.pb' is no name for an exported model; give a file that ends in",
         (folder, "--model", "timm/x"): ", not timm/x",
-        (folder, "--not-sure-below", "threshold"): "has no threshold that counts",
+        (folder, "--not-sure-below", "threshold"): "has no threshold for its present figures",
         (folder, "--not-sure-below", "7"): "--not-sure-below 7: it must be a confidence such as 0.9",
         (tmp_path,): "holds no run",
     }.items():

@@ -42,6 +42,14 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
+@pytest.mark.parametrize("wanted", ["table", "csv"])
+def test_a_folder_without_pictures_is_named(short_run: Run, tmp_path: Path, call: Call, wanted: str) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = call("predict", short_run.folder, tmp_path / "empty", "--format", wanted)
+    assert (ended.status, ended.out) == (2, "")
+    assert "empty: there are no files to predict; name picture files, or folders that have some" in ended.err
+
+
 def objects(text: str) -> list[Any]:
     """The JSON objects that were printed, wherever the lines end."""
     decoder, found = json.JSONDecoder(), []
@@ -74,7 +82,7 @@ def test_wrong_arguments_are_named(short_run: Run, pictures: Path, call: Call) -
     )
     assert "holds no run" in call("predict", pictures, pictures).err
     assert (
-        "has no threshold that counts"
+        "has no threshold for its present figures"
         in call("predict", short_run.folder, pictures, "--not-sure-below", "threshold").err
     )
     assert ", not timm/x" in call("predict", short_run.folder, pictures, "--model", "timm/x").err

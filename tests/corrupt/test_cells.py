@@ -76,7 +76,7 @@ def test_about_without_constants_is_of_a_time_when_all_were_cifar_c(tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"seed": 1}', "null", "[" * 200_000, "9" * 5_000])
 def test_about_that_cannot_be_understood(tmp_path: Path, text: str) -> None:
     (tmp_path / "about.json").write_text(text)
-    with pytest.raises(InputError, match=r"about\.json cannot be understood"):
+    with pytest.raises(InputError, match=r"about\.json is damaged, or counterpoint did not write it"):
         read_about(tmp_path)
 
 
@@ -112,7 +112,7 @@ def test_sets_are_not_mixed(tmp_path: Path, about: About, message: str) -> None:
 @pytest.mark.parametrize("name", ["fog.npy", "thesis.tex", ".git"])
 def test_a_folder_with_something_else_is_not_written_into(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(InputError, match=f"holds {name} and no set that was made by counterpoint"):
+    with pytest.raises(InputError, match=f"holds {name} but no corrupted set that counterpoint made"):
         claim(tmp_path, ABOUT)
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 

@@ -85,7 +85,7 @@ def test_an_incomplete_folder_is_an_error(folder: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=r"frost does not hold the photographs frost1\.png"):
         frost_source(folder)
     monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
-    with pytest.raises(InputError, match=r"frost5\.jpg; add them, or take the folder away"):
+    with pytest.raises(InputError, match=r"frost5\.jpg; add them, or remove the folder"):
         frost_source()
 
 

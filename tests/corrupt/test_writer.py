@@ -197,6 +197,8 @@ def test_wrong_input_leaves_nothing_behind(
 ) -> None:
     with pytest.raises(InputError, match=message):
         write(made_up, tmp_path / "set", **options)
-    with pytest.raises(InputError, match=r"labels have the shape \(6,\); there are 5 images"):
+    with pytest.raises(
+        InputError, match=r"labels have the shape \(6,\); there must be one label for each of the 5 images"
+    ):
         write(made_up[:5], tmp_path / "set")
     assert not (tmp_path / "set").exists()

@@ -120,7 +120,7 @@ def test_what_was_found_on_other_images_does_not_count(run: Run) -> None:
     assert found.thresholded is not None
     assert list(found.recalibrated.shifts) == list(found.recalibrated.ways["before"].shifts) == ["hospital"]
     assert list(found.thresholded.shifts) == ["hospital"]
-    assert "says nothing of fog as evaluated now; `counterpoint recalibrate" in found.notes[0]
+    assert "does not cover fog, which changed in a later evaluation; `counterpoint recalibrate" in found.notes[0]
     assert len(stale_notes(run.folder, results)) == 2
     recalibrate_run(run)
     threshold_run(run, 0.5)
@@ -145,7 +145,7 @@ def test_the_page_shows_shifts_and_no_severity_where_there_is_none(run: Run) -> 
     for shown in (page, text):
         assert "on fog" in shown
         assert "named with --shift (key key of" in shown
-        assert "On hospital ECE goes from" in shown
+        assert "On hospital the ECE is" in shown
         assert "on hospital it " in shown
         assert "regenerated with" not in shown
     rows = [*csv.DictReader(io.StringIO(to_csv([read_evaluated(run.folder)])))]
@@ -176,5 +176,5 @@ def test_a_strangers_names_do_not_lead_outside_the_folder(run: Run, name: str, w
     fog = about["suites"].pop("fog")
     about["suites"][name if what == "suite" else "fog"] = fog | {"corruptions": [name]}
     write_json(path, about)
-    with pytest.raises(InputError, match=r"about\.json is not whole .*cannot be part of a file's name"):
+    with pytest.raises(InputError, match=r"about\.json is damaged .*cannot be part of a file's name"):
         read_about(run)

@@ -30,7 +30,7 @@ def test_logits_that_are_not_what_they_should_be_are_named(
 ) -> None:
     run = copied(make_run(), tmp_path / "run")
     write_array(run.folder / "logits" / f"{name}.npy", WRONG[wrong])
-    with pytest.raises(InputError, match=r"npy (holds|is of) .*remove it if it is there: `counterpoint evaluate"):
+    with pytest.raises(InputError, match=r"npy (holds|has) .*remove it if it is there: `counterpoint evaluate"):
         _ = read_clean(run), list(read_cells(run, "corrupted", read_about(run).suites["corrupted"]))
 
 

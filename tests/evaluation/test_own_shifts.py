@@ -144,7 +144,9 @@ def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
     shutil.copy(picture, folder / f"{only_seen.stem}.png")
     heard = Heard()
     evaluate(run, place, {"shifted": folder.parent}, heard=heard)
-    assert f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing of these" in heard.notes
+    assert (
+        f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing about these classes" in heard.notes
+    )
     assert any("1 of 1 pictures have the names of images that the run was trained" in note for note in heard.notes)
 
 
@@ -161,7 +163,7 @@ def test_bad_files_are_all_named_or_left_out_of_every_severity(run: Run, place: 
     assert "fog: left out: 2 more, since the picture is bad at another severity" in heard.notes
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="empty has no images; put some into folders"):
+    with pytest.raises(InputError, match="empty has no class folders; put the pictures of each class"):
         evaluate(run, place, {"fog": empty})
 
 

@@ -288,9 +288,9 @@ def test_a_damaged_neighbour_is_told_and_fails_only_who_reads_it(run: Run, root:
     heard = Heard()
     results = evaluate(run, root, suites=(), watcher=heard)
     (note,) = heard.notes
-    assert "recalibrated.json is not whole JSON" in note
+    assert "recalibrated.json is damaged or is not JSON" in note
     assert f"`counterpoint recalibrate {run.folder}` makes it again" in note
     assert read_results(run.folder / "results.json") == results
     assert os.path.getsize(run.folder / "recalibrated.json") == 1, "it is not touched"
-    with pytest.raises(InputError, match=r"recalibrated\.json is not whole JSON"):
+    with pytest.raises(InputError, match=r"recalibrated\.json is damaged or is not JSON"):
         read_evaluated(run.folder)

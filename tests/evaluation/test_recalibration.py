@@ -559,7 +559,7 @@ def test_where_nothing_is_determined_the_reason_is_given(make_run: MakeRun) -> N
     write_array(run.folder / "logits" / "clean.npy", right.astype(np.float32))
     keep_cells(run, "corrupted", ["fog"], [1])
     evaluated(run)
-    with pytest.raises(InputError, match=r"^these 80 images .* Is every one predicted right"):
+    with pytest.raises(InputError, match=r"^these 80 images .* Perhaps all of them are predicted right"):
         recalibrate_run(run, watcher=heard)
     assert heard.notes == []
     assert not (run.folder / "recalibrated.json").exists()
@@ -645,5 +645,5 @@ def test_a_family_whose_halves_determine_nothing_is_left_out(run: Run, tmp_path:
     found = recalibrate_run(copy, choosing=True, watcher=heard)
     assert "before" not in found.ways
     assert found.choice is not None
-    assert "Is every one predicted right" in found.choice.refused["before"]
+    assert "Perhaps all of them are predicted right" in found.choice.refused["before"]
     assert any(note.startswith("before is left out: ") for note in heard.notes)

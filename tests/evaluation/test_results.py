@@ -251,10 +251,10 @@ def test_damaged_logits_are_named(make_run: MakeRun) -> None:
 def test_logits_that_do_not_say_whose_they_are_are_refused(make_run: MakeRun) -> None:
     run = make_run()
     set_about(run, corrupted={"source": {"kind": "borrowed"}, "images": 30})
-    with pytest.raises(InputError, match=r"about\.json is not whole \(source\.kind is 'borrowed', .* evaluate the run"):
+    with pytest.raises(InputError, match=r"about\.json is damaged \(source\.kind is 'borrowed', .* evaluate the run"):
         evaluated(run)
     set_about(run, corrupted=encode(shift_of(CORRUPTED, 30)), weights=None)
-    with pytest.raises(InputError, match=r"about\.json is not whole \(weights is missing\)"):
+    with pytest.raises(InputError, match=r"about\.json is damaged \(weights is missing\)"):
         evaluated(run)
 
 

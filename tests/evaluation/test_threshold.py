@@ -227,7 +227,7 @@ def test_what_cannot_be_promised_is_refused(plain: Run, tmp_path: Path) -> None:
     refused(run, 1.0, "the target is 1.0; an error must be above 0 and below 1")
     wrong = np.roll(saved(run, "clean"), 1, axis=2)
     write_array(run.folder / "logits" / "clean.npy", wrong)
-    refused(run, 0.05, "no threshold is known to keep the error below 5 %")
+    refused(run, 0.05, "no threshold can be promised to keep the error below 5 %")
     write_array(run.folder / "logits" / "clean.npy", wrong[:, :3])
     write_array(run.folder / "logits" / "labels.npy", saved(run, "labels")[:3])
     refused(run, 0.05, "there are 3 validation images, and a threshold needs at least 4")

@@ -125,7 +125,7 @@ def test_the_recalibration_is_named_with_its_parameters() -> None:
 def test_a_choice_of_none_is_told_from_no_recalibration() -> None:
     assert RECALIBRATED_RUN.choice is not None
     chosen = replace(RECALIBRATED_RUN, choice=replace(RECALIBRATED_RUN.choice, chosen="none"))
-    words = "Held-out images spoke for none."
+    words = "On held-out images, none of the recalibrations was better than no recalibration."
     assert words in model_card(made_facts(PLAIN, replace(EVALUATED, recalibrated=chosen)))
     assert words not in model_card(made_facts(PLAIN, Evaluated(make_results())))
 
@@ -136,22 +136,20 @@ def test_a_promise_stands_with_the_confidences_that_it_is_for() -> None:
     assert "Keep predictions with a confidence of 0.75 or more: with 95 % confidence" in asked
     assert "| severity 2 | 50.00 | 75.00 | breaks in 1 of 2 | Fog 75.00 |" in asked
     assert "No error is promised" not in asked
-    assert "With the very recalibration that is in this file, neither was measured" in sections(card)["Measured"]
+    assert "Neither was measured with the recalibration that is in this file" in sections(card)["Measured"]
     assert "model-index" not in head(card)
 
 
 def test_a_promise_for_other_confidences_is_not_made() -> None:
     asked = sections(model_card(made_facts(CHOSEN)))["When to ask a person"]
-    assert asked.startswith(
-        "\nNot known for this file: a threshold was found, but for confidences with another recalib"
-    )
+    assert asked.startswith("\nNot known for this file: a threshold was found, but for another recalib")
     assert "Keep" not in asked
 
 
 @pytest.mark.parametrize("correction", [PLAIN, OF_THRESHOLD])
 def test_a_confidence_that_somebody_chose_promises_nothing(correction: Correction) -> None:
     asked = sections(model_card(made_facts(replace(correction, sure_from=0.9))))["When to ask a person"]
-    assert "says “not sure” below a confidence of 0.9. No error is promised for that." in asked
+    assert "chose to call predictions “not sure” below a confidence of 0.9. No error is promised for that." in asked
 
 
 @pytest.mark.parametrize("correction", [PLAIN, CHOSEN, OF_THRESHOLD])
@@ -203,12 +201,12 @@ def test_only_a_card_of_ours_is_replaced(tmp_path: Path, text: str) -> None:
     card.write_text(model_card(made_facts()))
     check_card_path(card)
     card.write_text(text)
-    with pytest.raises(InputError, match="is no card of counterpoint's; choose another --out"):
+    with pytest.raises(InputError, match="which counterpoint did not write; choose another --out"):
         check_card_path(card)
 
 
 def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no card of counterpoint's"):
+    with pytest.raises(InputError, match="which counterpoint did not write"):
         check_card_path(tmp_path)
 
 

@@ -147,9 +147,7 @@ def test_an_earlier_export_is_replaced_and_somebodys_text_is_not(trained: MakeTr
     export_run(trained(), path)
     assert files_of(tmp_path) == first
     card.write_text("# My project\n\n- counterpoint\n")
-    with pytest.raises(
-        InputError, match=r"would replace .*README\.md, which is no card of counterpoint's; choose anot"
-    ):
+    with pytest.raises(InputError, match=r"would replace .*README\.md, which counterpoint did not write; choose anot"):
         export_run(trained(), path)
     assert card.read_text().startswith("# My project")
 

@@ -60,7 +60,10 @@ def test_rows_are_read_some_at_a_time(tmp_path: Path, images: np.ndarray, at_onc
         ({"images": IMAGES.transpose(0, 3, 1, 2).copy(), "labels": [0, 1, 0, 1]}, "1, 3 or 4 channels last"),
         ({"images": np.asfortranarray(IMAGES), "labels": [0, 1, 0, 1]}, "column by column.*ascontiguousarray"),
         ({"images": IMAGES[:0], "labels": []}, "holds no pixels"),
-        ({"images": IMAGES, "labels": [0, 1]}, r"'labels' of .* has the shape \(2,\); there are 4 images"),
+        (
+            {"images": IMAGES, "labels": [0, 1]},
+            r"'labels' of .* has the shape \(2,\); it must have one entry for each of the 4 images",
+        ),
         ({"images": IMAGES, "labels": [0.0, 1, 0, 1]}, "'labels' of .* is float64; it must be whole numbers or texts"),
         ({"images": IMAGES, "labels": [0, 1, 0, 2], "classes": ["a", "b"]}, "has 2, which is not one of its 2 classes"),
         ({"images": IMAGES, "labels": [-1, 1, 0, 1], "classes": ["a", "b"]}, "has -1, which is not one of"),
@@ -100,7 +103,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for damage in (b"", b"PK\3\4 no archive", whole[: len(whole) // 2]):
         path.write_bytes(damage)
-        with pytest.raises(InputError, match=r"is no whole .npz file"):
+        with pytest.raises(InputError, match=r"is damaged or is not an .npz file"):
             list_images(path)
 
 

@@ -34,6 +34,11 @@ def test_class_folders_have_the_places_of_the_runs_classes(tmp_path: Path) -> No
     assert names_of(found) == [["cat/deep/b.jpg", "owl/a.png"]]
 
 
+def test_pictures_in_no_class_folder_are_refused_once_and_for_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no class folders; put .*, such as .*cat and .*dog"):
+        list_shifted(write(tmp_path, "a.png", "b.png"), CLASSES)
+
+
 def test_severities_have_the_same_pictures_in_the_same_order_whatever_their_endings(tmp_path: Path) -> None:
     found = list_shifted(write(tmp_path, "1/dog/b.png", "1/cat/a.png", "2/cat/a.jpg", "2/dog/b.webp"), CLASSES)
     assert found.severities == 2
@@ -69,13 +74,13 @@ def test_where_classes_are_called_1_and_2_the_folders_in_them_decide(
         (["cow/a.png"], r"unknown class 'cow'.* \(known: cat, dog, owl\).*rename it, or leave it out"),
         (["1/cat/a.png", "2/cow/a.png"], r"the folder '2/cow'.*unknown class 'cow'"),
         (["test/cat/a.png"], r"a shift has no parts: name .*test itself"),
-        (["1/cat/a.png", "more/cat/a.png"], r"unknown class '1'.*have no others beside them"),
+        (["1/cat/a.png", "more/cat/a.png"], r"unknown class '1'.*1, 2, 3, … and no others"),
         (["1/cat/a.png", "3/cat/a.png"], r"has the severities 1, 3 and lacks 2; severities count from 1"),
         (
             ["1/cat/a.png", "1/cat/b.png", "2/cat/a.png", "2/dog/c.png"],
             r"\(1 lacks dog/c; 2 lacks cat/b\).*--shift NAME-1=.*1",
         ),
-        (["1/cat/a.png", "1/cat/a.jpg", "2/cat/a.png"], r"1/cat/a.jpg and 1/cat/a.png .*differ in their endings alone"),
+        (["1/cat/a.png", "1/cat/a.jpg", "2/cat/a.png"], r"1/cat/a.jpg and 1/cat/a.png .*differ only in their endings"),
     ],
 )
 def test_what_is_no_shift_of_the_run_is_named(tmp_path: Path, names: list[str], said: str) -> None:

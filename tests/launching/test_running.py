@@ -54,7 +54,7 @@ def test_a_job_that_is_killed_again_and_again_fails(tmp_path: Path) -> None:
         ("wrong", "no such thing"),
         ("raise", "ValueError: odd"),
         ("7", "started"),
-        ("0", "its commands ended well, but what they should make is not there"),
+        ("0", "its commands ended without an error, but their results are missing"),
     ],
 )
 def test_an_error_is_not_tried_again_before_it_is_asked_for(tmp_path: Path, ending: str, reason: str) -> None:

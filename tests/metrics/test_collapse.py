@@ -86,11 +86,11 @@ def test_verdicts_at_10_percent_error(disagreement: float, kl: float, says: str)
     """Independent members of two classes and error 0.1 disagree on 1 − 0.81 − 0.01 = 0.18 of the images."""
     verdict = collapse_verdict(disagreement, 0.1, kl, num_classes=2)
     assert verdict.startswith(f"The members {says}: two of them disagree on {disagreement:.1%} of the images")
-    assert "would on 18.0%" in verdict
+    assert "would disagree on 18.0%" in verdict
 
 
 def test_without_errors_there_is_no_verdict() -> None:
-    assert collapse_verdict(0.0, 0.0, 0.001, num_classes=10).startswith("No member errs on these images")
+    assert collapse_verdict(0.0, 0.0, 0.001, num_classes=10).startswith("No member is wrong on these images")
 
 
 @pytest.mark.parametrize(

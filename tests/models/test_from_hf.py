@@ -165,7 +165,7 @@ def test_weights_that_do_not_fit_or_are_no_safetensors_are_refused(
         make_model(f"hf/{folder}", pretrained=True, image_size=16, size=16)
     pickled = changed(folder, tmp_path / "pickled")
     torch.save({"classifier.bias": torch.zeros(1000)}, pickled / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"has no weights as safetensors that can be had"):
+    with pytest.raises(InputError, match=r"has no weights as safetensors that can be downloaded"):
         make_model(f"hf/{pickled}", pretrained=True)
 
 

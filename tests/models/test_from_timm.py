@@ -132,7 +132,7 @@ def test_positions_are_fitted_to_another_size(make_model: MakeModel, hub: Path) 
 @pytest.mark.usefixtures("hub")
 def test_weights_that_cannot_be_had_are_refused(make_model: MakeModel) -> None:
     with pytest.raises(
-        InputError, match=r"weights of timm/resnet10t \(model.safetensors of timm/resnet10t.*cannot be had"
+        InputError, match=r"weights of timm/resnet10t \(model.safetensors of timm/resnet10t.*cannot be downloaded"
     ):
         make_model("timm/resnet10t", pretrained=True)
     with pytest.raises(

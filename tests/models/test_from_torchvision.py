@@ -102,7 +102,7 @@ def test_a_file_with_code_in_it_is_refused(
 ) -> None:
     torch.save({"fc.bias": Evil()}, cached)
     with pytest.raises(
-        InputError, match=r"weights of torchvision/resnet18 \(https://.*\) cannot be had: UnpicklingError"
+        InputError, match=r"weights of torchvision/resnet18 \(https://.*\) cannot be downloaded: UnpicklingError"
     ):
         make_model("torchvision/resnet18", pretrained=True)
     assert "code of the file was run" not in capsys.readouterr().out

@@ -114,9 +114,9 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert [str(choose_device(name, World(3, 4, 1))) for name in ("auto", "cuda", "cpu")] == ["cuda:1", "cuda:1", "cpu"]
-    with pytest.raises(InputError, match="'cuda:2' is not there: torch sees 2 GPUs"):
+    with pytest.raises(InputError, match="'cuda:2' does not exist: torch sees 2 GPUs"):
         choose_device("auto", World(2, 4, 2))
-    with pytest.raises(InputError, match="'cuda:0' cannot be that of 4 processes"):
+    with pytest.raises(InputError, match="'cuda:0' cannot be shared by 4 processes"):
         choose_device("cuda:0", World(2, 4, 0))
 
 

@@ -301,11 +301,12 @@ def test_images_that_determine_no_temperature_are_refused(name: str) -> None:
     right, wrong = np.arange(4), (np.arange(4) + 1) % 4
     with pytest.raises(
         InputError,
-        match=r"^these 4 images .* all the way to 0\.05\. Is every one predicted right, or are they too few",
+        match=r"^these 4 images .* all the way to 0\.05, the lowest that is tried\. Perhaps all of them",
     ):
         fit(FAMILIES[name], alone(Labelled(LOGITS, right)))
     with pytest.raises(
-        InputError, match=r"^these 4 images .* all the way to 20\. The predictions say nothing about the labels; is"
+        InputError,
+        match=r"^these 4 images .* all the way to 20, the highest that is tried\. The predictions say nothing about",
     ):
         fit(FAMILIES[name], alone(Labelled(LOGITS, wrong)))
 

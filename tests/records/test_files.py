@@ -109,7 +109,8 @@ def test_the_error_is_one_line_with_the_file_and_what_to_do(folder: Path, name: 
     (folder / name).write_text(re.sub(rf'"{field}": [^,]+', f'"{field}": {damage}', text, count=1))
     message = problem_of(folder)
     assert re.match(
-        rf"{re.escape(str(folder / name))} is not whole: [\w.\[\]-]+\.{field} is .*; `counterpoint ", message
+        rf"{re.escape(str(folder / name))} is damaged or incomplete: [\w.\[\]-]+\.{field} is .*; `counterpoint ",
+        message,
     )
     assert "\n" not in message
 
@@ -195,8 +196,8 @@ def test_what_does_not_fit_together_is_named(folder: Path, place: Place, value: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", r"results\.json is not whole JSON .*; `counterpoint evaluate .*` makes it again"),
-        ("[" * 100_000, r"results\.json is not whole JSON"),
+        ("{", r"results\.json is damaged or is not JSON .*; `counterpoint evaluate .*` makes it again"),
+        ("[" * 100_000, r"results\.json is damaged or is not JSON"),
         ("[]", r"names no schema"),
         ('{"schema": true}', r"names no schema"),
         ('{"schema": 1}', r"has schema 1, of an earlier .* reads 2; `counterpoint evaluate .*` makes it again"),
@@ -246,8 +247,8 @@ def test_what_was_made_from_other_logits_is_left_out(folder: Path, name: str, ve
 def test_a_damaged_neighbour_is_a_note_for_whoever_writes_results(folder: Path) -> None:
     (folder / "compared.json").write_text("{")
     (note,) = stale_notes(folder, make_results())
-    assert "compared.json is not whole JSON" in note
-    with pytest.raises(InputError, match=r"compared\.json is not whole JSON"):
+    assert "compared.json is damaged or is not JSON" in note
+    with pytest.raises(InputError, match=r"compared\.json is damaged or is not JSON"):
         read_evaluated(folder)
 
 

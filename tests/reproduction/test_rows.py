@@ -144,7 +144,7 @@ def test_only_the_rows_own_configuration_counts(folders: Folders) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text[:-20], "is not whole JSON"),
+        (lambda text: text[:-20], "is damaged or is not JSON"),
         (lambda text: text.replace('"schema": 2', '"schema": 1'), "has schema 1, of an earlier counterpoint"),
         (lambda text: text.replace('"error": 0.0421', '"error": "low"'), "clean.ensemble.error is 'low'"),
         (lambda text: text.replace('"train_seconds"', '"train_secs"'), "run.train_seconds is missing"),

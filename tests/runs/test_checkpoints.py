@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(tmp_path: Path, 
     assert before.step == 5
     (warning,) = heard
     assert "step-000000010.safetensors is damaged (" in warning
-    assert warning.endswith("; the checkpoint before it is whole, and is of step 5")
+    assert warning.endswith("; the checkpoint before it, of step 5, is intact and is used")
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -19,10 +19,10 @@ def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
         load_run(tmp_path)
     for foreign in ('{"schema": 99}', f'{{"schema": {SCHEMA}}}'):
         (tmp_path / "run.json").write_text(foreign)
-        with pytest.raises(InputError, match="is not a run of this version"):
+        with pytest.raises(InputError, match="another version of counterpoint wrote it"):
             load_run(tmp_path)
     (tmp_path / "run.json").write_text('{"sch')
-    with pytest.raises(InputError, match="is not a whole JSON file"):
+    with pytest.raises(InputError, match="is damaged or is not a JSON file"):
         load_run(tmp_path)
 
 

@@ -55,7 +55,9 @@ def test_there_is_no_network_in_it(run: ImportedRun, make_run: MakeRun) -> None:
 )
 def test_a_damaged_record_says_what_to_do(run: ImportedRun, change: dict[str, object], message: str) -> None:
     write_json(run.folder / "run.json", read_json(run.folder / "run.json") | change)
-    with pytest.raises(InputError, match=f"run.json is not whole: {message}; `counterpoint evaluate --logits FILE"):
+    with pytest.raises(
+        InputError, match=f"run.json is damaged or incomplete: {message}; `counterpoint evaluate --logits FILE"
+    ):
         load_any_run(run.folder)
 
 
@@ -71,7 +73,7 @@ def test_which_folder_predictions_may_go_into(run: ImportedRun, make_run: MakeRu
         check_import_folder(tmp_path)
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "run.json").write_text("{")
-    with pytest.raises(InputError, match="is not a whole JSON file"):
+    with pytest.raises(InputError, match="is damaged or is not a JSON file"):
         check_import_folder(tmp_path / "damaged")
 
 

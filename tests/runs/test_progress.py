@@ -34,5 +34,5 @@ def test_files_of_another_shape_say_nothing(tmp_path: Path, text: str) -> None:
 
 def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"event": "epoch", "epoch": "4"}\n{"event": "epoch", "epoch": 2}\n')
-    with pytest.raises(InputError, match=r"log\.jsonl is not whole: line 1"):
+    with pytest.raises(InputError, match=r"log\.jsonl is damaged: line 1"):
         epochs_done(tmp_path)

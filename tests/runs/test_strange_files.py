@@ -39,7 +39,10 @@ def written(folder: Path, record: Any) -> Path:
 def test_what_is_no_json_is_named(tmp_path: Path, text: str) -> None:
     file = tmp_path / "run.json"
     file.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(InputError, match=r"run.json is not a whole JSON file \(.{1,200}\); restore it or make it anew"):
+    with pytest.raises(
+        InputError,
+        match=r"run.json is damaged or is not a JSON file \(.{1,200}\); restore it from a copy, or make it again",
+    ):
         read_json(file)
     with pytest.raises(InputError, match=r"run\.json"):
         load_run(tmp_path)
@@ -67,14 +70,14 @@ def test_a_folder_in_place_of_a_file_is_named(tmp_path: Path) -> None:
 )
 def test_a_run_that_is_not_whole_is_named(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     written(tmp_path, {**RECORD, **change})
-    with pytest.raises(InputError, match=rf"run.json is not whole: {words}.*; restore it from a copy"):
+    with pytest.raises(InputError, match=rf"run.json is damaged or incomplete: {words}.*; restore it from a copy"):
         load_run(tmp_path)
 
 
 @pytest.mark.parametrize("key", ["experiment", "seed"])
 def test_a_run_without_a_key_is_named(tmp_path: Path, key: str) -> None:
     written(tmp_path, {name: value for name, value in RECORD.items() if name != key})
-    with pytest.raises(InputError, match=r"run.json is not"):
+    with pytest.raises(InputError, match=r"run.json is damaged"):
         load_run(tmp_path)
 
 
@@ -126,7 +129,7 @@ def test_a_description_that_cannot_be_meant_is_named(tmp_path: Path, change: dic
 def test_a_line_of_the_log_that_is_not_whole_is_named(tmp_path: Path, line: str) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(f"{json.dumps(EPOCH)}\n{line}\n")
-    with pytest.raises(InputError, match=r"log.jsonl is not whole: line 2 cannot be read \(.*\); restore it"):
+    with pytest.raises(InputError, match=r"log.jsonl is damaged: line 2 cannot be read \(.*\); restore the file"):
         read_lines(log)
 
 

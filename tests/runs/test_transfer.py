@@ -62,7 +62,7 @@ def test_an_older_run_is_taken_over_and_a_further_one_kept(run: Path, tmp_path: 
     import_run(tmp_path / "parts", older)
     assert (older / "checkpoints" / "step-000000020.safetensors").read_bytes() == CONTENT
     before = files(further)
-    with pytest.raises(InputError, match=r"is already at step-000000040.safetensors, further than the parts"):
+    with pytest.raises(InputError, match=r"is already at step-000000040.safetensors, which is further than the parts"):
         import_run(tmp_path / "parts", further)
     assert files(further) == before
 
@@ -185,7 +185,7 @@ def test_runs_without_a_checkpoint_are_left_out_and_none_at_all_is_an_error(tmp_
         ('{"files": {}}', "files is {}, and must be a list"),
         ('{"files": [3]}', r"files\[0\] is 3, and must be an object"),
         ('{"files": [{"path": "run.json"}]}', r"files\[0\].sha256 is missing"),
-        ("[" * 200_000, "is not a whole JSON file"),
+        ("[" * 200_000, "is damaged or is not a JSON file"),
         ('{"files": []}', "names no checkpoint"),
     ],
     ids=["a list", "no list", "a number", "no hash", "deep", "empty"],

@@ -58,7 +58,9 @@ def test_a_choice_counts_also_if_it_is_for_none(run: Run, chosen: str) -> None:
 
 
 def test_the_word_threshold_needs_one(run: Run) -> None:
-    with pytest.raises(InputError, match=r"has no threshold that counts; `counterpoint threshold .* --error 1%` finds"):
+    with pytest.raises(
+        InputError, match=r"has no threshold for its present figures; `counterpoint threshold .* --error 1%` finds"
+    ):
         find_correction(run.folder, "threshold")
 
 

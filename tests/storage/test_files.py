@@ -42,5 +42,5 @@ def test_reading_names_the_file(tmp_path: Path) -> None:
         read_json(tmp_path / "absent.json")
     cut = tmp_path / "cut.json"
     cut.write_text('{"a": ')
-    with pytest.raises(InputError, match=r"cut\.json is not a whole JSON file"):
+    with pytest.raises(InputError, match=r"cut\.json is damaged or is not a JSON file"):
         read_json(cut)

@@ -3,9 +3,6 @@
 import copy
 import json
 import math
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -30,8 +27,9 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
+from tests.training.tiny_run import lives
 
-ROOT = Path(__file__).parents[2]
+TINY_RUN = "tests.training.tiny_run"
 EXPERIMENT = Experiment("small", "digits", model="resnet", width=2, num_members=2, epochs=3, batch_size=8)
 ON_CPU = Options(device="cpu")
 
@@ -39,11 +37,6 @@ ON_CPU = Options(device="cpu")
 def small_data() -> DataSet:
     """Grey noise of 54 images, 36 of which are trained on."""
     return noise_data(54, 3, channels=1, name="small")
-
-
-def run_child(folder: Path, *kill: str) -> int:
-    command = [sys.executable, "-m", "tests.training.tiny_run", str(folder), *kill]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120).returncode
 
 
 def final_state(folder: Path) -> dict[str, torch.Tensor]:
@@ -59,7 +52,7 @@ def epochs(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "whole"
-    assert run_child(folder) == 0
+    assert lives(TINY_RUN, folder, []) == []
     return folder
 
 
@@ -76,15 +69,12 @@ def test_a_killed_run_ends_with_the_same_bits(
     tmp_path: Path, uninterrupted: Path, kills: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path / "run"
-    for place, count in kills:
-        assert run_child(folder, place, str(count)) == -signal.SIGKILL
-        killed = json.loads(Path(f"{folder}.killed").read_text())
+    for (place, count), killed in zip(kills, lives(TINY_RUN, folder, kills), strict=True):
         assert (killed["place"], killed["count"]) == (place, count)
         unfinished = [name for name in killed["held"] if name.endswith(".tmp")]
         assert len(unfinished) == (0 if place == "update" else 1), "the kill landed inside checkpoint writing"
         for name in unfinished:
             assert name.split(".tmp")[0].strip(".").rpartition(".")[0] not in killed["held"]
-    assert run_child(folder) == 0
     ours, theirs = final_state(folder), final_state(uninterrupted)
     assert ours.keys() == theirs.keys()
     assert any(name.startswith("momentum.") for name in ours)
@@ -242,7 +232,8 @@ def test_nobody_is_advised_to_go_on_with_a_run_that_diverged(tmp_path: Path) -> 
         with pytest.raises(InputError, match=r"diverged after step 2 of 15, and would again; .* lower learning_rate"):
             finished_checkpoint(load_run(tmp_path / "run"))
     assert heard.warnings == [
-        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to again"
+        f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to diverge again; "
+        "train a new run with a lower learning_rate and another --out"
     ]
 
 
@@ -284,7 +275,7 @@ def test_after_damage_training_goes_on_from_the_checkpoint_before(tmp_path: Path
     assert train(EXPERIMENT, run, small_data(), options=ON_CPU, watcher=heard)
     (warning,) = heard.warnings
     assert "step-000000009.safetensors is damaged (its SHA-256 is not the one" in warning
-    assert "is whole, and is of step 8" in warning
+    assert "of step 8, is intact and is used" in warning
     assert all(torch.equal(value, final_state(run)[name]) for name, value in final_state(tmp_path / "run").items())
     assert epochs(run) == epochs(tmp_path / "run")
 
@@ -338,7 +329,8 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
         )
         assert ended == finished
     assert heard.warnings == [
-        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1",
+        "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1; "
+        "set fewer warmup_steps, or train longer",
         "batch_size is 100, and there are 36 images to train on: every step has all of them",
     ]
 
@@ -346,7 +338,7 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
 def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
     endless = replace(EXPERIMENT, epochs=1_000_000, batch_size=1)
     with pytest.raises(
-        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; there may be 999,999,999: set fewer"
+        InputError, match=r"1,000,000 epochs are 1,\d+,000,000 steps; at most 999,999,999 are possible: set fewer"
     ):
         train(endless, tmp_path / "run", noise_data(2000, 3, size=4), options=ON_CPU)
 

@@ -147,11 +147,19 @@ def test_members_of_a_single_network_have_the_factors_and_the_head_of_their_seed
             replace(VIT, model_options={**VIT.model_options, "depth": 2}),
             r"another network \(model_options.depth: 1 → 2\)",
         ),
-        (BATCH, SINGLE, "run is a batch ensemble of 2 members, and the new run is a single network; a run starts from"),
+        (
+            BATCH,
+            SINGLE,
+            "run is a batch ensemble of 2 members, and the new run is a single network; a run can start from",
+        ),
         (BATCH, replace(BATCH, num_members=3), "of 2 members, and the new run is a batch ensemble of 3 members"),
         (BATCH, DEEP, "is a batch ensemble of 2 members, and the new run is a deep ensemble of 2 members"),
         (DEEP, BATCH, "is a deep ensemble of 2 members, and the new run is a batch ensemble of 2 members"),
-        (SINGLE, DEEP, r"a single network, and the new run is a deep .* or a batch ensemble from a single network"),
+        (
+            SINGLE,
+            DEEP,
+            r"a single network, and the new run is a deep .* a batch ensemble can also start from a single network",
+        ),
         (BATCH, PER_MEMBER, "has batchnorm shared, and the new run per-member; set batchnorm=shared"),
     ],
 )

@@ -25,10 +25,11 @@ def perturb(
     settings: Adversarial,
     normalisation: Normalisation = NORMALISATION,
 ) -> Tensor:
-    """The views moved by their amount along the sign of the loss's gradient.
+    """Move each view along the sign of the loss's gradient, by its own amount.
 
-    `loss_of_views` is the training loss as a function of the normalised views. Every view takes part in it, also those
-    whose amount is 0, which come back as they were (docs/paper.md, 9). `amount_MB` has one number per member and image.
+    `views_MBCHW` is a float tensor of normalised views, and `amount_MB` has one number per member and image.
+    `loss_of_views` takes such views and returns the training loss, a tensor with one value. Every view takes part in
+    the loss. Views whose amount is 0 come back as they were (docs/paper.md, 9). The result has the shape of the views.
 
     >>> import torch
     >>> from counterpoint import Adversarial, perturb
@@ -43,8 +44,8 @@ def perturb(
             raise InputError(f"{name} is {shown(tensor)}; it must be a tensor")
     if amount_MB.shape != views_MBCHW.shape[:2]:
         raise InputError(
-            f"amount has the shape {tuple(amount_MB.shape)}, and views have {tuple(views_MBCHW.shape)}; each member's "
-            "view of each image needs one"
+            f"amount has the shape {tuple(amount_MB.shape)}, and the views have "
+            f"{tuple(views_MBCHW.shape)}; amount must be (members, images), one number for each view"
         )
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():

@@ -55,7 +55,7 @@ _CHUNKS_AT_ONCE = 16
 
 
 def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
-    """The planned views of uint8 images, as float32 in [0, 1].
+    """Apply a plan to uint8 images (N, C, H, W). The result is float32 in [0, 1], of the same shape.
 
     >>> import torch
     >>> from counterpoint.augment import apply_augmix, sample_augmix
@@ -67,7 +67,9 @@ def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
     """
     check_images(images_NCHW)
     if len(plan) != len(images_NCHW):
-        raise InputError(f"the plan is for {len(plan)} images and there are {len(images_NCHW)}; the two must be equal")
+        raise InputError(
+            f"the plan is for {len(plan)} images but there are {len(images_NCHW)} images; the two numbers must be equal"
+        )
     if plan.m_N.device != images_NCHW.device:
         raise InputError(
             f"the plan is on {plan.m_N.device}, the images on {images_NCHW.device}; use plan.to(images.device)"

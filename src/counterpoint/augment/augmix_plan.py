@@ -27,7 +27,7 @@ LOWEST_LEVEL, HIGHEST_LEVEL = 0.1, 10.0
 
 
 def share_of_level(levels_N: Tensor, most: float) -> Tensor:
-    """`most` at level 10, in proportion below; the sign of the level stays."""
+    """`most` at level 10, and in proportion below it. The sign of the level is kept."""
     # The divisor is a tensor because CUDA divides by a number by multiplying with its reciprocal, which rounds twice.
     return levels_N * most / levels_N.new_full((), HIGHEST_LEVEL)
 
@@ -63,7 +63,7 @@ def pixels_of(levels_N: Tensor, size: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class AugMixPlan:
-    """What AugMix will do to each image. Plans can be joined (`concatenate`) and cut (`plan[10:20]`).
+    """What AugMix will do to each of N images. `concatenate` joins plans, and `plan[10:20]` takes a part.
 
     >>> import torch
     >>> from counterpoint.augment import sample_augmix
@@ -78,7 +78,7 @@ class AugMixPlan:
     weights_NW: Tensor  # float32, of the chains; they sum to 1
     m_N: Tensor  # float32, the weight of the augmented image
     may_have_extras: bool = field(default=True, kw_only=True)
-    """False where none of EXTRA_OPERATIONS can be in it. Otherwise one has to look, for which a GPU has to wait."""
+    """False if the plan cannot hold any of EXTRA_OPERATIONS. If it may, finding out makes the CPU wait for the GPU."""
 
     @property
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -95,7 +95,7 @@ class AugMixPlan:
 
 
 def concatenate(plans: Sequence[AugMixPlan]) -> AugMixPlan:
-    """One plan for the images of all `plans`, in their order.
+    """Join `plans` into one plan, whose images are in the same order.
 
     >>> import torch
     >>> from counterpoint.augment import concatenate, sample_augmix
@@ -120,11 +120,13 @@ def sample_augmix(
     beta: float = 1.0,
     operations: Sequence[str] = OPERATIONS,
 ) -> AugMixPlan:
-    """Draw what AugMix will do to the images with these numbers in the data set, on the device of `indices_N`.
+    """Draw what AugMix will do to each image, on the device of `indices_N`.
 
-    An image's plan does not depend on the other images of the batch. `severity` is one number, or one per image. Levels
-    are uniform between 0.1 and the severity; a severity of 0 leaves the image clean. `width` is the number of chains,
-    and `depth` the most operations in a chain. The weights m come from `mixing_weights(mixing, …, p=p, beta=beta)`.
+    `indices_N` (N,) are the images' numbers in the data set, as integers. An image's plan does not depend on the other
+    images of the batch. `severity` is one number, or a tensor (N,) with one per image. The level of each operation is
+    uniform between 0.1 and the severity; a severity of 0 leaves the image clean. `width` is the number of chains, and
+    `depth` the largest number of operations in a chain. The weights m come from `mixing_weights(mixing, …, p=p,
+    beta=beta)`.
 
     >>> import torch
     >>> from counterpoint.augment import sample_augmix
@@ -153,7 +155,7 @@ def draw_augmix(
 ) -> AugMixPlan:
     """What `sample_augmix` draws, for float64 severities that need no check, such as a policy's.
 
-    A GPU would have to wait for the check.
+    The check would make a GPU wait.
     """
     choices = _checked_choices(operations, indices_N.device)
     if min(width, depth) < 1:
@@ -203,5 +205,5 @@ def _checked_choices(operations: Sequence[str], device: torch.device) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _places(operations: tuple[str, ...], device: torch.device) -> Tensor:
-    """The operations' places in ALL_OPERATIONS. They are kept, since a GPU has to wait for what comes from a list."""
+    """The operations' places in ALL_OPERATIONS. They are kept, because making a tensor from a list makes a GPU wait."""
     return torch.tensor([ALL_OPERATIONS.index(name) for name in operations], dtype=torch.int8, device=device)

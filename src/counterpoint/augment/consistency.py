@@ -1,4 +1,6 @@
-"""AugMix's consistency loss (Hendrycks et al. 2020, eq. 1 and 2): the views of an image shall be predicted alike."""
+"""AugMix's consistency loss (Hendrycks et al. 2020, eq. 1 and 2): the predictions for the views of an image should be
+the same.
+"""
 
 import math
 

@@ -102,7 +102,7 @@ def _matrices(plan: AugMixPlan, height: int, width: int) -> Tensor:
 def _amounts(plan: AugMixPlan) -> Tensor:
     """The bits that posterize keeps, or the least value that solarize inverts, as int32 (N, W, D).
 
-    For all other operations it is 256, from which on there is nothing to invert.
+    For all other operations it is 256: no value is that large, so nothing is inverted.
     """
     bits = 255 << (8 - augmix_plan.bits_of(plan.levels_NWD)) & 255
     threshold = torch.where(_is(plan, "solarize"), augmix_plan.threshold_of(plan.levels_NWD), 256)

@@ -12,10 +12,10 @@ from counterpoint.seeding import Stream
 
 
 def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0.875, beta: float = 1.0) -> Tensor:
-    """m for each image, as float32 (N,).
+    """Draw the weight m of the augmented image for each image, as a float32 tensor (N,).
 
-    With "bernoulli", m is 1 with probability `p`, the probability that an image is augmented, and otherwise 0. With
-    "beta", m is drawn from Beta(beta, beta).
+    `indices_N` (N,) are the images' numbers in the data set. With "bernoulli", m is 1 with probability `p` and
+    otherwise 0, so `p` is the share of images that are augmented. With "beta", m is drawn from Beta(beta, beta).
 
     >>> import torch
     >>> from counterpoint.augment import mixing_weights

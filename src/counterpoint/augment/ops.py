@@ -41,8 +41,8 @@ def equalize(images_NCHW: Tensor) -> Tensor:
 
 
 def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
-    """Pillow's `ImageOps.posterize(image, bits)`: keep so many bits of each value, a whole number from 1 to 8.
-
+    """Pillow's `ImageOps.posterize(image, bits)`: keep the highest `bits` bits of each value; `bits_N` holds whole
+    numbers from 1 to 8.
     >>> import torch
     >>> from counterpoint.augment.ops import posterize
     >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
@@ -71,8 +71,7 @@ def solarize(images_NCHW: Tensor, threshold_N: Tensor) -> Tensor:
 def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
     """Pillow's `Image.rotate(degrees, BILINEAR)`, counter-clockwise.
 
-    Degrees in an integer tensor need no wait for a GPU.
-
+    If the degrees are an integer tensor, the CPU need not wait for a GPU.
     >>> import torch
     >>> from counterpoint.augment.ops import rotate
     >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)

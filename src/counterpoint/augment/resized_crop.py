@@ -103,7 +103,9 @@ def resize_boxes(images_NCHW: Tensor, plan: BoxPlan) -> Tensor:
     """Each image's box, enlarged to the size of the image, and flipped where that is planned."""
     check_images(images_NCHW)
     if len(plan) != len(images_NCHW):
-        raise InputError(f"the plan is for {len(plan)} images and there are {len(images_NCHW)}; the two must be equal")
+        raise InputError(
+            f"the plan is for {len(plan)} images but there are {len(images_NCHW)} images; the two numbers must be equal"
+        )
     if images_NCHW.is_cuda and has_triton():
         from counterpoint.augment.resizing_kernel import resize_by_kernel
 

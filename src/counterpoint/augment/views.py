@@ -1,7 +1,7 @@
 """What each member sees: flip and crop, then AugMix, sampled from streams keyed by image, epoch and member.
 
-Everything random about a step is drawn here, before the step, and for any number of steps at once. On a GPU Python does
-not wait for it, except for Beta mixing: the next views are asked for while the GPU is still busy with steps.
+Everything random about a step is drawn here, before the step, and for any number of steps at once. On a GPU, Python
+queues the next views while the GPU is still busy with steps. Only Beta mixing makes it wait.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class Views:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """What there is, in the order of the fields."""
+        """The tensors that are not None, in the order of the fields."""
         return list(self._present().values())
 
     def map(self, change: Callable[[Tensor], Tensor]) -> "Views":
@@ -122,11 +122,14 @@ def make_views(
     step: int = 0,
     normalisation: Normalisation = NORMALISATION,
 ) -> Tensor:
-    """Views (M, B, C, H, W) of a batch of uint8 images for your own training loop, normalised (default: to [−1, 1]).
+    """Make the views that each member sees, for your own training loop.
 
-    `indices_B` are the images' numbers in the data set (default: 0 … B − 1). An image's views depend on
-    (seed, epoch, its number, member) alone; where severities are shuffled, they depend on `step` too. The adversarial
-    perturbation needs a network, so it is not part of the views: see `perturb`.
+    `images_BCHW` is a uint8 tensor of B images with C = 1 or 3 channels. The result is a float32 tensor (M, B, C, H,
+    W), normalised to [−1, 1] unless you give another `normalisation`. `indices_B` are the images' numbers in the data
+    set (default: 0 … B − 1).
+
+    An image's views depend only on (seed, epoch, its number, member); if severities are shuffled, they also depend on
+    `step`. The adversarial perturbation needs a network, so it is not part of the views: see `perturb`.
 
     >>> import torch
     >>> from counterpoint import AugMix, MemberPolicy, make_views
@@ -154,7 +157,7 @@ def make_views(
 
 
 def _check_call(images_BCHW: Tensor, policy: MemberPolicy, num_members: int, indices_B: Tensor | None) -> None:
-    """Raise InputError for what torch would take badly, or stretch to fit."""
+    """Raise InputError for arguments that torch would fail on with an unclear message, or silently broadcast."""
     if not isinstance(images_BCHW, Tensor):
         raise InputError(
             f"images are a {type(images_BCHW).__name__}; they must be a tensor (torch.from_numpy makes one)"
@@ -173,7 +176,7 @@ def _check_call(images_BCHW: Tensor, policy: MemberPolicy, num_members: int, ind
 
 def assign(values: Sequence[float], assignment: str, num_members: int, steps_B: Tensor, stream: Stream) -> Tensor:
     """Each member's severity for each image, (M, B): `diverse`, `constant`, or `shuffled` anew at each step."""
-    # Filled in one by one: for a copy from the CPU's memory a GPU would have to finish its work first.
+    # Filled in one by one, because a copy from the CPU's memory would make the GPU finish its work first.
     vector = torch.cat([torch.full((1,), value, dtype=torch.float64, device=steps_B.device) for value in values])
     if assignment == "shuffled":
         return vector[stream.words(steps_B, num_members).argsort(dim=1, stable=True)].T

@@ -74,8 +74,8 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
-    # Threads of torch wait for each other in busy loops. Where other programs run too, these take the processor from
-    # the very threads that are waited for. The variable is read when a command imports torch.
+    # Threads of torch wait for each other in busy loops. If other programs run too, these loops take the processor from
+    # the threads that they wait for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     world = ALONE
     try:
@@ -92,12 +92,15 @@ def main() -> None:
 
 
 def _in_words(error: Exception) -> str | None:
-    """What is wrong, and what to do; None for what is no user's fault."""
+    """What is wrong and what to do, in words; None for an error that the user did not cause."""
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, RuntimeError | MemoryError) and is_out_of_memory(error):
         what = str(error).splitlines()[0] if str(error) else "of this machine"
-        return f"there is not enough memory ({what}); close other programs, or use a machine or --device with more"
+        return (
+            f"there is not enough memory ({what}); close other programs, or use a machine or a "
+            "--device with more memory"
+        )
     if isinstance(error, FileExistsError):
         return f"{error.filename} is a file, but a folder is needed there; give another path"
     if isinstance(error, OSError):

@@ -18,8 +18,11 @@ def export(
         str | None,
         typer.Option(
             metavar="CONFIDENCE",
-            help="Confidence below which a prediction is not sure: 0.9, 90%, or the word threshold, which takes what "
-            "`counterpoint threshold` found and the confidence that its promise is for. The file and its card name it.",
+            help=(
+                "Confidence below which a prediction counts as not sure: 0.9, 90%, or the word "
+                "threshold. That word takes what `counterpoint threshold` found, and the recalibration "
+                "that its promise is for. The file and its model card record the confidence."
+            ),
             show_default=False,
         ),
     ] = None,

@@ -35,7 +35,8 @@ def recalibrate(
         ),
     ] = False,
     care: Annotated[
-        str, typer.Option(help="Images that count in fitting under shift and in choosing: clean, shift or both.")
+        str,
+        typer.Option(help="Images that recalibrations under shift are fitted and chosen for: clean, shift or both."),
     ] = "both",
 ) -> None:
     """Correct the confidence of an evaluated run with temperatures, and show what that changes.

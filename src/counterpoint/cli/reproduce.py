@@ -65,7 +65,8 @@ def reproduce(
         typer.Option(help="Markdown file to write all tables to.", show_default="docs/reproduction.md with --run"),
     ] = None,
     import_parts: Annotated[
-        Path | None, typer.Option(help="Folder that --export-parts wrote. Its runs are joined first.")
+        Path | None,
+        typer.Option(help="Folder that --export-parts wrote. Its runs are put together again before anything else."),
     ] = None,
     export_parts: Annotated[
         Path | None,

@@ -53,7 +53,7 @@ def serve(
     with listen(host, port) as listening:
         address = Address(host, listening.getsockname()[1])
         predictor = Predictor(loaded, find_promised(run), device=device, trusted_model=model)
-        # What cannot work is to fail now, and not at somebody's first picture.
+        # Anything that cannot work should fail now, and not when the first picture arrives.
         frost_source()
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))
         facts, service = find_facts(loaded, predictor), Service(predictor)

@@ -7,6 +7,7 @@ import typer
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
+from counterpoint.storage.folders import quoted
 
 
 def threshold(
@@ -29,7 +30,8 @@ def threshold(
     The threshold is chosen on validation images that no temperature was fitted on. If there are too few of them to
     prove the target, the command refuses it.
 
-    The table shows how the threshold does on test images. There is no promise under shift, where it often breaks.
+    The table shows how the threshold does on test images. Under shift there is no promise, and the error is often above
+    the target.
 
     The command needs the saved logits, and no network. It writes threshold.json. If the run was recalibrated, the
     threshold is for the corrected confidence.
@@ -37,13 +39,16 @@ def threshold(
     from counterpoint.cli.terminal.tables import threshold_parts
     from counterpoint.evaluation.threshold import threshold_run
     from counterpoint.records.files import RESULTS, read_results
-    from counterpoint.runs.imported import load_any_run
+    from counterpoint.runs.imported import ImportedRun, load_any_run
 
     target = parse_share(error)
     with TerminalWatcher() as watcher:
-        thresholded = threshold_run(load_any_run(run), target, watcher=watcher)
+        loaded = load_any_run(run)
+        thresholded = threshold_run(loaded, target, watcher=watcher)
     print_parts(threshold_parts(thresholded, read_results(run / RESULTS).is_ensemble))
-    console.print(f"written: {run / 'threshold.json'}", soft_wrap=True)
+    own = not isinstance(loaded, ImportedRun)  # predictions that came from elsewhere have no network
+    next_ = f"predict {quoted(run)} PICTURES --not-sure-below threshold" if own else f"report {quoted(run)}"
+    console.print(f"written: {run / 'threshold.json'}; next: `counterpoint {next_}`", soft_wrap=True)
 
 
 def parse_share(text: str) -> float:

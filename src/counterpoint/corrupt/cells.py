@@ -86,7 +86,9 @@ def read_about(folder: Path) -> About | None:
             raise ValueError("finished is no object")
         return about
     except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(f"{path} cannot be understood ({error}); remove the folder, or name another") from error
+        raise InputError(
+            f"{path} is damaged, or counterpoint did not write it ({error}); remove the folder, or name another"
+        ) from error
 
 
 def claim(folder: Path, about: About) -> About:
@@ -100,7 +102,7 @@ def claim(folder: Path, about: About) -> About:
         # A process that was killed here may have left about.json under its temporary name.
         if foreign := sorted({*folder.iterdir()} - {*folder.glob(".about.json.*.tmp")}):
             raise InputError(
-                f"{folder} holds {foreign[0].name} and no set that was made by counterpoint; name another folder"
+                f"{folder} holds {foreign[0].name} but no corrupted set that counterpoint made; name another folder"
             )
         write_about(folder, about)
         return about
@@ -116,7 +118,8 @@ def _remedy(folder: Path, different: Sequence[str]) -> str:
     """What the user can do about a folder with another set.
 
     With another data set or seed, the user has named a folder in use and can name another one. Otherwise it is the same
-    set, made differently (by another version, say). It may lie where counterpoint put it, so it can only be removed.
+    set, made differently (by another version, say). It may be in counterpoint's own place, so the only remedy is to
+    remove it.
     """
     if {"dataset", "seed"} & set(different):
         return "remove it (it can be made again), or use another folder"

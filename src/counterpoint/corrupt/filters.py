@@ -26,7 +26,7 @@ def blur(x_NHWC: Floats, sigma: float, *, mode: str = "nearest", truncate: float
 
 
 def _blur_by_cosines(x_NHWC: Floats, sigma: float, radius: int) -> Floats:
-    """The same blur for any radius: where the border is a mirror, cosine waves only change their height."""
+    """The same blur for any radius, by a cosine transform: with a mirrored border it only scales each cosine wave."""
     offset = np.arange(1, radius + 1)
     weight = np.exp(-(offset**2) / (2 * sigma**2))
     spectrum_NHWC = fft.dctn(x_NHWC, axes=(1, 2))

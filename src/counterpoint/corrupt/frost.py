@@ -73,7 +73,7 @@ def _photograph_folder(frost_dir: FrostDir | None) -> Path | None:
         return None
     if not _holds_photographs(place):
         raise InputError(
-            f"{place} does not hold the photographs {', '.join(_PHOTOGRAPHS)}; add them, or take the folder away"
+            f"{place} does not hold the photographs {', '.join(_PHOTOGRAPHS)}; add them, or remove the folder"
         )
     return place
 

@@ -28,8 +28,9 @@ def _with_normal(
 ) -> Images:
     """The bytes of combine(x, mean + sd · z), where z is the normal quantile of the word that was drawn.
 
-    The quantile is slow. So it is only known, from the word's first bits, between which two numbers z lies. Where both
-    give the same byte, z gives it too, since `combine` grows with z. For the few others the quantile is computed.
+    Computing the quantile is slow. The word's first bits already say between which two numbers z lies. If both numbers
+    give the same byte, z gives it too, because `combine` grows with z. Only for the other words the quantile is
+    computed.
     """
     word_NHWC = draws.words("noise", *images_NHWC.shape[1:])
     interval_NHWC = word_NHWC >> np.uint32(16)

@@ -41,10 +41,10 @@ CORRUPTIONS = tuple(_FUNCTIONS)[:15]
 EXTRA_CORRUPTIONS = tuple(_FUNCTIONS)[15:]
 
 _SMALLEST_SIDE = 8
-# Temporary arrays then have 512 KB. Much larger ones do not fit into the cache. And the C library may return them to
-# the system after each use, which causes page faults that cost more than the arithmetic.
+# Temporary arrays then have 512 KB. Much larger ones do not fit into the cache. The C library may also return them to
+# the system after each use, and the page faults then cost more than the arithmetic.
 _VALUES_PER_PIECE = 1 << 16
-_IMAGE_BY_IMAGE = ("frost", "pixelate", "jpeg_compression")  # they make no larger arrays of their own accord
+_IMAGE_BY_IMAGE = ("frost", "pixelate", "jpeg_compression")  # these corruptions make no larger arrays themselves
 
 
 def corrupt(
@@ -57,18 +57,21 @@ def corrupt(
     constants: Constants | None = None,
     frost_dir: FrostDir | None = None,
 ) -> Images:
-    """The images under one corruption, as uint8 NHWC.
+    """Corrupt images: `name` is one of CORRUPTIONS or EXTRA_CORRUPTIONS, and `severity` is from 1 to 5.
+
+    `images_NHWC` is a NumPy array of uint8 (N, H, W, C) with 1 or 3 channels and at least 8×8 pixels. The result has
+    the same shape and type.
 
     The result for an image depends only on its pixels and on (seed, name, severity, its index). `start` is the index of
     the first image, so that a set can be made in pieces.
 
-    Images may be grey (one channel) and of any size from 8×8. Lengths in pixels scale with the shorter side. Noise,
-    pixelation and JPEG have no lengths to scale: they are given per pixel, as a fraction and as a quality.
+    Lengths in pixels scale with the shorter side. Noise, pixelation and JPEG have no lengths to scale: they are given
+    per pixel, as a fraction and as a quality.
 
     `constants` says how strong the corruptions are. Without it they are CIFAR-C's for images of up to 64 pixels, and
     ImageNet-C's for larger ones (`default_constants`).
 
-    `frost_dir` is the folder of the photographs, or "texture". Without it `find_frost` looks for them.
+    `frost_dir` is the folder of the frost photographs, or "texture". Without it `find_frost` looks for them.
 
     >>> import numpy as np
     >>> from counterpoint.corrupt import corrupt

@@ -84,7 +84,9 @@ def _check(images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[s
     for name in names:
         check_cell(name, SEVERITIES[0])
     if labels_N.shape != (len(images_NHWC),):
-        raise InputError(f"labels have the shape {labels_N.shape}; there are {len(images_NHWC)} images")
+        raise InputError(
+            f"labels have the shape {labels_N.shape}; there must be one label for each of the {len(images_NHWC)} images"
+        )
 
 
 def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:

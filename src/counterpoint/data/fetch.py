@@ -101,7 +101,7 @@ def fetch(
 
 
 def _download(url: str, part: Path, progress: Received, back_off_s: float) -> None:
-    """Try again while the file grows, and give up after a few tries in a row that add nothing."""
+    """Try again as long as the file grows. Give up after a few tries in a row without a new byte."""
     failures, furthest = 0, _size(part)
     while True:
         try:
@@ -123,7 +123,7 @@ def _go_on(url: str, part: Path, progress: Received) -> None:
         response = urlopen(Request(url, headers=headers), timeout=_TIMEOUT_S)
     except HTTPError as error:
         error.close()
-        if error.code == 416:  # there are no bytes beyond those we have; the checksum tells whether they are right
+        if error.code == 416:  # the server has no more bytes; the checksum tells whether ours are right
             return
         raise
     with response, part.open("ab" if response.status == 206 else "wb") as file:
@@ -171,8 +171,8 @@ def status(root: Path) -> list[Status]:
 def _cifar_status(cifar: Cifar, root: Path) -> Status:
     try:
         folder = find_cifar(cifar, root)
-    except InputError as error:
-        return Status(cifar.name, "not found", 0, str(error))
+    except InputError:
+        return _missing(cifar.name, root)
     try:
         load_cifar(cifar, root)
         problem = None
@@ -184,10 +184,14 @@ def _cifar_status(cifar: Cifar, root: Path) -> Status:
 def _corrupted_status(name: str, root: Path) -> Status:
     folder = root / ARCHIVES[name].folder
     if not folder.is_dir():
-        return Status(name, "not found", 0, f"not in {root}; run `{download_command(name, root)}` to download it")
+        return _missing(name, root)
     shapes = dict.fromkeys(CORRUPTIONS + EXTRA_CORRUPTIONS, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
     problems = (_array_problem(folder / f"{file}.npy", shape) for file, shape in shapes.items())
     return Status(name, str(folder), _size(folder), next(filter(None, problems), None))
+
+
+def _missing(name: str, root: Path) -> Status:
+    return Status(name, "not found", 0, f"not there; `{download_command(name, root)}` downloads it")
 
 
 def _array_problem(path: Path, shape: tuple[int, ...]) -> str | None:

@@ -1,4 +1,4 @@
-"""Labelled images that lie in a file. What is read of them is in memory, and no more."""
+"""Labelled images in a file. Memory holds only the images that are being read."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from counterpoint.errors import InputError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedSet:
-    """Labelled images as rows of a memory map: an ImageSet that may be larger than memory.
+    """Labelled images in a memory-mapped file: like an ImageSet, but possibly larger than memory.
 
     >>> import torch
     >>> from counterpoint.data import MappedSet
@@ -28,7 +28,8 @@ class MappedSet:
     rows_N: Tensor
     """Where each image lies."""
     numbers_N: Tensor
-    """Each image's number in its part of the source, before anything was split off: what draws are keyed by."""
+    """Each image's number in its part of the source, before anything was split off. Random draws depend on this number.
+    """
     labels_N: Tensor
     classes: tuple[str, ...]
 

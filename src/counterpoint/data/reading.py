@@ -1,4 +1,4 @@
-"""Reading ahead: what is needed next is read while this is in use."""
+"""Reading ahead: the next item is read while the current one is in use."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

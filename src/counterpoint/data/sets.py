@@ -35,7 +35,7 @@ class LabelledImages(Pixels, Protocol):
 
     @property
     def numbers_N(self) -> Tensor:  # noqa: N802
-        """Each image's number in its data set before anything was split off: what draws are keyed by."""
+        """Each image's number in its data set, before anything was split off. Random draws depend on this number."""
 
     @property
     def classes(self) -> tuple[str, ...]: ...
@@ -51,7 +51,7 @@ class LabelledImages(Pixels, Protocol):
     def batches(self, places: Iterable[Tensor], *, pinned: bool = False) -> Iterator[tuple[Tensor, Tensor]]:
         """For each batch its places in this set, and the pixels there.
 
-        With `pinned`, pixels that are read from a file are in memory that a GPU takes them from by itself.
+        With `pinned`, pixels that are read from a file are in pinned memory, from which a GPU copies without the CPU.
         """
 
     def first(self, count: int | None) -> "LabelledImages":
@@ -61,12 +61,12 @@ class LabelledImages(Pixels, Protocol):
         """Some of the images, by their places or as a mask."""
 
     def to(self, device: torch.device | str) -> "ImageSet":
-        """All images on a device, where they must find room."""
+        """All images on a device, whose memory must be large enough."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ImageSet:
-    """Labelled images in memory. N images, C channels, H × W pixels.
+    """Labelled images in memory: uint8 pixels (N, C, H, W), int64 labels (N,), and the names of the classes.
 
     >>> import torch
     >>> from counterpoint.data import ImageSet
@@ -80,7 +80,7 @@ class ImageSet:
     labels_N: Tensor
     classes: tuple[str, ...]
     numbers_N: Tensor = field(default_factory=lambda: _NO_NUMBERS)
-    """What draws are keyed by; 0 … N − 1 if it is not given."""
+    """The numbers that random draws depend on; 0 … N − 1 if they are not given."""
 
     def __post_init__(self) -> None:
         images, labels = self.images_NCHW, self.labels_N
@@ -98,7 +98,10 @@ class ImageSet:
         if self.numbers_N is _NO_NUMBERS:
             object.__setattr__(self, "numbers_N", torch.arange(len(labels), device=labels.device))
         if len(self.numbers_N) != len(labels):
-            raise InputError(f"there are {len(labels)} images and {len(self.numbers_N)} numbers of them")
+            raise InputError(
+                f"numbers_N has {len(self.numbers_N)} entries for {len(labels)} images; there must be one "
+                "number per image"
+            )
 
     def __repr__(self) -> str:
         return in_short(self)
@@ -132,7 +135,7 @@ class ImageSet:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that has a name: training images and test images, and no part to validate on.
+    """A data set with a name. It has training images and test images, and no validation images.
 
     >>> from counterpoint.data import load
     >>> digits = load("digits")
@@ -144,7 +147,7 @@ class DataSet:
     train: ImageSet
     test: ImageSet
     reported: Literal["validation", "test"] = "validation"
-    """The part that figures of a run on the split are of. Those of CIFAR are of validation images, as in the paper."""
+    """The part on which a run on the split is measured. For CIFAR it is the validation images, as in the paper."""
 
 
 def in_short(images: LabelledImages) -> str:

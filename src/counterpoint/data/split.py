@@ -15,7 +15,7 @@ from counterpoint.seeding import Stream
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The images of a run, by what they are for. A part that has none is None.
+    """The images of a run: those to train on, to validate on and to test on. A part without images is None.
 
     >>> from counterpoint import Experiment
     >>> from counterpoint.data import load, parts_of
@@ -27,18 +27,20 @@ class Parts:
     name: str
     train: LabelledImages
     validation: LabelledImages | None
-    """What temperatures and thresholds are chosen on."""
+    """The images on which temperatures and thresholds are chosen."""
     test: LabelledImages | None
     reported: Literal["validation", "test"]
-    """The part that clean figures are of."""
+    """The part on which the clean figures are measured."""
     keys: Mapping[str, str] = field(default_factory=dict)
-    """Of a user's own images, for each part a hash of what its images are."""
+    """For a user's own images: a hash of each part's images."""
     seen: Seen | None = None
-    """Of a user's own images, those that are not for testing."""
+    """For a user's own images: those that are not test images."""
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """The numbers of the images to train on and of those to validate on, ascending; the seed alone decides.
+    """The numbers of the training images and of the validation images, as two rising int64 tensors.
+
+    `held_out` of the `n_train` images are for validation. Only the seed decides which.
 
     >>> from counterpoint.data import held_out_split
     >>> train, validation = held_out_split(10, 3)
@@ -52,14 +54,16 @@ def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, 
 
 
 def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
-    """The parts of a data set for an experiment.
+    """Divide a data set into the images to train on, to validate on and to test on, for an experiment.
 
-    A user's own images have theirs, and figures are of test images. Of a data set that has a name some training images
-    are held out: a tenth (5,000 images of CIFAR). Of a small set more is held out: 500 images, but no more than a
-    third. Temperatures are fitted to these images. A few dozen would be too few, and so would images that the network
-    all gets right. With CIFAR, figures of a run on the split are of these images too, as in the paper (docs/paper.md,
-    21). With the digits they are of test images. With train_on="all" nothing is held out, and figures are of the test
-    images.
+    Your own images have their parts already, and figures are measured on the test images. A data set with a name has no
+    validation images, so some training images are held out: a tenth (5,000 images of CIFAR). A small set holds out
+    more: 500 images, but no more than a third. Temperatures are fitted to these images. A few dozen images would be too
+    few, and so would images that the network all gets right.
+
+    With CIFAR and train_on="split", figures are measured on the held-out images too, as in the paper (docs/paper.md,
+    21). With the digits they are measured on the test images. With train_on="all" nothing is held out, and figures are
+    measured on the test images.
 
     >>> from counterpoint import Experiment
     >>> from counterpoint.data import load, parts_of

@@ -16,8 +16,9 @@ def stratified_parts(
     """Each image's part, as its place in PARTS. Of every class the shares `val` and `test` are split off.
 
     A share of 0 splits nothing off; any other takes at least one image of each class and leaves at least one to train
-    on. `alike_N` holds for each image the number of the first one with the same content: such images stay together,
-    and count as one of the first one's class. Seed and order decide alone, and the test images do not depend on `val`.
+    on. `alike_N` holds for each image the number of the first one with the same content: such images stay together, and
+    count as one image of the first one's class. Only the seed and the order of the images decide the split, and the
+    test images do not depend on `val`.
     """
     _check_shares(val, test)
     parts_N = torch.full((len(labels_N),), TRAIN)
@@ -36,7 +37,9 @@ def _check_shares(val: float, test: float) -> None:
         if not 0 <= share < 1:
             raise InputError(f"the share of images for {name} is {share}; it must be at least 0 and less than 1")
     if val + test >= 1:
-        raise InputError(f"the shares {val} for val and {test} for test leave nothing to train on")
+        raise InputError(
+            f"the shares {val} for val and {test} for test leave nothing to train on; together they must be less than 1"
+        )
 
 
 def _counts(images: int, val: float, test: float, name: str) -> tuple[int, int]:

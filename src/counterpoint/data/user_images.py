@@ -22,14 +22,14 @@ class Seen:
     """The images that a network learns from, or that temperatures and thresholds are chosen on."""
 
     contents: Mapping[str, str]
-    """For the hash of each image's content, its name."""
+    """The name of each image, by the hash of its content."""
     pictures: frozenset[str]
-    """What each is called: its class and its name without the ending. No image to test on is called so."""
+    """The name of each image: its class, and its file name without the ending. No test image has such a name."""
 
 
 @dataclass(frozen=True, eq=False)
 class UserImages:
-    """The images of a folder, a .csv or an .npz file, by what they are for. A part that has none is None.
+    """Your images from a folder, a .csv or an .npz file, in parts. A part without images is None.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -46,7 +46,7 @@ class UserImages:
     skip_bad: bool
     """Whether files that give no image are left out."""
     key: str
-    """A hash of all that matters: contents, names, labels, parts, classes, and how the images were decoded."""
+    """A hash of the contents, names, labels, parts and classes, and of how the images were decoded."""
     keys: Mapping[str, str]
     """For each part that has images, a hash of those: their contents and labels in order, the classes, the decoding.
     Test images that are added later do not change that of the training images."""
@@ -56,7 +56,7 @@ class UserImages:
     split_off: tuple[str, ...]
     """The parts that the source does not have, and that were split off by chance."""
     skipped: tuple[BadFile, ...]
-    """What was left out, because it is no image that can be decoded."""
+    """The files that were left out, because they cannot be decoded."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
@@ -76,11 +76,14 @@ def load_images(
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> UserImages:
-    """The images of a folder, a .csv or an .npz file as squares of `size` pixels; see `counterpoint.images`.
+    """Load your own images as squares of `size` pixels, and divide them into train, val and test.
 
-    A source without parts is split into train, val and test: `val` and `test` are shares of each class. Of a source
-    with parts and without val, the share `val` of train is split off, and a missing test stays missing. A share of 0
-    splits nothing off.
+    `source` is a folder, a .csv or an .npz file; see `counterpoint.images`. The images are uint8 (N, C, size, size),
+    with one channel if `grey`, else three.
+
+    If the source has no parts, `val` and `test` are the shares of each class that are split off at random. If it has
+    parts but no val, the share `val` of train is split off, and a missing test stays missing. A share of 0 splits
+    nothing off.
 
     >>> from pathlib import Path
     >>> from PIL import Image
@@ -123,7 +126,7 @@ def _given_parts(images: DecodedImages) -> Tensor:
 
 
 def _shares(images: DecodedImages, val: float, test: float) -> dict[str, float]:
-    """What is to be split off the images to train on."""
+    """The share of the training images that each part gets."""
     if images.listing.parts is None:
         return {"val": val, "test": test}
     return {"val": 0 if "val" in images.listing.parts else val, "test": 0}

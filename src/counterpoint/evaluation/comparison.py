@@ -48,7 +48,7 @@ def read_scored(run: Path) -> Scored:
 
 
 def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
-    """Compare an evaluated run with others on the same images, and write compared.json, in place of an earlier one.
+    """Compare an evaluated run with others on the same images, and write compared.json, replacing an earlier one.
 
     >>> import numpy as np
     >>> from counterpoint import compare_run, evaluate_logits
@@ -104,7 +104,7 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
 
 
 def _is_same_shift(name: str, ours: Scored, theirs: Scored) -> bool:
-    """The key of a user's own shift tells its images; of given predictions only the labels are known."""
+    """The key of a user's own shift identifies its images. Of given predictions only the labels are known."""
     if name not in theirs.scores.shifts or ours.scores.shifts[name][0] != theirs.scores.shifts[name][0]:
         return False
     same_data = ours.results.evaluated_on.dataset == theirs.results.evaluated_on.dataset
@@ -118,7 +118,7 @@ def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferen
 
 
 def _data_set(images: MadeFrom) -> tuple[str, str | None]:
-    """A user's own images may share a name with others, and have a key."""
+    """Two users' images may have the same name, so their key counts too."""
     return images.clean.dataset, images.clean.key
 
 

@@ -1,4 +1,6 @@
-"""The corrupted images of a suite: the official files where they are there, otherwise ours, made once and kept."""
+"""The corrupted images of a suite: the official files if the data folder has them, otherwise ours, which are made once
+and kept.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +113,9 @@ def make_corrupted_set(
 
 def _test_images(data: DataSet | Parts) -> LabelledImages:
     if data.test is None:
-        raise InputError(f"{data.name} has no test images to corrupt")
+        raise InputError(
+            f"{data.name} has no test images to corrupt; add a folder test beside train, or rows whose part is test"
+        )
     return data.test
 
 

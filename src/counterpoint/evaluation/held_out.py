@@ -24,7 +24,7 @@ from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted
 
 FITTED_IMAGES = 1000
-"""So many images of each corrupted set are fitted on: a handful of parameters needs no more."""
+"""How many images of each corrupted set are fitted on. A handful of parameters needs no more."""
 
 
 def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:

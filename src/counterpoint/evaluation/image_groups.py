@@ -30,7 +30,7 @@ class ImageGroup:
 
     name: str
     about: Mapping[str, Any]
-    """What the images are, as JSON values: logits of a group with another `about` are of no use."""
+    """A description of the images, as JSON values. Logits of a group with another description cannot be used."""
     files: Mapping[str, Callable[[], Pixels]]
     """For each file of logits, its images as uint8 NCHW, read when they are needed."""
     labels: tuple[str, Tensor] | None
@@ -39,7 +39,7 @@ class ImageGroup:
     largest: int
     """How many images a set has."""
     own: bool = False
-    """Whether it is a user's own shift: any name, in a folder of that name."""
+    """Whether it is a user's own shift, which may have any name and has a folder of that name."""
 
 
 def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
@@ -47,15 +47,16 @@ def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
     images = parts.validation if parts.reported == "validation" else parts.test
     if images is None:
         raise InputError(
-            f"there are no test images for {run.folder}, and no other image can be reported on: the network has seen "
-            "the others, or temperatures and thresholds are chosen on them. Add a folder test beside train, or rows "
-            "whose part is test, and evaluate again; the network is kept"
+            f"there are no test images for {run.folder}, and its other images cannot replace them: "
+            "the network was trained on them, or temperatures and thresholds are chosen on them. Add "
+            "a folder test beside train, or rows whose part is test, and evaluate again; you need "
+            "not train again"
         )
     return _labelled_group("clean", "labels", parts, parts.reported, images.first(count))
 
 
 def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | None:
-    """The validation images, where the clean ones are others; None where there are none."""
+    """The validation images, if the clean images are others; None if there are none."""
     if parts.reported == "validation" or parts.validation is None:
         return None
     return _labelled_group(VALIDATION, VALIDATION_LABELS, parts, "validation", parts.validation.first(count))
@@ -91,7 +92,7 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
 
 
 def images_to_corrupt(run: Run, parts: Parts, suite: Suite) -> LabelledImages:
-    """The images that a suite is made from, as far as the run may see them.
+    """The images that a suite is made from.
 
     Of a user's own images so many are drawn that the suite takes no more than 4 GiB of disk.
     """

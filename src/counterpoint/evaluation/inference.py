@@ -1,7 +1,7 @@
 """Run the network of a finished run on groups of images, and keep its members' logits in the run's folder.
 
-A file is there as a whole or not at all, so that an interrupted evaluation goes on where it stopped. Other weights or
-another precision empty the folder. A group of other images replaces that group alone.
+A file is either complete or absent, so an interrupted evaluation continues where it stopped. Other weights or another
+precision empty the folder. If a group's images changed, only that group is replaced.
 """
 
 import shutil
@@ -130,7 +130,7 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
 def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
     """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
 
-    Capitals make no other name, since they make no other folder everywhere.
+    Names that differ only in capitals are the same name, because some file systems take them for the same folder.
     """
     shifts = dict(before) if isinstance(before, dict) else {}
     for group in groups:

@@ -31,9 +31,9 @@ class LogitsAbout:
     """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
 
     weights: str | None
-    """A hash; None of given predictions."""
+    """A hash; None for given predictions."""
     given: str | None
-    """Of given predictions, their hash."""
+    """For given predictions: their hash."""
     precision: str
     clean: Images
     validation: Images | None
@@ -85,7 +85,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
         ours = {name: decode(Shift, SUITES[name].in_json | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
-        raise InputError(f"{path} is not whole ({error}); remove {path.parent}, and evaluate the run again") from None
+        raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
     suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
@@ -167,7 +167,7 @@ def read_cells(run: AnyRun, suite: str, shift: Shift, most: int | None = None) -
             logits_MNK = read_logits(run, file)
             if logits_MNK.shape[1] != shift.images:
                 raise InputError(
-                    f"{_file(run, file)} is of {logits_MNK.shape[1]:,} images, and its set of {shift.images:,}; "
+                    f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {shift.images:,}; "
                     f"{_remedy(run)}"
                 )
             yield name, severity, Labelled(logits_MNK[:, :most].astype(np.float64), labels_N)

@@ -49,7 +49,7 @@ class Members:
 def check_trusted(run: Run, trusted_model: str | None) -> None:
     """Raise unless the run's model is the one that the user names.
 
-    A function of the user's own must be named. What run.json says of it is no reason to run somebody's code.
+    A function of the user's own must be named. A name in run.json alone must never make counterpoint run code.
     """
     name = run.experiment.model
     if trusted_model is not None and trusted_model != name:
@@ -88,8 +88,8 @@ def fold_members(
 ) -> Members:
     """The model's members, ready for `member_logits`. `normalisation` is what they were trained with.
 
-    With `compiled` None they are compiled on a GPU only. Where no set of images is larger than `most_images`, batches
-    are not larger either.
+    With `compiled` None they are compiled on a GPU only. Batches are never larger than `most_images`, the size of the
+    largest set of images.
     """
     one_of("precision", precision, PRECISIONS)
     on_gpu = device.type == "cuda"

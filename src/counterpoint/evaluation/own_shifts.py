@@ -1,4 +1,4 @@
-"""A user's own shift: images that the user names, decoded as the run's images are, with the run's classes."""
+"""A user's own shift: images with the run's classes, decoded in the same way as the run's images."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ class OwnShift:
 
     @property
     def shift(self) -> Shift:
-        """What results say of it. Nothing is fitted on it, so its images are test images."""
+        """The description that results keep. Nothing is fitted on a shift, so its images are test images."""
         severities = tuple(range(1, len(self.sets) + 1))
         return Shift(Source("own", key=self.key), len(self.sets[0]), "test", (self.name,), severities)
 
@@ -51,8 +51,8 @@ def check_shift_names(names: Iterable[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name) or name.casefold() in TAKEN:
             raise InputError(
-                f"{name!r} cannot be the name of a shift; it has up to 60 letters, digits, - and _, does not begin "
-                f"with -, and is none of {', '.join(sorted(TAKEN))}"
+                f"{name!r} cannot be the name of a shift; a name may have up to 60 letters, digits, - and "
+                f"_, does not begin with -, and is none of {', '.join(sorted(TAKEN))}"
             )
         if (other := before.setdefault(name.casefold(), name)) != name:
             raise InputError(f"the shifts {other!r} and {name!r} differ in capitals only; give them other names")
@@ -121,7 +121,7 @@ def _check_not_empty(listing: Listing) -> None:
 
 
 def _check_unseen(images: DecodedImages, hashes: Iterable[str], seen: Mapping[str, str]) -> None:
-    """Raise for an image that the run was trained on, or that temperatures come from: it says nothing of a shift.
+    """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image.
 
     `seen` has the name of each such image, by its hash.
     """
@@ -166,12 +166,13 @@ def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], se
         yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
     labels = {listing.labels[image] for image in used}
     if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
-        yield f"{name} has no images of {some(missing)}: its figures say nothing of these"
+        yield f"{name} has no images of {some(missing)}: its figures say nothing about these classes"
     called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
     if called:
         yield (
-            f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run was trained or "
-            f"validated on, such as {listing.shown(called[0])}; if they show the same, the figures are too good"
+            f"{name}: {len(called):,} of {len(used):,} pictures have the names of images that the run "
+            f"was trained or validated on, such as {listing.shown(called[0])}; if they show the same "
+            "scenes, the figures look better than they are"
         )
 
 

@@ -55,13 +55,16 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `shifts` are your own: for each name a folder, a .csv or an .npz file of shifted images (docs/images.md). With
-    `skip_bad` their files that give no image are left out. Suites and shifts of earlier evaluations stay in the
-    results, as long as the network and its precision are the same. `source` is where your own images are, if no longer
-    where they were. `trusted_model` is the name of the model, if it is a function of your own: nothing that only the
-    run's files name is imported.
+    `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). With
+    `skip_bad`, files that are not readable images are left out of them. Suites and shifts of earlier evaluations stay
+    in the results, as long as the network and its precision are the same. `source` is the place of your own images, if
+    they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it the function
+    is not imported, because a name in the run's files is not enough.
 
-    Several processes do it together if all of them call this, each with its own `world` (docs/parallel.md).
+    `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
+    Without them all are used. Clean images of your own are in the order of their classes.
+
+    To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment

@@ -30,8 +30,8 @@ def recalibrate_run(
 ) -> Recalibrated:
     """Fit every recalibration on validation images, compute the run's figures with each, and write recalibrated.json.
 
-    `twin` is the same experiment trained on the split, for a run that has no validation images. With `choosing` one of
-    the recalibrations is chosen on held-out images. `care` says how much clean and shifted images count.
+    `twin` is the same experiment trained on the split, for a run that has no validation images. With `choosing`, one of
+    the recalibrations is chosen on held-out images. `care` says how much clean and shifted images count in that.
 
     >>> from pathlib import Path
     >>> import numpy as np

@@ -95,7 +95,7 @@ def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
 
 
 def _of_training(run: Run, clean_MNK: np.ndarray) -> dict[str, Any]:
-    """What is known of a run that was trained here."""
+    """The facts about a run that was trained here."""
     return {
         "experiment": run.experiment.name,
         "config": config.to_dict(run.experiment),

@@ -92,4 +92,4 @@ def read_scores(folder: Path) -> RunScores:
         }
         return RunScores(made_from, scores("clean"), cells, of_shifts)
     except (KeyError, ValueError, FieldError, AttributeError, RecursionError) as error:
-        raise InputError(f"{folder / _FILE} is not a whole scores file ({error}); {remedy}") from None
+        raise InputError(f"{folder / _FILE} is damaged or is not a scores file ({error}); {remedy}") from None

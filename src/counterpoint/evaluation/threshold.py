@@ -1,8 +1,9 @@
-"""From which confidence on a run's predictions can be kept: chosen on its validation images, checked on all others.
+"""The confidence from which on a run's predictions can be kept, chosen on its validation images and checked on all
+others.
 
 A quarter of the validation images is for everything that is fitted or guessed: the recalibration, its kind, and where
-the search for a threshold starts. The other images are for nothing but the threshold: no temperature saw them. The
-promise is then one for confidences with the recalibration of the first part, so that it is kept in the record.
+the search for a threshold starts. The other images are used only for the threshold; no temperature was fitted on them.
+So the promise is for confidences with the recalibration of the first part, which the record keeps.
 """
 
 from collections.abc import Sequence
@@ -40,8 +41,8 @@ _SIMPLEST = "before"
 def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
-    It is found on one part of the validation images and promised by the other. A run that was recalibrated gets a
-    recalibration here too, chosen and fitted on the first part alone.
+    The search begins where one part of the validation images suggests, and is proved on the other part. If the run was
+    recalibrated, a recalibration is chosen and fitted here too, on the first part alone.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -95,8 +96,9 @@ def _without_validation_images(run: AnyRun) -> InputError:
     if isinstance(run, ImportedRun):
         return no_validation_part(run, "choose a threshold")
     return InputError(
-        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and another run's would "
-        "not hold for it; train with `--set train_on=split`, evaluate that run, and use it"
+        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and "
+        "a threshold of another run does not hold for this one; train with `--set "
+        "train_on=split`, evaluate that run, and use it"
     )
 
 

@@ -33,7 +33,8 @@ def find_experiment(name: str) -> Experiment:
         raise unknown("experiment", name, EXPERIMENTS)
     if len(holding) > 3:
         raise InputError(
-            f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists all with it in their name"
+            f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists the "
+            "experiments with that text in their name"
         )
     raise InputError(f"unknown experiment {name!r}; did you mean {' or '.join(map(repr, holding))}?")
 
@@ -41,9 +42,9 @@ def find_experiment(name: str) -> Experiment:
 def select_experiments(words: Sequence[str]) -> list[Experiment]:
     """The experiments whose names match all `words`.
 
-    A word that is a whole name matches that name alone. A name's parts are what stands between its slashes. A word that
-    is a part of some name matches parts that are equal to it or go on with a dash: cifar10 does not match cifar100, and
-    single matches single-am-beta. Any other word matches anywhere in a name.
+    A word that is a whole name matches only that name. Slashes divide a name into parts. A word that equals a part of
+    some name matches the parts that are equal to it, or that continue it with a dash: cifar10 does not match cifar100,
+    and single matches single-am-beta. Any other word matches anywhere in a name.
 
     >>> from counterpoint.experiments import select_experiments
     >>> [experiment.name for experiment in select_experiments(["cifar10", "be+adv"])]

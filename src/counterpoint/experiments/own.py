@@ -11,10 +11,10 @@ from counterpoint.config import Experiment, override
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import AugMix, MemberPolicy
 
-_SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
+SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
 # Shares of the area. A picture is kept at the size that the network takes, so a quarter of it is enlarged twofold:
 # ImageNet's usual 0.08 would show the network a blur. Trained weights have seen objects at all sizes. In the few epochs
-# of fine-tuning it counts for more that a crop seldom misses what the picture is of.
+# of fine-tuning it is more important that a crop seldom misses the object of the picture.
 _SCALE, _FINE_TUNED_SCALE = (0.25, 1.0), (0.5, 1.0)
 _PHOTOGRAPHS = Experiment(
     name="photographs",
@@ -33,8 +33,8 @@ def own_experiment(
     """The experiment on images that are called `name`, with each `key=value` applied.
 
     A recipe is taken as it is, on images of 32 pixels. Without one there are four members with AugMix of severity 1 to
-    4. What is not set then depends on what is: on the size, the number of members, and whether weights are `fine_tuned`
-    (those of another run, or published ones). Whoever sets crop_padding alone asks for the padded crop.
+    4. Settings that are not given then depend on the size, on the number of members, and on whether weights are
+    `fine_tuned` (those of another run, or published ones). If only crop_padding is given, the padded crop is used.
     """
     if recipe is not None:
         title = f"{name}/{recipe.name.rpartition('/')[2]}"
@@ -53,7 +53,7 @@ def _is_set(key: str, assignments: Sequence[str]) -> bool:
 
 def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
     assert known.images is not None
-    small = known.images.size <= _SMALL
+    small = known.images.size <= SMALL
     batch_size = 128 if small else 32
     # The learning rates are usual ones for a batch of 128, and go down in proportion.
     rate = (0.01 if fine_tuned else 0.1) * batch_size / 128

@@ -2,7 +2,7 @@
 
 Every row warms the learning rate up for one epoch, and no ensemble decays r and s. BatchEnsemble's code, whose schedule
 the paper uses, does the same (docs/paper.md, 3 and 11). The rows name both settings. They are not defaults, because a
-hash leaves defaults out: results without these settings would then pass for the rows.
+hash leaves defaults out: older results without these settings would then count as the rows.
 """
 
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""A finished run as one file that needs no counterpoint: pixels in, probabilities out, checked, with a model card."""
+"""Write a finished run as one checked file that works without counterpoint, from pixels to probabilities, with a model
+card.
+"""
 
 from counterpoint.export.run import Written, export_run
 

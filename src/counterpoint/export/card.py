@@ -1,6 +1,6 @@
-"""The model card beside an exported file, as Markdown: what it is, what was measured, and where that ends.
+"""The model card beside an exported file, as Markdown: what the model is, what was measured, and what was not.
 
-It names no folder of this machine. What is not known is said to be not known.
+It names no folder of this machine. If something is not known, the card says so.
 """
 
 import re
@@ -50,14 +50,12 @@ def model_card(facts: CardFacts) -> str:
 
 
 def check_card_path(path: Path) -> None:
-    """Raise if a file that is no card of ours would be replaced: nobody named it."""
+    """Raise if the card would replace a file that counterpoint did not write: the user never named that file."""
     if not path.exists():
         return
     head = path.read_text(encoding="utf-8", errors="replace").partition("\n---\n")[0] if path.is_file() else ""
     if not (head.startswith("---\n") and f'- "{OURS}"' in head.splitlines()):
-        raise InputError(
-            f"the model card would replace {path}, which is no card of counterpoint's; choose another --out"
-        )
+        raise InputError(f"the model card would replace {path}, which counterpoint did not write; choose another --out")
 
 
 def _what(facts: CardFacts) -> tuple[Part, ...]:

@@ -1,4 +1,4 @@
-"""What a model card says of error and confidence: as measured, as recalibrated, and as promised."""
+"""What a model card says about error and confidence: the figures, the recalibration, and the threshold's promise."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,8 +24,8 @@ def measured(facts: CardFacts) -> Iterator[Part]:
     run = facts.reported
     if run is None:
         yield (
-            "Not known: neither the error nor the calibration of these weights was measured, on clean images or under "
-            "shift. After counterpoint evaluate RUN, another export says them."
+            "Not known: neither the error nor the calibration of these weights was measured, on "
+            "clean images or under shift. Run counterpoint evaluate RUN and export again to add both."
         )
         return
     yield f"Measured on {run.images}, with {run.results.evaluation.precision}."
@@ -34,8 +34,8 @@ def measured(facts: CardFacts) -> Iterator[Part]:
         yield _own_table(rows)
     else:
         yield (
-            "With the very recalibration that is in this file, neither was measured; what is known of its threshold "
-            "stands further below."
+            "Neither was measured with the recalibration that is in this file. What is known about "
+            "its threshold is further below."
         )
     if facts.correction.recalibration != NONE:
         yield f"With {WITHOUT}:"
@@ -69,7 +69,7 @@ def confidence(facts: CardFacts) -> Iterator[Part]:
     if recalibration == NONE:
         yield f"The probabilities are the network’s own: there is {WITHOUT} in this file."
         if recalibrated and recalibrated.choice and recalibrated.choice.chosen == facts.correction.name:
-            yield "Held-out images spoke for none."
+            yield "On held-out images, none of the recalibrations was better than no recalibration."
         return
     name = quoted(facts.correction.name, facts.members > 1)
     yield f"Recalibrated, {name}: {parameters_in_words(recalibration)}. It is part of the graph."
@@ -82,20 +82,24 @@ def _is_way(facts: CardFacts, recalibrated: Recalibrated) -> bool:
 
 
 def promise(facts: CardFacts) -> Iterator[Part]:
-    """From which confidence on predictions can be kept, where that is known of these confidences."""
+    """The confidence from which on predictions can be kept, if it is known for the confidences in this file."""
     found, sure_from = facts.thresholded, facts.correction.sure_from
     if found is not None and facts.is_promised:
         yield from threshold_in_words(found, facts.members > 1)
         if (table := checks_table(found)) is not None:
-            yield "On other images nothing promises it:"
+            yield "There is no promise for other images. This is what was measured on them:"
             yield table
         sure_from = None if sure_from == found.promise.chosen.threshold else sure_from
     elif found is not None:
         yield (
-            "Not known for this file: a threshold was found, but for confidences with another recalibration. "
-            "counterpoint export RUN --not-sure-below threshold writes a file with those."
+            "Not known for this file: a threshold was found, but for another recalibration than the "
+            "one in this file. counterpoint export RUN --not-sure-below threshold writes a file with "
+            "that recalibration."
         )
     else:
         yield "Not known: no threshold with a promise was found (counterpoint threshold RUN --error TARGET finds one)."
     if sure_from is not None:
-        yield f"Whoever exported it says “not sure” below a confidence of {sure_from:g}. No error is promised for that."
+        yield (
+            "The person who exported the file chose to call predictions “not sure” below a "
+            f"confidence of {sure_from:g}. No error is promised for that."
+        )

@@ -1,4 +1,4 @@
-"""What a model card is made from: the run, its correction, and such of its records as are of these weights."""
+"""What a model card is made from: the run, its correction, and those of its records that belong to these weights."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,12 +55,12 @@ class CardFacts:
 
     @property
     def is_promised(self) -> bool:
-        """Whether a threshold's promise is for the very confidences that the file gives."""
+        """Whether a threshold's promise is for exactly the confidences that the file gives."""
         found = self.thresholded
         return found is not None and found.recalibration == self.correction.recalibration
 
     def measured(self) -> tuple[Measured, ...]:
-        """The figures of the very confidences that the file gives; none where nobody measured these."""
+        """The figures of exactly the confidences that the file gives; none if these were not measured."""
         if self.reported is None:
             return ()
         if self.correction.recalibration == NONE:

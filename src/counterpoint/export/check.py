@@ -1,4 +1,4 @@
-"""A file is compared with PyTorch before anybody gets it: the same images, and nearly the same probabilities."""
+"""Before a file is written, it is compared with PyTorch: the same images must give nearly the same probabilities."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,12 +58,12 @@ def compare(exported: Exported, model: Ensemble, run: Run, correction: Correctio
     images_NHWC = images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
     parts = [exported(images_NHWC[:1]), exported(images_NHWC[1:])]
     found = (np.concatenate(of_parts, axis=-2) for of_parts in zip(*parts, strict=True))
-    difference = np.max([*map(_largest_difference, found, expected)])  # unlike max, it keeps what is not a number
+    difference = np.max([*map(_largest_difference, found, expected)])  # unlike max, it keeps a NaN
     return Agreement(float(difference), images.words)
 
 
 def refuse_difference(agreement: Agreement, path: Path) -> None:
-    """Raise if the file says something else than PyTorch. Not a number is a difference too."""
+    """Raise if the file's probabilities differ from PyTorch's. A NaN counts as a difference."""
     if not agreement.difference <= TOLERANCE:
         raise InputError(
             f"{path} was not written: its probabilities would differ from PyTorch's by up to "
@@ -77,7 +77,7 @@ def _largest_difference(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def _real_images(run: Run, root: Path | None) -> Tensor | None:
-    """None where the images are not there, or have become others."""
+    """None if the images are missing or have changed."""
     try:
         test = parts_of_run(run, root).test
     except (InputError, OSError):

@@ -1,4 +1,4 @@
-"""All that lies between pixels and probabilities as one module, and its graph: what is exported."""
+"""Everything from pixels to probabilities as one module, and its graph, which is what is exported."""
 
 import copy
 
@@ -46,7 +46,7 @@ def trace(network: WholeNetwork, images_NHWC: Tensor, called: str) -> ExportedPr
     """
     try:
         program = torch.export.export(network, (images_NHWC,), dynamic_shapes=({0: Dim("N")},))
-    except Exception as error:  # anybody's network, and all that can be wrong with it
+    except Exception as error:  # a stranger's network can raise anything
         raise InputError(
             f"{called} cannot be exported: torch.export finds no graph of it for batches of any size "
             f"({one_line(error)}); what it computes must not depend on pixels, nor on how many images there are"

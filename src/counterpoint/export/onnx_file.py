@@ -1,4 +1,4 @@
-"""Graphs as ONNX files, and what ONNX Runtime makes of these."""
+"""Write graphs as ONNX files, and run these with ONNX Runtime."""
 
 import logging
 import warnings
@@ -91,9 +91,9 @@ def _check_size(program: ExportedProgram) -> None:
 
 
 def _forget(message: Any) -> None:
-    """Drop what the exporter tells of the code, wherever it stands in the message: it names folders of this machine.
+    """Drop what the exporter says about the code, everywhere in the message: it names folders of this machine.
 
-    Shapes in between go too. They name sizes that nobody knows, and whoever needs them infers them.
+    Shapes of intermediate values are dropped too: they have symbolic sizes, and a reader can infer them.
     """
     for field, value in message.ListFields():
         if field.name in _FORGOTTEN:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from counterpoint.records.recalibrated import Recalibration, Signal
 
-# exp of it is a normal float32, and so is exp of its negative. Where a log temperature is beyond, it makes no
-# difference any more: all classes are equally likely, or one has it all.
+# Its exp is a normal float32, and so is the exp of its negative. A log temperature beyond it makes no difference any
+# more: all classes are equally likely, or one has all the probability.
 _MOST = 80.0
 _TINY = torch.finfo(torch.float32).tiny
 
@@ -26,7 +26,7 @@ def recalibrated_probs(recalibration: Recalibration, logits_MNK: Tensor) -> tupl
 
 
 def _log_temperatures(recalibration: Recalibration, logits_MNK: Tensor) -> Tensor:
-    """Of each member, or one for all, and of each image where it depends on it: (M or 1, N or 1)."""
+    """One temperature per member or one for all, and one per image if it depends on the image: (M or 1, N or 1)."""
     values = [parameter.value for parameter in recalibration.log_temperatures]
     log_TN = torch.stack([logits_MNK.new_full((1,), value) for value in values])
     for one in recalibration.slopes:

@@ -1,4 +1,4 @@
-"""Export a finished run: trace it, write it, compare it with PyTorch, and only then let the file be there."""
+"""Export a finished run: trace it, compare the result with PyTorch, and only then write the file."""
 
 import json
 from collections.abc import Mapping
@@ -23,8 +23,7 @@ from counterpoint.storage.files import write_atomically
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, how far it is from PyTorch, and what of the run's records was left out of the card.
-
+    """What was written, how far it differs from PyTorch, and which of the run's records the card leaves out.
     >>> from dataclasses import fields
     >>> from counterpoint.export import Written
     >>> [field.name for field in fields(Written)]
@@ -47,11 +46,12 @@ def export_run(
     not_sure_below: str | None = None,
     trusted_model: str | None = None,
 ) -> Written:
-    """Write the run as an .onnx or .pt2 file, and a model card beside it.
+    """Write the run as an .onnx or .pt2 file, with a model card beside it.
 
-    Confidences are corrected as `predict` corrects them with the same `not_sure_below`. A file that gives other
-    probabilities than PyTorch is refused. `trusted_model` is the name of the model, if it is a function of your own:
-    nothing that only the run's files name is imported. Test images to compare on are looked for in `root`.
+    Confidences are corrected as `predict` does with the same `not_sure_below`. If the file would give other
+    probabilities than PyTorch, nothing is written. `trusted_model` is the name of the model, if it is a function of
+    your own. Without it the function is not imported, because a name in the run's files is not enough. The test images
+    for the comparison are read from `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment

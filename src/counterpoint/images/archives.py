@@ -33,7 +33,7 @@ def list_archive(source: Path) -> Listing:
 
 
 def read_rows(source: Path, at_once: int) -> Iterator[np.ndarray]:
-    """The images as (rows, H, W, C), so many at once, from the first to the last."""
+    """The images as (rows, H, W, C), in groups of this many, from the first to the last."""
     with open_array(source, "images") as file:
         shape = _check_images(source, read_header(file))
         height, width, channels = shape[1], shape[2], shape[3] if len(shape) == 4 else 1
@@ -65,7 +65,9 @@ def _read_small(source: Path, name: str) -> np.ndarray | None:
 
 def _check_length(source: Path, name: str, array: np.ndarray, count: int) -> None:
     if array.shape != (count,):
-        raise InputError(f"{name!r} of {source} has the shape {array.shape}; there are {count:,} images")
+        raise InputError(
+            f"{name!r} of {source} has the shape {array.shape}; it must have one entry for each of the {count:,} images"
+        )
 
 
 def _parts(source: Path, part_N: np.ndarray, count: int) -> tuple[str, ...]:

@@ -44,7 +44,8 @@ class _Piece:
 def decode_all(
     listing: Listing, hashes: Sequence[str], decoding: Decoding, file: Path, workers: int, watcher: Watcher
 ) -> dict[int, str]:
-    """Write the pixels of every image to an .npy file, and return why which images could not be decoded.
+    """Write the pixels of every image to an .npy file, and return the images that could not be decoded, with the
+    reasons.
 
     The row of such an image is black.
     """
@@ -78,7 +79,9 @@ def _check_space(folder: Path, needed: int) -> None:
 
 
 def _pictures(listing: Listing, at_once: int) -> Iterator[Pictures]:
-    """The images in consecutive groups. The rows of an archive have one shape: all are listed, or none is decoded."""
+    """The images in consecutive groups. All rows of an archive have the same shape, so either all can be decoded or
+    none.
+    """
     if listing.is_archive:
         yield from read_rows(listing.source, at_once)
         return

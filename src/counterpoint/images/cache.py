@@ -80,10 +80,10 @@ def open_images(
     workers: int | None = None,
     watcher: Watcher = SILENT,
 ) -> DecodedImages:
-    """The images of a folder, a .csv or an .npz file, decoded by `workers` processes unless that was done before.
+    """Decode the images of a folder, a .csv or an .npz file with `workers` processes, unless a cache has them.
 
-    `cache` is the folder that keeps them (default: `images` in the data folder). Files that give no image are all found
-    before an error lists them; with `skip_bad` they are left out.
+    `cache` is the folder that keeps the decoded images (default: `images` in the data folder). If some files are not
+    readable images, one error lists them all; with `skip_bad` they are left out.
 
     >>> from pathlib import Path
     >>> import numpy as np

@@ -23,9 +23,9 @@ from PIL import Image, UnidentifiedImageError
 from counterpoint.errors import InputError
 
 VERSION = 1
-"""Of what is decided above. Another version decodes everything anew."""
+"""The version of the rules above. If it changes, all images are decoded again."""
 MOST_PIXELS = 178_956_970
-"""A picture that claims more is not decoded. It is where Pillow refuses, too."""
+"""A picture that claims more pixels is not decoded. Pillow has the same limit."""
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP", "PPM", "AVIF", "JPEG2000")
 _ORIENTATION_TAG = 0x0112
@@ -42,7 +42,7 @@ _UPRIGHT = {
 
 @dataclass(frozen=True)
 class Decoding:
-    """What every picture becomes: `size` × `size` pixels, in colour or in grey.
+    """The form that every picture gets: `size` × `size` pixels, in colour or in grey.
 
     >>> from counterpoint.images import Decoding
     >>> Decoding(size=32, grey=True).size
@@ -62,9 +62,10 @@ class Decoding:
 
 
 def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -> NDArray[np.uint8]:
-    """The picture in a file's bytes as (C, H, W); the error says what is wrong with it.
+    """Decode the bytes of a picture file into uint8 pixels (C, H, W). An error says what is wrong with the file.
 
-    Fewer pixels can be allowed where a picture comes from anybody: to decode one takes up to 20 bytes per pixel.
+    `most_pixels` limits the size of the picture. Lower it for pictures from strangers: decoding takes up to 20 bytes of
+    memory per pixel.
 
     >>> import io
     >>> from PIL import Image
@@ -75,7 +76,7 @@ def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -
     (3, 16, 16)
     """
     with warnings.catch_warnings():
-        # What is decoded is good or bad; odd metadata are neither, and a picture that is too large is refused below.
+        # Warnings about odd metadata do not matter, and a picture that is too large is refused below.
         warnings.simplefilter("ignore")
         try:
             return to_pixels(_upright(_open(content, most_pixels)), decoding)

@@ -7,13 +7,15 @@ from counterpoint.images.listing import Listing
 
 
 def first_alike(hashes: Sequence[str]) -> tuple[int, ...]:
-    """For each image the number of the first one with the same content: its own, if it has no twin before it."""
+    """For each image the number of the first one with the same content: its own number, if no earlier image has that
+    content.
+    """
     first: dict[str, int] = {}
     return tuple(first.setdefault(digest, image) for image, digest in enumerate(hashes))
 
 
 def check_duplicates(listing: Listing, hashes: Sequence[str]) -> None:
-    """Raise if an image of one part has a twin in another: what a network has seen says nothing about new images."""
+    """Raise if two parts hold the same image: an image that the network was trained on cannot test it."""
     if listing.parts is None:
         return
     alike = first_alike(hashes)

@@ -1,6 +1,6 @@
 """Nothing outside of the folder that the user named is read, whatever a link or a path in a file says.
 
-So a data set from somebody else cannot make us read, keep or show any other file of the user.
+So a data set from a stranger cannot make counterpoint read, keep or show other files of the user.
 """
 
 import os

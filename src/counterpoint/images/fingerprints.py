@@ -1,8 +1,8 @@
-"""What each image is by its content: the SHA-256 of its file, or of its row's pixels.
+"""The fingerprint of each image: the SHA-256 of its file, or of its row's pixels.
 
 Hashing every byte at each start would take minutes for a large set. So an index remembers each hash together with the
-file's size, its time of modification and its time of change. A file that still has all three is not read again. That is
-wrong only where somebody changes a file and sets the clock back.
+file's size, its time of modification and its time of change. A file that still has all three is not read again. That
+goes wrong only if somebody changes a file and sets the clock back.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _SETTLED_NS = 2_000_000_000
 
 @dataclass
 class Index:
-    """What is remembered of a source: the hash of each image, and which contents cannot be decoded, and why."""
+    """What is remembered about a source: the hash of each image, and which contents cannot be decoded and why."""
 
     hashes: dict[str, tuple[Stamp, str]] = field(default_factory=dict)
     bad: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Index:
 
 
 def read_index(path: Path) -> Index:
-    """The index, or an empty one where there is none that can be used: it only saves time."""
+    """The index, or an empty one if there is none that can be used. The index only saves time."""
     try:
         found = read_json(path)
         if found["version"] != VERSION:
@@ -55,7 +55,7 @@ def read_index(path: Path) -> Index:
 
 
 def write_index(path: Path, index: Index) -> None:
-    """Leave out what has changed just now: it may change again without a trace."""
+    """Leave out files that changed just now: they may change again within the same tick of the clock."""
     settled = time.time_ns() - _SETTLED_NS
     hashes = {name: (*stamp, digest) for name, (stamp, digest) in index.hashes.items() if max(stamp[1:]) < settled}
     # Not as UTF-8: a file's name may hold bytes that are no text.
@@ -102,7 +102,7 @@ def _stamp(found: os.stat_result) -> Stamp:
 
 
 def _hash_files(folder: Path, names: list[str]) -> Iterator[dict[str, str | BadFile]]:
-    """In threads, since hashing and reading let others run."""
+    """In threads, because hashing and reading release Python's lock."""
     pieces = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         yield from pool.map(lambda piece: {name: _hash_file(folder, name) for name in piece}, pieces)

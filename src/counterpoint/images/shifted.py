@@ -8,7 +8,7 @@ from pathlib import Path
 
 from counterpoint.errors import InputError, some, unknown
 from counterpoint.images.folders import class_name, images_below, look_into, strays
-from counterpoint.images.listing import PARTS, BadFile, Listing, printable
+from counterpoint.images.listing import PARTS, BadFile, Listing, no_class_folders, printable
 from counterpoint.images.sources import list_file
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")
@@ -20,12 +20,12 @@ class ShiftedListing:
 
     listing: Listing
     severities: int
-    """How many there are, each in a folder of its number; 0 where there are none."""
+    """How many severities there are, each in a folder with its number; 0 if there are none."""
 
     def by_severity(self, listing: Listing) -> list[list[int]]:
         """For each severity its images among those that could be decoded, in the same order in each.
 
-        A picture that one severity lacks now, because it is bad there, is left out of all.
+        A picture that is bad at one severity is left out of all.
         """
         if not self.severities:
             return [list(range(len(listing)))]
@@ -39,12 +39,14 @@ def list_shifted(source: Path, classes: Sequence[str]) -> ShiftedListing:
     """The shifted images of a folder, a .csv or an .npz file. No image is opened yet.
 
     A folder has a folder per class; or the folders 1, 2, 3, … of its severities, each with a folder per class and with
-    the same pictures. Folders with such names are severities if no class is called so. If one is, they are severities
-    where each of them holds class folders and nothing else.
+    the same pictures. Folders with such names are severities if no class has such a name. If a class has, they are
+    severities only if each of them holds class folders and nothing else.
     """
     if not source.is_dir():
         return ShiftedListing(_of_classes(list_file(source), classes), 0)
     top = look_into(source, "")
+    if not top.folders:
+        raise no_class_folders(source, classes)
     severities = _severity_folders(source, top.folders, classes)
     bad = [*top.bad, *strays(top.files)]
     folders = top.folders
@@ -98,7 +100,7 @@ def _of_classes(listing: Listing, classes: Sequence[str]) -> Listing:
     """The list with the run's classes in place of those that the file names."""
     source = listing.source
     if listing.parts is not None:
-        raise InputError(f"{source} says to which part each image belongs, and a shift has no parts; leave part out")
+        raise InputError(f"{source} says to which part each image belongs, but a shift has no parts; leave part out")
     number = {name: k for k, name in enumerate(classes)}
     for label in sorted(set(listing.labels)):
         if listing.classes[label] not in number:
@@ -112,11 +114,14 @@ def _of_classes(listing: Listing, classes: Sequence[str]) -> Listing:
 
 def _unknown_class(source: Path, what: str, name: str, classes: Sequence[str]) -> InputError:
     known = unknown("class", printable(name), [printable(one) for one in classes])
-    advice = "shifted images have the run's classes: rename it, or leave it out"
+    advice = "shifted images must have the run's classes: rename it, or leave it out"
     if name in PARTS and (source / name).is_dir():
         advice = f"a shift has no parts: name {source / name} itself"
     elif _NUMBER.fullmatch(name) and (source / name).is_dir():
-        advice = "folders of severities, 1, 2, 3, …, have no others beside them, and class folders alone in them"
+        advice = (
+            "a folder of severities holds the folders 1, 2, 3, … and no others, and each of these "
+            "holds only class folders"
+        )
     return InputError(f"{what} of {source}: {known}; {advice}")
 
 
@@ -128,8 +133,9 @@ def _pictures(listing: Listing) -> dict[int, dict[str, int]]:
         pictures, picture = found.setdefault(int(severity), {}), os.path.splitext(rest)[0]
         if picture in pictures:
             raise InputError(
-                f"{listing.shown(pictures[picture])} and {listing.shown(image)} of {listing.source} differ in their "
-                "endings alone, and a picture is known by its name at each severity; rename one of them"
+                f"{listing.shown(pictures[picture])} and {listing.shown(image)} of {listing.source} "
+                "differ only in their endings, but the severities are matched by the names of the "
+                "pictures; rename one of them"
             )
         pictures[picture] = image
     return {severity: dict(sorted(pictures.items())) for severity, pictures in found.items()}
@@ -148,6 +154,7 @@ def _check_same_pictures(shifted: ShiftedListing) -> None:
                 if names
             )
             raise InputError(
-                f"the severities of {source} have not the same pictures ({words}); give each severity the same names "
-                f"in the same classes, or name each as a shift of its own: --shift NAME-1={source / '1'}"
+                f"the severities of {source} do not have the same pictures ({words}); give each severity "
+                "the same names in the same classes, or name each as a shift of its own: --shift "
+                f"NAME-1={source / '1'}"
             )

@@ -31,7 +31,9 @@ def list_images(source: Path) -> Listing:
 
 
 def list_file(source: Path, also: str = "") -> Listing:
-    """The images of a .csv or an .npz file. `also` is what a folder may have, for whoever names nothing of the kind."""
+    """The images of a .csv or an .npz file. `also` is what a folder may contain, for the error message if the path is
+    none of these.
+    """
     if source.suffix.lower() in _FILES and source.is_file():
         return _FILES[source.suffix.lower()](source)
     found = "is no folder, .csv or .npz file" if source.exists() else "does not exist"

@@ -2,7 +2,7 @@
 
 The folder's name is a hash over the list of the images (names, labels, parts, classes), their contents, the way of
 decoding and its version. So another file, name or label gives another folder, and the same images give the same one,
-wherever they lie. A folder gets its name when it is whole, and is never changed.
+wherever they lie. A folder gets its name when it is complete, and is never changed afterwards.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ def read(folder: Path, count: int, decoding: Decoding) -> tuple[NDArray[np.uint8
     remedy = f"remove the folder {folder}, and the images are decoded again"
     rows_N = read_array(folder / _ROWS, remedy)
     try:
-        # Copy on write: torch takes no array that cannot be written to, and this way the file cannot be.
+        # Copy on write: torch needs arrays that can be written to, and the file itself must not change.
         pixels_RCHW = np.load(folder / PIXELS, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise InputError(f"{folder / PIXELS} is missing or damaged ({error}); {remedy}") from None

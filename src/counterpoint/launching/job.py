@@ -1,4 +1,4 @@
-"""A job as a value: one run, what is called for it, and where its files are. Nothing here imports torch."""
+"""A job: one run, the commands that it needs, and where its files are. Nothing here imports torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class Job:
 
 
 def read_job_results(job: Job) -> Results | None:
-    """The results of this very experiment and seed; None while there are none."""
+    """The results of exactly this experiment and seed; None as long as there are none."""
     if job.results is None:
         return None
     return read_results_of(job.results, job.experiment, job.seed, "move it away, and --run makes it again")

@@ -26,7 +26,7 @@ def run_here(
 
 
 def _epochs_told(job: Job, watcher: Watcher) -> Callable[[], None]:
-    """Tells the watcher of each new epoch. With a number of steps, epochs are none of the experiment's."""
+    """Tells the watcher about each new epoch. If the experiment sets steps, its number of epochs does not count."""
     told = -1
 
     def tell() -> None:

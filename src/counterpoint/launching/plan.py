@@ -73,7 +73,7 @@ def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
 def run_name(experiment: str, varied: Sequence[str], seed: int) -> str:
     """The name of a run's folder: the experiment, what is varied, the seed.
 
-    What a file name cannot hold is replaced, and then a hash tells apart what would be the same.
+    Characters that a file name cannot hold are replaced, and a hash is then added to keep names different.
     """
     parts = [experiment.replace("/", "-"), *(_file_name(part, _LONGEST_VALUE) for part in varied), f"seed={seed}"]
     return _file_name("__".join(parts), _LONGEST_NAME)

@@ -1,4 +1,4 @@
-"""What a Slurm cluster says of the jobs that were submitted to it.
+"""What a Slurm cluster says about the jobs that were submitted to it.
 
 submitit asks sacct alone, which knows nothing where a cluster keeps no accounts, and is late for new jobs. squeue knows
 every job that waits or runs. sacct is asked for those that have left the queue.
@@ -32,7 +32,7 @@ def parse_states(text: str) -> dict[str, str]:
 
 
 def _ask(command: Sequence[str]) -> dict[str, str]:
-    """What the command lists; nothing where it is not there or does not answer."""
+    """What the command lists; nothing if the command is missing or does not answer."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except (OSError, subprocess.TimeoutExpired):

@@ -24,8 +24,8 @@ Outcome = Literal["finished", "stopped", "failed"]
 PROGRAM = ("-m", "counterpoint")
 RESTARTS = 3
 _POLL_SECONDS = 0.2
-# A signal that ended the process, or the status of a command that ended itself after a signal, as shells have it. These
-# processes never hear the Ctrl-C of the terminal.
+# A signal that ended the process, or the status of a command that ended itself after a signal, as shells have it. The
+# Ctrl-C of the terminal never reaches these processes.
 _ENDED_FROM_OUTSIDE = {-signal.SIGTERM: "SIGTERM", 143: "SIGTERM", 130: "SIGINT", -signal.SIGINT: "SIGINT"}
 if sys.platform != "win32":
     _ENDED_FROM_OUTSIDE[-signal.SIGKILL] = "SIGKILL"
@@ -37,14 +37,14 @@ class JobRunner:
     def __init__(self, job: Job, *, own_session: bool = False, pause: float = 0.0) -> None:
         """With `own_session` the processes do not hear signals of this terminal, such as Ctrl-C.
 
-        `pause` seconds are between an end from outside and the new start: whoever ended a process may be about to end
-        this one too.
+        `pause` seconds are between an end from outside and the new start: the signal may be about to end this process
+        too.
         """
         self.job = job
         self._own_session, self._pause = own_session, pause
         self._child: subprocess.Popen[bytes] | None = None
         self.warned = False
-        """Whether this process was asked to end. Its child was too, then, and may say anything in the end."""
+        """Whether this process was asked to end. Then its child was asked too, and its last words do not count."""
 
     def run(self, should_stop: Callable[[], bool] = lambda: False, watch: Callable[[], None] = lambda: None) -> Outcome:
         """Run what is left of the job. `watch` and `should_stop` are called a few times a second."""
@@ -56,7 +56,7 @@ class JobRunner:
             if should_stop():
                 return "stopped"
             if problem is None and not is_done(self.job):
-                problem = "its commands ended well, but what they should make is not there"
+                problem = "its commands ended without an error, but their results are missing"
             if problem is None:
                 return "finished"
             write_json(self.job.failure, {"reason": problem, "time": now()})
@@ -90,7 +90,7 @@ class JobRunner:
         return f"it was ended from outside {len(endings)} times ({', '.join(endings)}){memory}"
 
     def _run_commands(self, should_stop: Callable[[], bool], watch: Callable[[], None]) -> tuple[int, str]:
-        """The status of the first command that did not end well, or of the last, and what it said in the end."""
+        """The status of the first command that failed, or of the last command, and the last words that it printed."""
         status, words = 0, ""
         for command in self.job.commands:
             with self.job.log.open("ab") as log:
@@ -124,7 +124,7 @@ class JobRunner:
         try:
             return _wait(self._child, should_stop, watch)
         except BaseException:
-            self._child.kill()  # whoever ends this process at once means that one too
+            self._child.kill()  # a signal that ends this process at once is meant for that one too
             self._child.wait()
             raise
 

@@ -1,4 +1,4 @@
-"""What has become of each job: told by its run folder, its desk and, of submitted ones, the cluster's queue."""
+"""The state of each job, from its run folder, its launcher's files and, for submitted jobs, the cluster's queue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ENDED_BADLY = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "NODE_FAIL", "OU
 
 @dataclass(frozen=True)
 class State:
-    """A job's state, in one word and with what a person wants to know of it."""
+    """A job's state, in one word and with details for a person."""
 
     job: Job
     kind: Kind

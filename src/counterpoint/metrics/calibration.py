@@ -17,7 +17,7 @@ _MOST_BINS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityBins:
-    """The bins that hold an image, by rising confidence; empty bins are left out.
+    """The bins that hold at least one image, by rising confidence. Each field is an array with one entry per bin.
 
     A bin is (low, high]. The first one also holds confidence 0.
 
@@ -33,15 +33,23 @@ class ReliabilityBins:
     confidence: Floats  # mean over the bin
     accuracy: Floats
 
+    @property
+    def ece(self) -> float:
+        return float(np.average(np.abs(self.accuracy - self.confidence), weights=self.count))
+
+    @property
+    def ece_rms(self) -> float:
+        return float(np.sqrt(np.average((self.accuracy - self.confidence) ** 2, weights=self.count)))
+
 
 def reliability_bins(
     confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width"
 ) -> ReliabilityBins:
-    """Count, mean confidence and accuracy of each bin: what a reliability diagram shows.
+    """Count, mean confidence and accuracy of each bin, which a reliability diagram shows.
 
-    `confidence` holds each image's confidence, and `correct` whether its prediction is right. With "width", edge k is k
-    / bins. With "mass", edge k is the smallest confidence that at least k / bins of the images do not exceed, so
-    without ties the counts differ by at most one. Images of equal confidence share a bin.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. With
+    "width", edge k is k / bins. With "mass", edge k is the smallest confidence that at least k / bins of the images do
+    not exceed. So without ties the counts differ by at most one. Images of equal confidence share a bin.
 
     >>> from counterpoint.metrics import reliability_bins
     >>> table = reliability_bins([0.6, 0.7, 0.8, 0.9], [True, False, True, True], bins=2, binning="mass")
@@ -68,32 +76,34 @@ def reliability_bins(
 
 
 def ece(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
-    """Expected calibration error: the gap between accuracy and mean confidence of a bin, averaged by the bins' counts.
+    """Expected calibration error: the mean gap between confidence and accuracy, over bins.
 
-    It is a fraction: 0 is perfectly calibrated, 0.05 is "off by 5 points on average". State `bins` and `binning` with
-    it, because other bins give another value.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. A
+    bin counts by its number of images. The result is a fraction: 0 is perfectly calibrated, and 0.05 means "off by 5
+    points on average". `binning` is "width" (equal-width bins) or "mass" (equal-mass bins). State `bins` and `binning`
+    with the result, because other bins give another value.
 
     >>> from counterpoint.metrics import ece
     >>> round(ece([0.8, 0.8, 0.8, 0.8], [True, True, True, False]), 3)  # 80 % confidence, 75 % right
     0.05
     """
-    table = reliability_bins(confidence, correct, bins, binning)
-    return float(np.average(np.abs(table.accuracy - table.confidence), weights=table.count))
+    return reliability_bins(confidence, correct, bins, binning).ece
 
 
 def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
-    """Like `ece` with the square instead of the absolute value, and the square root of the weighted mean.
+    """Like `ece`, but the root of the mean squared gap instead of the mean absolute gap.
 
     >>> from counterpoint.metrics import ece_rms
     >>> round(ece_rms([0.6, 0.6, 0.9, 0.9], [True, False, True, True]), 3)
     0.1
     """
-    table = reliability_bins(confidence, correct, bins, binning)
-    return float(np.sqrt(np.average((table.accuracy - table.confidence) ** 2, weights=table.count)))
+    return reliability_bins(confidence, correct, bins, binning).ece_rms
 
 
 def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
-    """Mean confidence less accuracy. It is above 0 for an over-confident model, and below 0 for an under-confident one.
+    """Mean confidence minus accuracy: above 0 for an over-confident model, below 0 for an under-confident one.
+
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
 
     >>> from counterpoint.metrics import overconfidence
     >>> round(overconfidence([0.9, 0.9], [True, False]), 3)

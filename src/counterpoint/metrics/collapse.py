@@ -1,4 +1,6 @@
-"""Have the members of an ensemble collapsed into one? Judged by their factors r and s, and by their predictions."""
+"""Whether the members of an ensemble have become the same network, judged by their factors r and s and by their
+predictions.
+"""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,18 +12,20 @@ from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions
 from counterpoint.records.results import FactorCorrelation
 
-# Shares of the disagreement that members of the same error would show if they erred independently.
+# Shares of the disagreement that members of the same error would show if their mistakes were independent.
 NEARLY_IDENTICAL_BELOW = 0.05
 DIFFER_CLEARLY_FROM = 0.25
 NEARLY_IDENTICAL_KL_BELOW = 0.01  # in nats
 
 
 def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelation:
-    """Correlations between the rows of r (or s), one (M, C) array per layer; each layer is scaled to variance 1.
+    """Correlations between the members' rows of r (or s), over the channels of all layers.
 
-    Once the mean over members is removed, the M rows sum to 0. The mean over pairs of their covariance is then
-    −1 / (M − 1) of the variance whatever the members do, and only single pairs can tell something. With two members
-    there is one pair, which tells nothing.
+    `factors_by_layer` has one array (M, C) per layer, with M ≥ 2 members. Each layer is scaled to variance 1.
+
+    Once the mean over members is removed, the M rows sum to 0. The mean over pairs of their covariance is then −1 / (M
+    − 1) of the variance, whatever the members do. So only single pairs say something about the members. With two
+    members there is one pair, which says nothing.
 
     >>> from counterpoint.metrics import factor_correlation
     >>> alike = [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]  # members 0 and 1 are the same
@@ -42,9 +46,9 @@ def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelati
 
 
 def independent_disagreement(error: float, num_classes: int) -> float:
-    """How often two members of this error would disagree if their mistakes had nothing to do with each other.
+    """How often two members of this error would disagree if their mistakes were independent.
 
-    Every wrong class is taken to be equally likely.
+    The formula assumes that every wrong class is equally likely.
 
     >>> from counterpoint.metrics import independent_disagreement
     >>> round(independent_disagreement(0.1, num_classes=10), 3)
@@ -54,10 +58,11 @@ def independent_disagreement(error: float, num_classes: int) -> float:
 
 
 def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: int) -> str:
-    """A sentence: are the members nearly identical, do they differ a little, or clearly?
+    """A sentence that says whether the members are nearly identical, differ a little, or differ clearly.
 
-    `error` is the members' mean error, `disagreement` and `kl` are means over pairs. "Clearly" is a quarter or more of
-    `independent_disagreement`; "nearly identical" is less than a twentieth of it and a KL below 0.01 nats.
+    `error` is the members' mean error. `disagreement` and `kl` are means over pairs of members. The members differ
+    clearly from a quarter of `independent_disagreement` on. They are nearly identical below a twentieth of it, if the
+    KL divergence is also below 0.01 nats.
 
     >>> from counterpoint.metrics import collapse_verdict
     >>> "clearly" in collapse_verdict(disagreement=0.05, error=0.1, kl=0.2, num_classes=10)
@@ -70,11 +75,12 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
         raise InputError(f"num_classes is {num_classes}; it must be 2 or more")
     independent = independent_disagreement(error, num_classes)
     if independent <= 0:
-        return f"No member errs on these images, so they cannot tell whether the members differ (KL {kl:.2g} nats)."
+        return f"No member is wrong on these images, so they cannot show whether the members differ (KL {kl:.2g} nats)."
     return (
-        f"The members {_how_much(disagreement / independent, kl)}: two of them disagree on {disagreement:.1%} of the "
-        f"images, where members of the same error that err independently would on {independent:.1%}; "
-        f"the mean KL between two is {kl:.2g} nats."
+        f"The members {_how_much(disagreement / independent, kl)}: two of them disagree on "
+        f"{disagreement:.1%} of the images, where members of the same error whose mistakes are "
+        f"independent would disagree on {independent:.1%}; the mean KL divergence between two "
+        f"members is {kl:.2g} nats."
     )
 
 

@@ -43,11 +43,14 @@ class Interval:
 
 
 def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
-    """The ECE with the noise's share removed, and its interval.
+    """The ECE with the noise's share removed, and its 95 % interval over images.
 
-    It is the ECE of the likeliest population whose plug-in value is on average the observed one, and 0 if the plug-in
-    value of every population is larger on average. The estimate is a little low where all bins have the same gap, about
-    as large as the noise, and a little high where one bin has the whole gap. The interval allows for both.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
+
+    The plug-in value is the ordinary ECE. The estimate is the ECE of the most likely population whose plug-in value is
+    on average the observed one. It is 0 if every population has a larger plug-in value on average. The estimate is a
+    little low if all bins have the same gap, about as large as the noise. It is a little high if one bin has the whole
+    gap. The interval allows for both.
 
     >>> from counterpoint.metrics import ece, ece_debiased
     >>> confidence, correct = [0.75] * 40, [True] * 29 + [False] * 11  # 72.5 % are right: within the noise of 40 images
@@ -62,11 +65,14 @@ def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binn
 
 
 def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
-    """The root of the unbiased estimate of the squared ECE-rms; 0 where that is negative.
+    """The ECE-rms with the noise's share removed, and its 95 % interval over images.
 
-    A squared gap less its variance (Kumar, Liang & Ma 2019) is the mean product of correct − confidence over pairs of
-    different images of the bin. They take the variance of correct. We take that of correct − confidence, because
-    confidences differ within a bin. A bin of one image has no pair and counts as 0.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
+
+    It is the root of an unbiased estimate of the squared ECE-rms, and 0 if that estimate is negative. A squared gap
+    minus its variance (Kumar, Liang & Ma 2019) is the mean product of correct − confidence over pairs of different
+    images of the bin. They take the variance of correct. We take that of correct − confidence, because confidences
+    differ within a bin. A bin of one image has no pair and counts as 0.
 
     >>> from counterpoint.metrics import ece_rms_debiased
     >>> confidence, correct = [0.9] * 100, [True] * 60 + [False] * 40

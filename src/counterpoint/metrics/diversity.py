@@ -11,7 +11,9 @@ from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 
 def disagreement(probs_MNK: ArrayLike) -> float:
-    """The share of images on which two members predict different classes, mean over all pairs of members.
+    """The share of images on which two members predict different classes, averaged over all pairs of members.
+
+    `probs_MNK` holds the probabilities of M members, at least two, for N images and K classes.
 
     >>> from counterpoint.metrics import disagreement
     >>> disagreement([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.3, 0.7]]])  # two members, two images, two classes
@@ -22,7 +24,10 @@ def disagreement(probs_MNK: ArrayLike) -> float:
 
 
 def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
-    """KL(p ‖ q) in nats, mean over images and ordered pairs of members p, q; probabilities are clipped as in `nll`.
+    """The KL divergence between two members in nats, averaged over images and ordered pairs of members.
+
+    `probs_MNK` holds the probabilities of M members, at least two, for N images and K classes. Probabilities are
+    clipped as in `nll`.
 
     >>> from counterpoint.metrics import mean_pairwise_kl
     >>> round(mean_pairwise_kl([[[0.9, 0.1]], [[0.5, 0.5]]]), 3)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.calibration import Binning, ece, ece_rms, reliability_bins
+from counterpoint.metrics.calibration import Binning, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions
 
 _DRAWS_AT_ONCE = 2**15
@@ -17,7 +17,7 @@ _DRAWS_AT_ONCE = 2**15
 class NoiseFloor:
     """The ECE that a perfectly calibrated model would show: mean and standard deviation over the simulations.
 
-    The excess is the observed value less the mean.
+    The excess is the observed value minus that mean.
 
     >>> from counterpoint.metrics import noise_floor
     >>> noise_floor([0.9] * 50, [True] * 45 + [False] * 5).ece_excess < 0  # better than noise alone would be
@@ -42,7 +42,9 @@ def noise_floor(
 ) -> NoiseFloor:
     """The ECE that a perfectly calibrated model would show on as many images.
 
-    Each image's correctness is drawn with its confidence as the chance, `simulations` times, in the observed bins.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. In
+    each of the `simulations`, every image is made right with a chance equal to its confidence. The bins stay the
+    observed ones.
 
     >>> from counterpoint.metrics import noise_floor
     >>> few = noise_floor([0.9] * 10, [True] * 9 + [False])
@@ -61,10 +63,10 @@ def noise_floor(
     return NoiseFloor(
         ece_mean=float(eces.mean()),
         ece_sd=float(eces.std(ddof=1)),
-        ece_excess=float(ece(confidence, correct, bins, binning) - eces.mean()),
+        ece_excess=float(table.ece - eces.mean()),
         ece_rms_mean=float(rmses.mean()),
         ece_rms_sd=float(rmses.std(ddof=1)),
-        ece_rms_excess=float(ece_rms(confidence, correct, bins, binning) - rmses.mean()),
+        ece_rms_excess=float(table.ece_rms - rmses.mean()),
     )
 
 

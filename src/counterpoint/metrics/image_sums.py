@@ -42,7 +42,7 @@ class ImageSums:
         return self.covariance(self)
 
     def covariance(self, other: "ImageSums") -> Floats:
-        """Of (surplus_B, share_B) with the other run's, over samples of images with all their rows."""
+        """The covariance of (surplus_B, share_B) with the other run's, over samples of images with all their rows."""
         return self.noise_ND.T @ other.noise_ND
 
 

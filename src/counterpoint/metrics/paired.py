@@ -19,10 +19,9 @@ _UPPER = 0.975
 
 
 def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Interval]:
-    """The differences of error, NLL, Brier score and the debiased calibration errors between two models on the same
-    images.
+    """Differences of error, NLL, Brier score and the debiased calibration errors between two models.
 
-    Row i of both is one image. A difference is `ours` less `other`.
+    Row i of both must be the same image. Each difference is `ours` minus `other`, with its 95 % interval over images.
 
     >>> import numpy as np
     >>> from counterpoint.metrics import image_scores, paired_differences
@@ -41,7 +40,9 @@ def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Inter
 
 
 def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
-    """Student's t interval of the mean difference between two numbers per image.
+    """The mean difference between two numbers per image, with Student's t interval.
+
+    `ours_N` and `other_N` are arrays (N,) whose entry i is of the same image.
 
     >>> from counterpoint.metrics import mean_difference
     >>> interval = mean_difference([0.1, 0.2, 0.4], [0.3, 0.5, 0.5])

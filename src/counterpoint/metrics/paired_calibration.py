@@ -31,10 +31,11 @@ _Statistic = TypeVar("_Statistic", Ece, EceRms)
 
 
 def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str, Interval]:
-    """The differences of ECE and ECE-rms in both binnings, `ours` less `other`, by-corruption: the severities of each
-    corruption pooled, and the mean taken over the corruptions.
+    """Differences of ECE and ECE-rms between two models, with both binnings, over corruptions.
 
-    Row i of every cell is the same image. A clean set is one corruption at one severity.
+    `ours` and `other` map each corruption's name to its scores, one per severity. Row i of every cell must be the same
+    image. The severities of each corruption are pooled, and the mean is taken over the corruptions. A clean set is one
+    corruption at one severity. Each difference is `ours` minus `other`, with its 95 % interval over images.
 
     >>> import numpy as np
     >>> from counterpoint.metrics import calibration_differences, image_scores

@@ -14,7 +14,9 @@ SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 @dataclass(frozen=True, eq=False)
 class ImageScores:
-    """What each image contributes to the metrics. Every metric can be computed from this, for any set of images.
+    """What each of N images contributes to the metrics; each field is an array (N,).
+
+    Every metric can be computed from these arrays, for any set of images.
 
     >>> from counterpoint.metrics import image_scores
     >>> scores = image_scores([[0.9, 0.1], [0.4, 0.6]], [0, 0])
@@ -39,8 +41,9 @@ Grid = Mapping[str, Sequence[ImageScores]]
 
 
 def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
-    """The confidence, correctness, NLL and Brier score of each image, from probabilities (images, classes) and class
-    numbers.
+    """The confidence, correctness, NLL and Brier score of each image.
+
+    `probs_NK` holds each image's probabilities of the K classes, which sum to 1; `labels_N` holds the class numbers.
 
     >>> from counterpoint.metrics import image_scores
     >>> image_scores([[0.9, 0.1], [0.4, 0.6]], [0, 0]).brier.round(2).tolist()
@@ -65,7 +68,9 @@ def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
 
 
 def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """The share of images whose most probable class (the first of equals) is not the label.
+    """The share of images whose most probable class is not the label. Of equal probabilities the first counts.
+
+    `probs_NK` holds each image's probabilities of the K classes, which sum to 1; `labels_N` holds the class numbers.
 
     >>> from counterpoint.metrics import error
     >>> error([[0.9, 0.1], [0.4, 0.6]], [0, 0])
@@ -75,7 +80,9 @@ def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
 
 
 def nll(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """Negative log-likelihood: −log of the label's probability in nats, mean over images.
+    """Negative log-likelihood: −log of the label's probability in nats, averaged over images.
+
+    `probs_NK` holds each image's probabilities of the K classes, which sum to 1; `labels_N` holds the class numbers.
 
     >>> from counterpoint.metrics import nll
     >>> round(nll([[0.9, 0.1], [0.4, 0.6]], [0, 0]), 3)
@@ -85,7 +92,9 @@ def nll(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
 
 
 def brier(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:
-    """Brier score: squared error summed over the classes (Brier 1950: 0 to 2), mean over images.
+    """Brier score: the squared error summed over the classes (Brier 1950: 0 to 2), averaged over images.
+
+    `probs_NK` holds each image's probabilities of the K classes, which sum to 1; `labels_N` holds the class numbers.
 
     >>> from counterpoint.metrics import brier
     >>> round(brier([[0.9, 0.1], [0.4, 0.6]], [0, 0]), 3)

@@ -1,4 +1,6 @@
-"""What confidence is good for: to keep the images that one can be sure of, and to notice images of another kind."""
+"""Two uses of confidence: to keep only the predictions that are likely to be right, and to notice images of another
+kind.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,7 @@ from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
 class RiskCoverage:
     """`risk[k − 1]` is the error of the k most confident of N images, `coverage[k − 1]` is k / N.
 
-    Where only some of several equally confident images are kept, the risk is the mean over all choices of them.
+    If only some of several equally confident images are kept, the risk is the mean over all ways to choose them.
 
     >>> from counterpoint.metrics import risk_coverage
     >>> risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, True, False]).coverage.tolist()
@@ -29,7 +31,9 @@ class RiskCoverage:
 
 
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
-    """The error of the most confident predictions, against the share of predictions that is kept.
+    """The error of the most confident predictions, for every share of predictions that is kept.
+
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
 
     >>> from counterpoint.metrics import risk_coverage
     >>> risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, True, False]).risk.tolist()  # one kept, two kept, …
@@ -45,7 +49,9 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
 
 
 def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
-    """The area under the risk–coverage curve.
+    """The area under the risk–coverage curve: the mean error over all shares that are kept. Lower is better.
+
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
 
     >>> from counterpoint.metrics import aurc
     >>> aurc([0.9, 0.8, 0.7, 0.6], [True, True, True, False])
@@ -55,9 +61,11 @@ def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
 
 
 def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
-    """The chance that an image like the training images gets more confidence than one from outside; a tie counts half.
+    """How well confidence separates known images from outside images: 1 is perfect, 0.5 is chance.
 
-    1 is perfect separation, 0.5 none.
+    `confidence_in` (N,) belongs to images like the training images, and `confidence_out` (any number of images) to
+    images from outside. The result is the chance that one of the former has more confidence than one of the latter; a
+    tie counts half.
 
     >>> from counterpoint.metrics import ood_auroc
     >>> ood_auroc(confidence_in=[0.9, 0.8], confidence_out=[0.85, 0.3])

@@ -11,7 +11,7 @@ from counterpoint.metrics.scores import ImageScores, image_scores
 
 @dataclass(frozen=True, eq=False)
 class SetScores:
-    """An ensemble on one set of images: its scores, each member's, and how far the members lie apart.
+    """An ensemble on one set of images: its scores, the scores of each member, and how much the members differ.
 
     >>> from counterpoint.metrics import score_set
     >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])
@@ -26,8 +26,9 @@ class SetScores:
 
 
 def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
-    """Everything that the figures of a set of images are computed from: probabilities (members, images, classes) and
-    labels.
+    """Everything that the figures of a set of images are computed from.
+
+    `probs_MNK` holds the probabilities of M members for N images and K classes, and `labels_N` the class numbers.
 
     >>> from counterpoint.metrics import score_set
     >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image

@@ -26,9 +26,10 @@ from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_o
 from counterpoint.records.threshold import Promise, Tried, Verdict
 
 RISK = 0.05
-"""The chance that a promise is wrong, over the images that it was made on."""
+"""The chance that a promise is wrong, over random draws of the images that it was made on."""
 
-# Hundredths, and beyond 0.99 nine steps per decade of doubt: networks are often surer than that of most images.
+# Hundredths, and beyond 0.99 nine steps per decade of doubt: networks often have a confidence above 0.99 for most
+# images.
 _NEAR_ONE = [round(1 - step * 10.0**-digits, digits) for digits in range(3, 10) for step in range(9, 0, -1)]
 GRID: Floats = np.array([*(step / 100 for step in range(100)), *_NEAR_ONE])[::-1]
 """The thresholds that there are to choose from, the highest first. The last one, 0, keeps everything."""
@@ -37,9 +38,11 @@ _UP = 1.005  # three digits of a smallest promise are rounded up, so that it is 
 
 
 def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, images: int) -> float:
-    """The threshold at which `images` other images are the likeliest to pass, judging by these ones.
+    """The threshold that is most likely to be proved on `images` other images, judging by these images.
 
-    Its error is taken to be that of the images here, with half a wrong one added: few right images prove little.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. The
+    error at a threshold is estimated from the images here, with half a wrong image added, because a few right images
+    prove little.
 
     >>> from counterpoint.metrics import likely_start
     >>> likely_start([0.5] * 50 + [0.9] * 50, [False] * 50 + [True] * 50, target=0.1, images=100) > 0.5
@@ -56,11 +59,12 @@ def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, image
 
 
 def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, start: float) -> Promise:
-    """The lowest threshold that promises an error below `target` for what is kept, with 95 % confidence.
+    """The lowest threshold that promises an error below `target` for the predictions that are kept.
 
-    The search goes down from `start`, which must not depend on these images; `likely_start` finds one on others. It
-    raises `InputError` where not even `start` passes. The images must be independent draws from what the promise is
-    for.
+    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. The
+    promise holds with 95 % confidence. The search goes down from the threshold `start`, which must not depend on these
+    images; `likely_start` finds one on other images. `InputError` is raised if not even `start` can be promised. The
+    images must be independent draws of the images that the promise is for.
 
     >>> from counterpoint.metrics import lowest_threshold
     >>> confidence, correct = [0.5] * 100 + [0.9] * 100, [True, False] * 50 + [True] * 100
@@ -104,8 +108,9 @@ def refuse_too_few(images: int, target: float) -> None:
     """Raise where so many images could not show such an error even if none of them were wrong."""
     if (smallest := smallest_promise(images)) >= target:
         raise InputError(
-            f"an error below {_percent(target)} cannot be promised with {images:,} images: if none of them were wrong, "
-            f"it could be one below {_percent(_UP * smallest)}; use more validation images, or a higher target"
+            f"an error below {_percent(target)} cannot be promised with {images:,} images: even if "
+            f"none of them were wrong, only an error below {_percent(_UP * smallest)} could be; use "
+            "more validation images, or a higher target"
         )
 
 
@@ -115,7 +120,7 @@ def error_bound(kept: int, wrong: int) -> float:
 
 
 def verdict(kept: int, wrong: int, target: float) -> Verdict:
-    """What images show of the promise that the error of those kept is below the target."""
+    """Whether images keep the promise that the error of the kept ones is below the target."""
     if wrong <= target * kept:
         return "holds"
     chance_of_as_many = 1 - float(bdtr(wrong - 1, kept, target))
@@ -156,10 +161,11 @@ def _place(start: float) -> int:
 
 def _not_reached(first: Tried, target: float, images: int) -> InputError:
     return InputError(
-        f"no threshold is known to keep the error below {_percent(target)}: at {first.threshold}, the likeliest by "
-        f"other images, {first.wrong:,} of {first.kept:,} kept images are wrong, and their error may be "
-        f"{_percent(first.upper)}; use a higher target, or more validation images (with these {images:,} and none "
-        f"wrong, it could be one below {_percent(_UP * smallest_promise(images))})"
+        f"no threshold can be promised to keep the error below {_percent(target)}: at "
+        f"{first.threshold}, the likeliest by other images, {first.wrong:,} of {first.kept:,} "
+        f"kept images are wrong, so their error may be {_percent(first.upper)}; use a higher "
+        f"target, or more validation images (with these {images:,} images, even if none were "
+        f"wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
     )
 
 

@@ -32,7 +32,7 @@ _LIBRARIES = {
 
 
 def describe_model(wanted: Wanted) -> ModelFacts:
-    """What a run has to keep of the model. A library may ask its registry for it; nobody else has to be asked.
+    """The facts about a model that a run keeps. A library may look them up in its registry, without a network.
 
     >>> from counterpoint.models import Wanted, describe_model
     >>> describe_model(Wanted("resnet", {}, num_classes=10, in_channels=3)).normalisation.std
@@ -45,9 +45,9 @@ def describe_model(wanted: Wanted) -> ModelFacts:
 def make_network(
     wanted: Wanted, facts: ModelFacts, generator: torch.Generator, trusted_model: str | None = None
 ) -> nn.Module:
-    """The plain network, with weights that the generator decides, and those published if they are wanted.
+    """Make a plain network. The generator draws its weights; published weights are loaded if they are wanted.
 
-    `trusted_model` is the name of the model, if it is a function of your own. It is not imported without that.
+    `trusted_model` is the name of the model, if it is a function of your own. Without it the function is not imported.
 
     >>> import torch
     >>> from counterpoint.models import ModelFacts, Wanted, make_network
@@ -69,7 +69,9 @@ def make_network(
 
 @contextmanager
 def _seeded(generator: torch.Generator) -> Iterator[None]:
-    """Inside, torch's own draws on a CPU depend on the generator: other people's networks know no other."""
+    """Inside, torch's global draws on a CPU depend on the generator, because networks of other libraries use only
+    these.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(int(torch.randint(2**62, (), generator=generator)))
         yield

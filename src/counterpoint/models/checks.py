@@ -37,7 +37,7 @@ def check_only_head_differs(
 ) -> None:
     """Raise if weights other than those of the classes have another shape than the published ones.
 
-    Leaving them out would start a network that is half pretrained without a word.
+    Leaving them out would silently start from a network that is only half pretrained.
     """
     for name, theirs, ours in sorted(differing):
         expected = [wanted.num_classes if size == published_classes else size for size in theirs]

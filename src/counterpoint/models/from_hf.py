@@ -45,8 +45,8 @@ def describe(wanted: Wanted) -> ModelFacts:
         images = transformers.models.auto.image_processing_auto.get_image_processor_config(wanted.short)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{wanted.name} is neither a folder with a config.json nor a model that can be had from the Hugging Face "
-            f"hub ({one_line(error)})"
+            f"{wanted.name} is neither a folder with a config.json nor a model that can be downloaded "
+            f"from the Hugging Face hub ({one_line(error)}); check the name and the connection"
         ) from None
     config = _configured(wanted, values, wanted.options)
     return ModelFacts(_normalisation(images, wanted.in_channels), _safe(config.to_dict()))
@@ -76,7 +76,9 @@ def _with_weights(auto: Any, config: Any, wanted: Wanted) -> nn.Module:
             output_loading_info=True,
         )
     except (OSError, ValueError) as error:
-        raise InputError(f"{wanted.name} has no weights as safetensors that can be had: {one_line(error)}") from error
+        raise InputError(
+            f"{wanted.name} has no weights as safetensors that can be downloaded: {one_line(error)}"
+        ) from error
     heads = {theirs[0] for name, theirs, ours in found["mismatched_keys"] if ours[0] == wanted.num_classes}
     check_only_head_differs(wanted, found["mismatched_keys"], heads.pop() if len(heads) == 1 else 0)
     network: nn.Module = model
@@ -108,7 +110,10 @@ def _configured(wanted: Wanted, values: Mapping[str, Any], options: Mapping[str,
         raise unknown(f"option of {wanted.name}", next(iter(unused)), [k for k in config.to_dict() if k not in _OURS])
     if getattr(config, "num_channels", 3) != wanted.in_channels:
         if not hasattr(config, "num_channels"):
-            raise InputError(f"{wanted.name} takes three channels, and these images have {wanted.in_channels}")
+            raise InputError(
+                f"{wanted.name} takes three channels, and these images have {wanted.in_channels}; choose "
+                "a model of timm, or one of counterpoint's own"
+            )
         config.num_channels = wanted.in_channels
     return config
 
@@ -133,7 +138,8 @@ def _normalisation(images: Mapping[str, Any], channels: int) -> Normalisation:
 def offline() -> Iterator[None]:
     """Inside, the Hugging Face hub is not asked for anything.
 
-    The environment counts if its library is imported later. If it is there already, it has read the environment.
+    The environment variable works if the hub's library is imported later. If it is imported already, its own setting
+    must be changed too.
     """
     constants = sys.modules.get("huggingface_hub.constants")
     was_offline = getattr(constants, "HF_HUB_OFFLINE", None)

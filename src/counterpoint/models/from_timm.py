@@ -71,5 +71,5 @@ def _download(wanted: Wanted, published: Any) -> str:
         return str(hf_hub_download(repository, file, revision=revision or None))
     except Exception as error:  # no network, no such file, no access
         raise InputError(
-            f"the weights of {wanted.name} ({file} of {repository}) cannot be had: {one_line(error)}"
+            f"the weights of {wanted.name} ({file} of {repository}) cannot be downloaded: {one_line(error)}"
         ) from error

@@ -61,7 +61,9 @@ def _load(network: nn.Module, weights: Any, wanted: Wanted) -> None:
     try:
         published = weights.get_state_dict(weights_only=True, check_hash=True, map_location="cpu", progress=False)
     except Exception as error:  # no network, a damaged file
-        raise InputError(f"the weights of {wanted.name} ({weights.url}) cannot be had: {one_line(error)}") from error
+        raise InputError(
+            f"the weights of {wanted.name} ({weights.url}) cannot be downloaded: {one_line(error)}"
+        ) from error
     ours = network.state_dict()
     differing = [name for name in published if name in ours and published[name].shape != ours[name].shape]
     shapes: list[tuple[str, torch.Size, torch.Size]] = [(n, published[n].shape, ours[n].shape) for n in differing]

@@ -1,6 +1,6 @@
 """MODULE:FUNCTION, a function of the user's own that makes the network.
 
-It is imported only because the user named it in this very call or command. What a run's files say is never enough.
+It is imported only if the user named it in this call or command. A name in a run's files is never enough.
 """
 
 import importlib

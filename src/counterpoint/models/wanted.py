@@ -1,4 +1,4 @@
-"""The network that is wanted, what a run keeps of it, and how a library is asked for it."""
+"""The network that is asked for, what a run keeps about it, and how a library is asked for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from counterpoint.normalisation import NORMALISATION, Normalisation
 
 @dataclass(frozen=True)
 class Wanted:
-    """A network: what it is called, its options, and the images and classes it is for.
+    """A network that is asked for: its name, its options, and the classes and images it is for.
 
     >>> from counterpoint.models import Wanted
     >>> Wanted("resnet", {"depth": 8, "width": 4}, num_classes=10, in_channels=3).images
@@ -61,7 +61,7 @@ def wanted_of(
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a run keeps of its model, so that the network can be made again without asking anybody.
+    """What a run keeps about its model, so that the network can be made again from the run's files alone.
 
     >>> from counterpoint.models import ModelFacts
     >>> ModelFacts().normalisation.mean
@@ -92,8 +92,10 @@ def library(wanted: Wanted) -> Any:
             f"{wanted.name} needs {error.name}, which is not installed; pip install {error.name}"
         ) from None
     except (ImportError, RuntimeError, OSError) as error:
+        # timm and transformers import torchvision, and that is made for one version of torch.
+        culprit = "torchvision" if "torchvision" in str(error) else package
         raise InputError(
-            f"{wanted.name} needs {package}, which cannot be imported here ({one_line(error)}); install the {package} "
+            f"{wanted.name} needs {package}, which cannot be imported here ({one_line(error)}); install the {culprit} "
             f"that belongs to torch {torch.__version__}"
         ) from None
 

@@ -54,11 +54,13 @@ class IndependentMembers(nn.Module):
 def deep_ensemble(
     factory: Callable[[], nn.Module], num_members: int = 4, *, logits: ReadLogits | None = None
 ) -> Ensemble:
-    """An ensemble of networks that share nothing: `factory` is called once for each member, and makes a new network.
+    """Make an ensemble of networks that share nothing: `factory()` is called once per member.
 
-    Each network must start from weights of its own, which PyTorch's modules do when they are made. `logits` takes the
-    logits out of a network's output that is not a tensor. A loss that is the mean over all rows gives each member 1/M
-    of the gradient that it would get alone; counterpoint's own training takes the sum over members.
+    Each call must return a new network with its own initial weights, which PyTorch's modules do by default. The result
+    is an `Ensemble`. `logits` is a function that takes the logits out of a network's output that is not a tensor.
+
+    A loss that is the mean over all rows gives each member 1/M of the gradient that it would get alone; counterpoint's
+    own training takes the sum over members.
 
     >>> import torch
     >>> from torch import nn
@@ -77,7 +79,9 @@ def deep_ensemble(
 
 
 def _check_independent(members: Sequence[nn.Module]) -> None:
-    """Raise if two members are one network, or would be: they would agree for ever, and averaging gain nothing."""
+    """Raise if two members are the same network or start from the same weights: they would always agree, and averaging
+    them would gain nothing.
+    """
     for i, j in combinations(range(len(members)), 2):
         first, second = members[i], members[j]
         if first is second:

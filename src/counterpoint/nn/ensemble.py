@@ -15,11 +15,15 @@ ReadLogits = Callable[[Any], Tensor]
 
 
 class Ensemble(nn.Module):
-    """A network over folded batches, seen as M members. A plain network is an ensemble of one.
+    """M members behind one interface. A plain network is an ensemble of one member.
 
-    The network may take any tensors, in order or by name, also inside tuples, lists and dicts. Each has the network's
-    batch on axis 0, or on `batch_axis` where it has that many axes. It may return its logits (B, …, K), an object with
-    `.logits`, a mapping with "logits", or anything that the function `logits` finds them in.
+    Call it with views (M, B, …) to get logits (M, B, …, K). `predict(images)` returns the members' mean probabilities
+    (B, K), and `predict_members(images)` those of each member (M, B, K).
+
+    The network inside takes folded batches (M·B, …). It may take any tensors, in order or by name, also inside tuples,
+    lists and dicts. Each has the network's batch on axis 0, or on `batch_axis` where it has that many axes. It may
+    return its logits (B, …, K), an object with `.logits`, a mapping with "logits", or anything that the function
+    `logits` finds them in.
 
     >>> import torch
     >>> from torch import nn
@@ -50,7 +54,7 @@ class Ensemble(nn.Module):
     def num_blocks(self) -> int:
         """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
         blocks = getattr(self.network, "num_blocks", 0)
-        return blocks if isinstance(blocks, int) else 0  # somebody's network may mean something else by that name
+        return blocks if isinstance(blocks, int) else 0  # a stranger's network may mean something else by that name
 
     def forward(self, *inputs: Any, keep: Tensor | None = None, **by_name: Any) -> Tensor:
         """Logits (M, B, …, K) of views (M, B, …): every tensor given has the members first, then the network's axes.

@@ -13,9 +13,9 @@ from counterpoint.nn.norm import PerMemberNorm, keep_one_norm
 
 
 def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
-    """A copy of member `index` as a plain network. In a BatchEnsemble its weights are W ∘ r_i s_iᵀ.
+    """Copy member `index` out of an ensemble, as a plain network. In a BatchEnsemble its weights are W ∘ r_i s_iᵀ.
 
-    A layer that changes its weight before use stays what it is, with r_i and s_i around it.
+    A layer that changes its weight before use keeps its own code, with r_i and s_i around it.
 
     >>> import torch
     >>> from counterpoint.nn import extract_member, resnet

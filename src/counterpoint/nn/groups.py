@@ -12,7 +12,8 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Optimiser groups named "weights", "member_biases", "batchnorm" and "rs", each with its weight decay.
 
-    Everything is decayed, unless r and s or BatchNorm's parameters are exempted. Empty groups are left out.
+    Pass the list to a PyTorch optimiser. Weight decay applies to every parameter, except to r and s with decay_rs=False
+    and to BatchNorm's parameters with decay_batchnorm=False. Empty groups are left out.
 
     >>> from counterpoint.nn import parameter_groups, resnet
     >>> groups = parameter_groups(resnet(num_classes=10, num_members=2, width=4), 5e-4, decay_rs=False)

@@ -15,10 +15,12 @@ DEAD_BELOW = 0.001
 
 @dataclass(frozen=True)
 class Health:
-    """A network's state of health. Where members have BatchNorm of their own, each member's channels count.
+    """The state of a network's channels. If each member has its own BatchNorm, each member's channels count.
 
-    The spread says how far the members' factors lie apart. It is the square root of their variance over the members
-    (divisor M − 1), averaged over every entry of every layer. It begins at about `init_std`; identical members have 0.
+    `below_eps` counts the channels whose running variance is below BatchNorm's eps, and `dead_scales` those whose scale
+    is nearly 0. The spread says how much the members' r and s differ: the square root of their variance over the
+    members (divisor M − 1), averaged over every entry of every layer. It starts at about `init_std`; identical members
+    have 0.
 
     >>> from counterpoint.nn import measure_health, resnet
     >>> health = measure_health(resnet(num_classes=10, num_members=2, width=4))
@@ -35,9 +37,9 @@ class Health:
 
 @torch.no_grad()
 def measure_health(model: nn.Module) -> Health:
-    """How many channels the network has lost, and how far its members lie apart. The model is only read.
+    """How many channels the network has lost, and how much its members differ. The model is not changed.
 
-    The figures are computed on the model's device and read in one transfer, so that a GPU is waited for only once.
+    The figures are computed on the model's device and read in one transfer, so that the CPU waits for a GPU only once.
 
     >>> from counterpoint.nn import measure_health, resnet
     >>> health = measure_health(resnet(num_classes=10, num_members=4, width=4, init_std=0.5))

@@ -42,7 +42,7 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
 
 def check_members(num_members: int) -> None:
     if not isinstance(num_members, int) or num_members < 1:
-        raise InputError(f"num_members is {shown(num_members)}; it must be 1 or more")
+        raise InputError(f"num_members is {shown(repr(num_members))}; it must be a whole number of 1 or more")
 
 
 def check_member(index: int, num_members: int) -> None:
@@ -88,7 +88,7 @@ class MemberLayer(nn.Module):
         return -1 if isinstance(self, nn.Linear) else 1
 
     def _check_input(self, input: Tensor) -> None:
-        """Refuse what multiplying by s would broadcast without a word."""
+        """Refuse inputs that the product with s would silently broadcast."""
         linear = self._channel_axis == -1
         axes = "two axes or more, (rows, …, features)" if linear else f"{self.weight.dim()} axes, (rows, channels, …)"
         if input.dim() < 2 or (not linear and input.dim() != self.weight.dim()):

@@ -30,7 +30,7 @@ def _(values: Tensor) -> Tensor:
 
 
 def normalise_over_processes(model: nn.Module, world: World) -> None:
-    """Let every BatchNorm of the model take its statistics over all processes; its tensors and names stay."""
+    """Make every BatchNorm of the model take its statistics over all processes. Its tensors and names stay the same."""
     for norm in model.modules():
         if isinstance(norm, nn.InstanceNorm1d | nn.InstanceNorm2d | nn.InstanceNorm3d) and norm.track_running_stats:
             raise InputError(
@@ -134,7 +134,8 @@ class _Normalise(torch.autograd.Function):
         gamma_C = scale_C if weight is None else scale_C * weight
         centred = g - _to_channels(all_2C[0], g) - normalised * _to_channels(all_2C[1], g)
         grad_input = (centred * _to_channels(gamma_C, g)).to(input.dtype)
-        # Those of the parameters are of this process's rows. They are added up with all other gradients.
+        # The gradients of the parameters are those of this process's rows. They are summed over processes with all
+        # other gradients.
         grad_bias, grad_weight = here_2C
         return grad_input, None if weight is None else grad_weight, grad_bias if ctx.has_bias else None, *(None,) * 3
 

@@ -17,13 +17,14 @@ _OF_MEMBERS = ("r", "s", "bias", "member_bias")
 
 
 def check_member_by_member(model: Ensemble) -> None:
-    """Raise if members depend on each other's rows, so that one after another is not what all together are."""
+    """Raise if members depend on each other's rows: one after another would then give another result."""
     if model.num_members == 1 or isinstance(model.network, IndependentMembers):
         return
     if any(isinstance(m, _BatchNorm) and not isinstance(m, PerMemberNorm) for m in model.modules()):
         raise InputError(
-            "BatchNorm is shared: its statistics are those of all members' views, and one member after another has "
-            "only its own; leave --member-by-member out, or train another experiment with --set batchnorm=per-member"
+            "BatchNorm is shared: it normalises over the views of all members, but one member at a "
+            "time has only its own views; leave --member-by-member out, or train another experiment "
+            "with --set batchnorm=per-member"
         )
 
 

@@ -1,7 +1,7 @@
 """Blocks whose activations are computed again in the backward pass, so that a step needs less memory.
 
-The result is the same to the last bit: what the forward pass has changed or drawn, the second computation leaves alone
-or draws alike.
+The result is the same to the last bit: the second computation does not change running statistics again, and makes the
+same random draws.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _CONTAINERS = (nn.Sequential, nn.ModuleList)
 
 
 def recompute_blocks(model: nn.Module) -> int:
-    """Let every block of the model keep its inputs alone. How many there are.
+    """Make every block of the model keep only its inputs, and return the number of blocks.
 
     A block is a module with parts of its own that stands in a list of modules, as networks have their layers.
     """
@@ -86,6 +86,6 @@ def _versions(block: nn.Module) -> dict[str, int]:
 def _check_same(block: nn.Module, changed: list[str]) -> None:
     if changed:
         raise InputError(
-            f"{type(block).__name__} changes {changed[0]} in each pass, so that computing its activations twice is not "
-            "what computing them once is; leave --less-memory out"
+            f"{type(block).__name__} changes {changed[0]} in each pass, so computing its activations "
+            "a second time would change the result; leave --less-memory out"
         )

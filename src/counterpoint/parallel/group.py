@@ -17,9 +17,9 @@ from counterpoint.parallel.world import AgreedError, ProcessLostError, World
 Result = TypeVar("Result")
 
 PATIENCE = timedelta(minutes=30)
-"""For so long processes wait for one that does not answer. One that has ended is noticed at once."""
+"""How long processes wait for one that does not answer. One that has ended is noticed at once."""
 LONG_PATIENCE = timedelta(days=1)
-"""Where one process may work for hours before the others are needed."""
+"""The same, where one process may work for hours before the others are needed."""
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def agreed(world: World) -> Iterator[None]:
 
 
 def first_then_others(world: World, work: Callable[[], Result]) -> Result:
-    """What `work` gives in this process. The first does it before all others, who find what it has made."""
+    """What `work` returns in this process. The first process does it before the others, which then find its files."""
     results: list[Result] = []
     for turn in (True, False) if not world.is_alone else (True,):
         with agreed(world):

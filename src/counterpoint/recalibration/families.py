@@ -5,8 +5,8 @@ A temperature T divides logits. Where it acts (`acts`):
 - "after": on the log of the mean probability;
 - "per-member": one temperature per member, fitted to that member alone, then the mean of the probabilities.
 
-With signals it depends on the image: log T = log temperature + Σ slope · signal. A slope is never negative: what makes
-an image look harder never makes the ensemble surer of it.
+With signals it depends on the image: log T = log temperature + Σ slope · signal. A slope is never negative: a sign that
+an image is hard never raises the confidence.
 """
 
 from dataclasses import dataclass
@@ -55,6 +55,6 @@ def families(members: int, *, shifted: bool) -> list[Family]:
 
 
 def check_members(family: Family, members: int) -> None:
-    """Raise where one network would have to disagree with itself."""
+    """Raise if the family needs disagreement between members, and there is only one network."""
     if "disagreement" in family.signals and members == 1:
         raise InputError(f"{family.name!r} needs the disagreement between members, and there is only one network")

@@ -46,7 +46,7 @@ class FitSet:
 def fit(family: Family, sets: Sequence[FitSet]) -> Recalibration:
     """The recalibration of least weighted NLL.
 
-    Raises where the images determine none, as when a network gets all of them right.
+    Raises if the images do not determine one, for example if the network gets all of them right.
     """
     counting = [_checked(one) for one in sets if one.weight > 0]
     if not counting:
@@ -134,12 +134,14 @@ def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
     if log_temperature < _LOWEST + 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(_LOWEST):.2f}. Is every one predicted right, or are they too few? Use more held-out images"
+            f"{np.exp(_LOWEST):.2f}, the lowest that is tried. Perhaps all of them are predicted "
+            "right, or they are too few; use more held-out images"
         )
     if log_temperature > _HIGHEST - 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(_HIGHEST):.0f}. The predictions say nothing about the labels; is the network trained?"
+            f"{np.exp(_HIGHEST):.0f}, the highest that is tried. The predictions say nothing about "
+            "the labels; check that the network is trained and that the labels are right"
         )
 
 

@@ -1,4 +1,4 @@
-"""What an ensemble itself shows of an image: how unsure its members are, and how far they lie apart."""
+"""What an ensemble itself shows about an image: how unsure its members are, and how much they differ."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +16,8 @@ Signals = dict[Signal, Floats]
 def member_signals(logits_MNK: ArrayLike) -> Signals:
     """Each signal of each image, between 0 and 1: shares of log K, the entropy of a uniform distribution.
 
-    "entropy" is the mean entropy of the members. "disagreement" is what the entropy of their mean has more: 0 for
-    members that say the same, and for a single network.
+    "entropy" is the mean entropy of the members. "disagreement" is the entropy of their mean prediction minus that mean
+    entropy. It is 0 if all members predict the same, and for a single network.
     """
     log_probs_MNK = log_softmax(finite(logits_MNK, "logits_MNK", ndim=3), axis=2)
     probs_MNK = np.exp(log_probs_MNK)

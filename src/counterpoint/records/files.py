@@ -65,9 +65,9 @@ def read_results(file: Path) -> Results:
 
 
 def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
-    """The record beside the results, and why it is left out where it does not count any more.
+    """The record beside the results, and why it is left out if it does not count any more.
 
-    What it says of shifted images that are not those of the results is left out of it.
+    Its figures on shifted images that are not those of the results are left out.
     """
     record = _read_beside(file, kind)
     stale = _stale(file, record, results)
@@ -108,7 +108,7 @@ def read_record(file: Path, kind: type[Record], remedy: str) -> Record:
     try:
         return decode(kind, values)
     except FieldError as wrong:
-        raise InputError(f"{file} is not whole: {wrong}; {remedy}") from None
+        raise InputError(f"{file} is damaged or incomplete: {wrong}; {remedy}") from None
 
 
 def results_file(path: Path) -> Path:
@@ -135,13 +135,17 @@ def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Result
 
 
 def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
-    """Which shifts of the results a record knows nothing of; empty if it knows all. Other runs need not have them."""
+    """A note about the shifts of the results that a record does not cover; empty if it covers all. Other runs need not
+    have them.
+    """
     if record is None:
         return ""
     known = record.checked_on.keys() - _other_shifts(record, results)
     wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
     missing = [name for name in wanted if name in results.suites and name not in known]
-    return f"{file} says nothing of {', '.join(missing)} as evaluated now; {_made_by(file)} again" if missing else ""
+    if not missing:
+        return ""
+    return f"{file} does not cover {', '.join(missing)}, which changed in a later evaluation; {_made_by(file)} again"
 
 
 def _read_beside(file: Path, kind: type[Record]) -> Record | None:
@@ -167,7 +171,7 @@ def _why_no_results(folder: Path) -> str:
 
 
 def _remedy(file: Path) -> str:
-    """What to do about a file that is no results file: not everything that a user names was made by `evaluate`."""
+    """What to do about a file that is no results file. A user may name a file that `evaluate` did not make."""
     if file.name == RESULTS and (file.parent / "run.json").exists():
         return f"`counterpoint evaluate {quoted(file.parent)}` makes it again"
     return "give a run folder or its results.json"
@@ -179,4 +183,4 @@ def _read_json(file: Path, remedy: str) -> Any:
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from problem
     except (ValueError, RecursionError) as problem:
-        raise InputError(f"{file} is not whole JSON ({problem}); {remedy}") from problem
+        raise InputError(f"{file} is damaged or is not JSON ({problem}); {remedy}") from problem

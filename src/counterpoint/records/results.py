@@ -94,7 +94,7 @@ class MadeFrom:
     validation: Images | None = None
     """The validation images, where the clean ones are others."""
     given: str | None = None
-    """Of given predictions, their hash."""
+    """For given predictions: their hash."""
 
 
 @dataclass(frozen=True)
@@ -217,11 +217,11 @@ class Outside:
 
 @dataclass(frozen=True)
 class FactorCorrelation:
-    """How alike the members' factors are, over the channels of all layers.
+    """How similar the members' factors are, over the channels of all layers.
 
-    `plain` is 0 for independent draws, below 1 where two members are alike and the others are not, and 1 where all are
-    identical. `closest` is 1 as soon as two members are alike. For independent draws it is about −1 / (M − 1), which is
-    given as `independent`.
+    `plain` is 0 for independent draws, and 1 if all members are identical. It is below 1 if two members are identical
+    and the others are not. `closest` is 1 as soon as two members are identical. For independent draws it is about −1 /
+    (M − 1), which is given as `independent`.
 
     >>> from counterpoint.metrics import FactorCorrelation
     >>> FactorCorrelation(plain=0.0, closest=-0.2, independent=-0.33).closest

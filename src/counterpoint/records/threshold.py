@@ -9,8 +9,9 @@ from counterpoint.records.recalibrated import Recalibration
 from counterpoint.records.results import MadeFrom, Shift
 
 Verdict = Literal["holds", "unclear", "breaks"]
-"""What images show of a promise: the error of those kept is not above the target, it is but could be so by chance, or
-it is above the target by more than chance (an exact one-sided test at 5 %)."""
+"""What images show about a promise: the error of those kept is not above the target, it is but could be so by chance,
+or it is above the target by more than chance (an exact one-sided test at 5 %).
+"""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class PairedFigure:
-    """One figure as the paper prints it, and what those of our runs have that have it."""
+    """One figure as the paper prints it, and the values of those of our runs that have it."""
 
     paper: float
     ours: tuple[float, ...]

@@ -24,7 +24,7 @@ _MODEL = "model."
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: named tensors, the number of steps done, and the seconds spent so far."""
+    """Everything a run needs to continue: named tensors, the number of steps done, and the seconds spent so far."""
 
     tensors: Mapping[str, Tensor]
     step: int
@@ -62,7 +62,7 @@ def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _: None) -> Checkpoint | None:
     """The newest whole checkpoint, if there is one. `warned` hears of newer ones that are damaged.
 
-    Where every one is damaged, that is an error: a training must not begin again unnoticed.
+    If all of them are damaged, that is an error: a training must not start over unnoticed.
     """
     damaged: list[str] = []
     for path in reversed(checkpoint_paths(run_folder)):
@@ -72,7 +72,9 @@ def latest_checkpoint(run_folder: Path, warned: Callable[[str], None] = lambda _
             damaged.append(f"{path} is damaged ({problem})")
             continue
         if damaged:
-            warned(f"{'; '.join(damaged)}; the checkpoint before it is whole, and is of step {checkpoint.step:,}")
+            warned(
+                f"{'; '.join(damaged)}; the checkpoint before it, of step {checkpoint.step:,}, is intact and is used"
+            )
         return checkpoint
     if damaged:
         folder = run_folder / "checkpoints"

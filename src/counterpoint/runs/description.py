@@ -15,7 +15,7 @@ Size = Annotated[int, Range(1, 1 << 16)]
 
 @dataclass(frozen=True)
 class Description:
-    """What a run's network must know of the images it is trained on, and how many steps it is trained for."""
+    """What a run's network must know about its training images, and the number of training steps."""
 
     classes: tuple[str, ...]
     channels: int

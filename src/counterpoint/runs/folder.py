@@ -47,7 +47,7 @@ class Run:
 
     @property
     def command(self) -> str:
-        """What began the run, as run.json says. It is shown, and never run."""
+        """The command that began the run, from run.json. It is only shown, and never executed."""
         return str(self.record.get("command") or "counterpoint train")
 
     @property
@@ -57,7 +57,7 @@ class Run:
 
     @property
     def description(self) -> Description:
-        """What the run says of itself; an error for a run that an earlier version began and nobody has described."""
+        """The description in run.json. A run that an earlier version began may have none, which is an error."""
         values = self.record.get("description")
         if values is None:
             raise InputError(
@@ -199,7 +199,7 @@ def keep_description(run: Run, description: Description) -> Run:
 
 
 def load_run(folder: Path) -> Run:
-    """The run in `folder`, with its experiment checked.
+    """Read the run in `folder`, which `train` made, and check its experiment.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -225,12 +225,16 @@ def load_run(folder: Path) -> Run:
             "file again"
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
-        raise InputError(f"{folder / 'run.json'} is not a run of this version of counterpoint (schema {SCHEMA})")
+        raise InputError(
+            f"{folder / 'run.json'} is damaged, or another version of counterpoint wrote it (this one "
+            f"reads schema {SCHEMA}); restore it from a copy, use that version, or train a new run "
+            "with another --out"
+        )
     try:
         decode(_InJson, record)
         return Run(folder, config.from_dict(record["experiment"]), record)
     except (FieldError, InputError) as wrong:
-        raise InputError(f"{folder / 'run.json'} is not whole: {wrong}; restore it from a copy") from None
+        raise InputError(f"{folder / 'run.json'} is damaged or incomplete: {wrong}; restore it from a copy") from None
 
 
 @dataclass(frozen=True)

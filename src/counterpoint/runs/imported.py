@@ -33,7 +33,7 @@ AnyRun = Run | ImportedRun
 
 
 def check_import_folder(folder: Path) -> None:
-    """Raise if predictions would get among other files, or in place of a run."""
+    """Raise if predictions would be mixed with other files, or would replace a run."""
     check_folder(folder)
     if (folder / "run.json").exists() and not _is_import(folder):
         raise InputError(
@@ -47,7 +47,7 @@ def write_import(run: ImportedRun) -> None:
 
 
 def load_any_run(folder: Path) -> AnyRun:
-    """The run in `folder`, or the predictions that were made elsewhere.
+    """Read the run in `folder`, or the predictions from elsewhere that `evaluate_logits` put there.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -69,12 +69,13 @@ def load_any_run(folder: Path) -> AnyRun:
         return ImportedRun(folder, record["name"], decode(Imported, record["imported"]))
     except FieldError as wrong:
         raise InputError(
-            f"{path} is not whole: {wrong}; `counterpoint evaluate --logits FILE --out {quoted(folder)}` makes it again"
+            f"{path} is damaged or incomplete: {wrong}; `counterpoint evaluate --logits FILE --out "
+            f"{quoted(folder)}` makes it again"
         ) from None
 
 
 def _is_import(folder: Path) -> bool:
-    """An import that was interrupted is one too."""
+    """An interrupted import counts too."""
     path = folder / "run.json"
     record = read_json(path) if path.exists() else None
     return isinstance(record, dict) and "imported" in record

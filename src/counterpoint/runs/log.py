@@ -58,5 +58,6 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
 
 def _damaged(log: Path, number: int, problem: Exception) -> InputError:
     return InputError(
-        f"{log} is not whole: line {number} cannot be read ({shown(problem)}); restore it, or remove the line"
+        f"{log} is damaged: line {number} cannot be read ({shown(problem)}); restore the file "
+        "from a copy, or remove the line"
     )

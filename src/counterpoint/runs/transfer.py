@@ -43,7 +43,7 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
     """Write the run in `run` to `out` in parts of at most `part_mib` MiB. Parts of an older export are removed."""
     checkpoints = checkpoint_paths(run)
     if not checkpoints:
-        raise InputError(f"{run} has no checkpoint yet; there is nothing to carry")
+        raise InputError(f"{run} has no checkpoint yet; there is nothing to export")
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.part"):
         old.unlink()
@@ -62,7 +62,10 @@ def import_run(parts: Path, run: Path) -> None:
     with locked(run, f"another process is training in {run}; wait for it, or end it first"):
         newest = max((path.name for path in checkpoint_paths(run)), default="")
         if newest > Path(carried).name:
-            raise InputError(f"{run} is already at {newest}, further than the parts in {parts} ({Path(carried).name})")
+            raise InputError(
+                f"{run} is already at {newest}, which is further than the parts in {parts} "
+                f"({Path(carried).name}); leave --import-parts out"
+            )
         for name, content in joined.items():
             write_atomically(run / name, content)
 

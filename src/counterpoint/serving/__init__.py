@@ -1,1 +1,1 @@
-"""A finished run at work: what it says of new images."""
+"""Predictions of a finished run for new images."""

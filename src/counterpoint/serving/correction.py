@@ -1,4 +1,4 @@
-"""How a run's confidences are corrected before anybody sees them, and below which of them it is not sure."""
+"""How a run's confidences are corrected before they are shown, and below which confidence a prediction is not sure."""
 
 import math
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Correction:
 
 
 def find_correction(folder: Path, not_sure_below: str | None = None) -> Correction:
-    """The correction that the run's validation images speak for.
+    """The correction that is best on the run's validation images.
 
     It is the recalibration that `recalibrate --choose` took, or else the one with the least NLL on validation images,
     or none for a run that was not recalibrated. A threshold brings the recalibration that it was found with, since its
@@ -46,7 +46,9 @@ def find_correction(folder: Path, not_sure_below: str | None = None) -> Correcti
 
 
 def find_promised(folder: Path) -> Correction:
-    """The correction of the run's threshold if one counts, or else what its validation images speak for."""
+    """The correction of the run's threshold if it has a valid one, or else the one that is best on its validation
+    images.
+    """
     evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
     return find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
 
@@ -81,8 +83,8 @@ def _of_threshold(folder: Path, evaluated: Evaluated | None) -> Correction:
     found: Thresholded | None = evaluated.thresholded if evaluated else None
     if found is None:
         raise InputError(
-            f"{folder} has no threshold that counts; `counterpoint threshold {quoted(folder)} --error 1%` finds one, "
-            "or give a confidence: --not-sure-below 0.9"
+            f"{folder} has no threshold for its present figures; `counterpoint threshold "
+            f"{quoted(folder)} --error 1%` finds one, or give a confidence: --not-sure-below 0.9"
         )
     name, from_ = found.recalibration_name, found.promise.chosen.threshold
     return Correction(found.recalibration, name, from_, found.made_from.weights)

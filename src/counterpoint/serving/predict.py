@@ -1,4 +1,4 @@
-"""What a finished run says of picture files: class and confidence, and what each member says."""
+"""Predict picture files with a finished run: class and confidence, of the ensemble and of each member."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
+from counterpoint.images.listing import is_hidden
 from counterpoint.metrics.checks import Floats
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
@@ -25,7 +26,7 @@ _FILES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Opinion:
-    """A class and how sure somebody is of it."""
+    """A predicted class and its confidence."""
 
     name: str
     confidence: float
@@ -33,7 +34,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What the ensemble says of a picture, and what its members say."""
+    """The prediction of the ensemble for a picture, and those of its members."""
 
     path: str | None  # None for pixels that have no name
     ensemble: Opinion
@@ -64,7 +65,7 @@ class Predictor:
         if description.height != description.width or description.channels not in (1, 3):
             raise InputError(
                 f"{run.folder} was trained on images of {description.channels} × {description.height} × "
-                f"{description.width}; pictures are predicted for square ones, in grey or in colour"
+                f"{description.width}; `predict` needs a run on square images with 1 or 3 channels"
             )
         model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
@@ -137,4 +138,4 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    return any(map(is_hidden, path.parts))

@@ -1,1 +1,1 @@
-"""Files that are whole or absent, folders, locks, and where a result comes from."""
+"""Files that are either complete or absent, folders, locks, and where a result comes from."""

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: written under another name, synced, then renamed."""
+"""Files that are either complete or absent: written under another name, synced, then renamed."""
 
 import errno
 import json
@@ -39,8 +39,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise InputError(
-                f"the disk is full: {path} cannot be written; free some space, then give the same command again. "
-                "What was written before is whole"
+                f"the disk is full: {path} cannot be written; free some space, then give the same command "
+                "again. What was written before is complete"
             ) from error
         if error.errno in _FORBIDDEN:
             raise InputError(
@@ -89,7 +89,9 @@ def read_json(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # also for an integer of thousands of digits
-        raise InputError(f"{path} is not a whole JSON file ({shown(error)}); restore it or make it anew") from None
+        raise InputError(
+            f"{path} is damaged or is not a JSON file ({shown(error)}); restore it from a copy, or make it again"
+        ) from None
 
 
 def _finite(text: str) -> float:

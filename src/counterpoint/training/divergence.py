@@ -8,7 +8,7 @@ from counterpoint.runs.folder import DIVERGED, Run
 from counterpoint.training.step import TrainState
 
 _STEPS_BETWEEN = {"cpu": 1, "cuda": 100}
-"""How often the loss is looked at: reading it empties a GPU's queue."""
+"""How many steps pass between two looks at the loss: reading it makes the CPU wait for the GPU."""
 
 
 def check_loss(run: Run, state: TrainState) -> None:

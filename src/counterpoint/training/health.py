@@ -48,7 +48,9 @@ def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
     try:
         return [decode(Health, record["health"]) for record in log if "health" in record]
     except FieldError as wrong:
-        raise InputError(f"the log's health is not whole: {wrong}; restore log.jsonl from a copy") from None
+        raise InputError(
+            f"the entry health in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
+        ) from None
 
 
 def health_record(run: Run) -> HealthRecord | None:

@@ -1,4 +1,6 @@
-"""What training does for a network that is not counterpoint's own: it says what became of it, and seeds its draws."""
+"""What training does for a network of another library: it reports the conversion, and seeds the network's random
+layers.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,7 +51,8 @@ def _draws(module: nn.Module) -> bool:
 
 
 def seed_layers(experiment: Experiment, seed: int, step: int, rank: int = 0) -> None:
-    """Let what another's layers draw in a step, such as dropout's masks, depend on seed, step and process alone.
+    """Make the random draws of another library's layers, such as dropout's masks, depend only on seed, step and
+    process.
 
     They draw from torch's global generators. So a run that goes on from a checkpoint draws what it would have drawn.
     """

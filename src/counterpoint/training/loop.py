@@ -42,7 +42,9 @@ _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
 
 @dataclass(frozen=True)
 class Options:
-    """How to run an experiment. Nothing here changes the distribution of its result.
+    """How an experiment is computed: the device, the engine, limits and logs.
+
+    No option changes which results are likely. Some change the last digits, because they compute in another order.
 
     >>> from counterpoint.training.loop import Options
     >>> Options(device="cpu", max_minutes=30).engine
@@ -53,15 +55,15 @@ class Options:
     engine: EngineName = "auto"
     """What computes a step (see `engines`)."""
     deterministic: bool = False
-    """The same bits every time on a GPU too, also after a resume, at some cost in speed. A CPU always gives them."""
+    """Whether a GPU gives the same bits every time, also after a resume, at some cost in speed. A CPU always does."""
     max_minutes: float | None = None
     tensorboard: bool = False
     validate: bool = False
-    """Validate after each epoch. It decides nothing: it is there to be looked at."""
+    """Whether to validate after each epoch. The figures are only shown; training does not depend on them."""
     less_memory: bool = False
     """Compute each block's activations again in the backward pass instead of keeping them. The result is the same."""
     member_by_member: bool = False
-    """Go through the members one after another in each step, which BatchNorm for each of them allows."""
+    """Go through the members one after another in each step. This needs batchnorm=per-member if there is BatchNorm."""
 
     def __post_init__(self) -> None:
         if self.max_minutes is not None and not math.isfinite(self.max_minutes):
@@ -97,14 +99,14 @@ def train(
     should_stop: Callable[[], bool] = lambda: False,
     world: World = ALONE,
 ) -> bool:
-    """Train in `folder`, or go on with the unfinished run there. True when the run is finished.
+    """Train an experiment in `folder`, or continue the unfinished run there. Returns True when the run is finished.
 
-    False when `max_minutes` or `should_stop` ended it early. It then has a checkpoint to go on from. Several processes
-    do it together if all of them call this, each with its own `world` (docs/parallel.md). The first of them writes, and
-    tells the watcher.
+    The result is False if `max_minutes` or `should_stop` ended the training early. The run then has a checkpoint to
+    continue from. To train in several processes, call this in each of them with its own `world` (docs/parallel.md).
+    Only the first process writes files and calls the watcher.
 
-    `start` is a finished run whose weights a new run begins with. It may not have been trained on images that the new
-    run validates or tests on: its images are read again, with the data folder `root`, to see that.
+    `start` is a finished run whose weights a new run begins with. It must not have been trained on images that the new
+    run validates or tests on. To check this, its images are read again, with the data folder `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment

@@ -15,7 +15,7 @@ from counterpoint.model_names import wide_resnet_size
 from counterpoint.parallel.world import ALONE, World
 
 STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}
-"""The views of so many steps are made together, and of fewer where they are large."""
+"""The views of this many steps are made together, or of fewer steps if the views are large."""
 _VIEW_BYTES = 1 << 29
 _GPU_SHARE = 4  # images in a file go to a GPU whole if they take no more than one part in so many of its free memory
 _LARGE = 256

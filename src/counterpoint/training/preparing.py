@@ -1,4 +1,4 @@
-"""What has to be there before the first step: the network, what the run keeps of itself, images to validate on."""
+"""What is needed before the first step: the network, the run's description, and the validation images."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,12 +36,13 @@ class Prepared:
 def prepare(
     experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None, watcher: Watcher = SILENT
 ) -> Prepared:
-    """Everything that can be refused, before the run is begun: a model that cannot be made leaves no run behind."""
+    """Check and make everything before the run is begun, so that a model that cannot be made leaves no run behind."""
     _check_start(experiment, start)
     run = find_run(folder, experiment, seed=seed)
     if run and (diverged := run.diverged_after) is not None:
         watcher.warned(
-            f"training in {folder} diverged after step {diverged}; with the same settings it is likely to again"
+            f"training in {folder} diverged after step {diverged}; with the same settings it is "
+            "likely to diverge again; train a new run with a lower learning_rate and another --out"
         )
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
@@ -62,12 +63,13 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
     total, images = description.total_steps, description.training_images
     if total > MOST_STEPS:
         raise InputError(
-            f"{experiment.epochs:,} epochs are {total:,} steps; there may be {MOST_STEPS:,}: set fewer epochs"
+            f"{experiment.epochs:,} epochs are {total:,} steps; at most {MOST_STEPS:,} are possible: set fewer epochs"
         )
     if experiment.warmup_steps >= total:
         watcher.warned(
-            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
-            f"never reaches {experiment.learning_rate:g}"
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the "
+            f"learning rate never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or "
+            "train longer"
         )
     if experiment.batch_size > images:
         watcher.warned(

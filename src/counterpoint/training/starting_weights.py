@@ -1,4 +1,4 @@
-"""The weights that a new run starts from: those of a finished run, but for the head where the classes are others."""
+"""The weights that a new run starts from: those of a finished run, except for the head if the classes differ."""
 
 import re
 from collections.abc import Mapping, Set
@@ -69,7 +69,9 @@ class _Weights:
         return network
 
     def put_into(self, model: Ensemble) -> None:
-        """Replace all tensors but the head's. All must fit: what starts from half of the weights starts from none."""
+        """Replace all tensors but the head's. All of them must fit, because a start from half of the weights would be
+        misleading.
+        """
         initial = model.state_dict()
         for name in dict.fromkeys([*initial, *self.tensors]):
             there, here = (_shape(tensors.get(name)) for tensors in (self.tensors, initial))
@@ -113,8 +115,8 @@ def _check_model(experiment: Experiment, source: Run) -> None:
     differing = config.differences(_network_settings(source.experiment), _network_settings(experiment))
     if differing:
         raise InputError(
-            f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can start from its "
-            "weights with the same model and options only"
+            f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can "
+            "start from its weights only with the same model and options"
         )
 
 
@@ -131,8 +133,9 @@ def _check_members(experiment: Experiment, source: Run) -> None:
         return
     if (before.num_members, before.ensemble) != (experiment.num_members, experiment.ensemble):
         raise InputError(
-            f"{source.folder} is {_kind(before)}, and the new run is {_kind(experiment)}; a run starts from one of its "
-            "own kind with as many members, or a batch ensemble from a single network (num_members none)"
+            f"{source.folder} is {_kind(before)}, and the new run is {_kind(experiment)}; a run can "
+            "start from a run of its own kind with as many members; a batch ensemble can also start "
+            "from a single network (num_members=none)"
         )
     if before.batchnorm != experiment.batchnorm:
         raise InputError(

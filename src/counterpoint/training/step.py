@@ -1,6 +1,6 @@
 """A training step: its batch, the loss, and the update.
 
-A step's images, views and learning rate are functions of (experiment, seed, step) alone.
+A step's images, views and learning rate depend only on (experiment, seed, step).
 """
 
 import math

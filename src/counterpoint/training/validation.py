@@ -1,4 +1,4 @@
-"""How good the ensemble is on the validation images after an epoch. Nothing is decided by it."""
+"""The ensemble's figures on the validation images after an epoch. Training does not depend on them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,4 +48,6 @@ def logged_validation(log: Sequence[Mapping[str, Any]]) -> ValidationFigures | N
     try:
         return decode(ValidationFigures, epochs[-1]["validation"])
     except FieldError as wrong:
-        raise InputError(f"the log's validation is not whole: {wrong}; restore log.jsonl from a copy") from None
+        raise InputError(
+            f"the entry validation in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
+        ) from None

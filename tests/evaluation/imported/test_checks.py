@@ -70,11 +70,11 @@ def changed(array: np.ndarray, value: float) -> np.ndarray:
     [
         ({"logits": LOGITS[0, 0]}, "'logits' has the shape (4,); it must be (images, classes) or (members, images"),
         ({"logits": LOGITS[None]}, "'logits' has the shape (1, 3, 7, 4); it must be (images, classes)"),
-        ({"logits": LOGITS[:, :0]}, "'logits' has the shape (3, 0, 4); it must have an image or more"),
-        ({"logits": LOGITS[:0]}, "'logits' has the shape (0, 7, 4); it must have an image or more"),
+        ({"logits": LOGITS[:, :0]}, "'logits' has the shape (3, 0, 4); it must have at least one image"),
+        ({"logits": LOGITS[:0]}, "'logits' has the shape (0, 7, 4); it must have at least one image"),
         (
             {"logits": LOGITS[..., :1]},
-            "'logits' has the shape (3, 7, 1); it must have an image or more, and two classes",
+            "'logits' has the shape (3, 7, 1); it must have at least one image and two classes",
         ),
         ({"logits": changed(LOGITS, np.nan)}, "'logits' holds nan; every value must be finite"),
         ({"logits": changed(LOGITS, -np.inf)}, "'logits' holds -inf; every value must be finite"),
@@ -115,15 +115,19 @@ def test_rounding_is_no_error() -> None:
 
 
 def test_every_set_has_the_members_and_classes_of_the_clean_one() -> None:
-    with pytest.raises(InputError, match="'logits' has 3 members and 4 classes, and the clean images have 2 and 4"):
+    with pytest.raises(
+        InputError, match="'logits' has 3 members and 4 classes, and the predictions for the clean images have 2 and 4"
+    ):
         read_set(given(), SetNames("logits", "labels"), (2, 4))
-    with pytest.raises(InputError, match="'logits' has 3 members and 4 classes, and the clean images have 3 and 5"):
+    with pytest.raises(
+        InputError, match="'logits' has 3 members and 4 classes, and the predictions for the clean images have 3 and 5"
+    ):
         read_set(given(), SetNames("logits", "labels"), (3, 5))
 
 
 def test_a_shift_of_other_length_says_what_its_labels_would_be_called() -> None:
     source = given(**{"shift/fog/2/logits": LOGITS[:, :5]})
-    with pytest.raises(InputError, match=r"shift/labels for all, shift/fog/labels for these"):
+    with pytest.raises(InputError, match=r"give their labels as shift/fog/labels, or as shift/labels for all"):
         read_set(source, SetNames("shift/fog/2/logits", "labels"))
 
 

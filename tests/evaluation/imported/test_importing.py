@@ -178,7 +178,7 @@ def test_another_import_replaces_the_first(tmp_path: Path) -> None:
     assert second.suites == {}
     assert not list((tmp_path / "logits").glob("fog*"))
     assert (tmp_path / "notes.txt").read_text() == "mine"
-    assert any("compared.json is not whole JSON" in note for note in heard.notes)
+    assert any("compared.json is damaged or is not JSON" in note for note in heard.notes)
 
 
 @pytest.mark.parametrize("stop_before", ["write_import", "write_array", "write_arrays", "write_json", "write_results"])
@@ -245,7 +245,7 @@ def test_nothing_is_written_if_one_array_is_wrong(tmp_path: Path, wrong: dict[st
 def test_validation_images_are_others_than_the_clean_ones(tmp_path: Path) -> None:
     arrays = made_arrays(validation=False)
     same = {"validation_logits": arrays["logits"].copy(), "validation_labels": arrays["labels"]}
-    with pytest.raises(InputError, match="the validation images are the clean ones"):
+    with pytest.raises(InputError, match="the validation images are the same as the clean images"):
         evaluate_logits(arrays | same, tmp_path)
 
 
@@ -265,7 +265,7 @@ def test_only_an_npz_file_is_read(tmp_path: Path, name: str) -> None:
         np.save(path, np.eye(3))
     else:
         path.write_text(json.dumps({"logits": [[1, 2]], "labels": [0]}))
-    with pytest.raises(InputError, match=r"is no whole .npz file"):
+    with pytest.raises(InputError, match=r"is damaged or is not an .npz file"):
         evaluate_logits(path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -61,8 +61,8 @@ def test_a_name_may_be_in_any_script() -> None:
     [
         ((), "there are no predictions; give the array logits or probs (it has none)"),
         (("labels",), "there are no predictions; give the array logits or probs (it has labels)"),
-        (("logits",), "there is logits without labels; give the class number of each image"),
-        (("logits", "probs", "labels"), "logits and probs are two arrays for one thing; give one of them"),
+        (("logits",), "there is logits, but no labels; add labels, the class number of each image"),
+        (("logits", "probs", "labels"), "logits and probs are both given for the same images; give only one of them"),
         ((*CLEAN, "logit"), "unknown array 'logit'; did you mean 'logits'"),
         ((*CLEAN, "arr_0"), "unknown array 'arr_0'"),
         ((*CLEAN, "Labels"), "unknown array 'Labels'; did you mean 'labels'"),
@@ -70,20 +70,23 @@ def test_a_name_may_be_in_any_script() -> None:
         ((*CLEAN, "shift/fog/1/2/logits"), "unknown array 'shift/fog/1/2/logits'"),
         ((*CLEAN, "shift/fog"), "unknown array 'shift/fog'"),
         ((*CLEAN, "shift//logits"), "unknown array 'shift//logits'"),
-        ((*CLEAN, "validation_labels"), "there is validation_labels without validation_logits or validation_probs"),
-        ((*CLEAN, "validation_logits"), "there is validation_logits without validation_labels"),
+        (
+            (*CLEAN, "validation_labels"),
+            "there is validation_labels, but neither validation_logits nor validation_probs",
+        ),
+        ((*CLEAN, "validation_logits"), "there is validation_logits, but no validation_labels"),
         (
             (*CLEAN, "validation_logits", "validation_probs", "validation_labels"),
-            "validation_logits and validation_probs are two arrays for one thing",
+            "validation_logits and validation_probs are both given for the same images",
         ),
         (
             (*CLEAN, "shift/fog/1/logits", "shift/fog/1/probs"),
-            "shift/fog/1/logits and shift/fog/1/probs are two arrays for one thing",
+            "shift/fog/1/logits and shift/fog/1/probs are both given for the same images",
         ),
-        ((*CLEAN, "shift/fog/logits", "shift/fog/1/logits"), "are two arrays for one thing"),
+        ((*CLEAN, "shift/fog/logits", "shift/fog/1/logits"), "are both given for the same images"),
         (
             (*CLEAN, "shift/fog/logits", "shift/fog/2/logits"),
-            "'shift/fog/logits' has no severity, and there are others of 'fog' that have one",
+            "'shift/fog/logits' has no severity, but other arrays of the shift 'fog' have one",
         ),
         ((*CLEAN, "shift/fog/0/logits"), "'shift/fog/0/logits' has the severity '0'; it must be a whole number from 1"),
         ((*CLEAN, "shift/fog/01/logits"), "has the severity '01'"),
@@ -93,11 +96,11 @@ def test_a_name_may_be_in_any_script() -> None:
             (*CLEAN, "shift/fog/1/logits", "shift/fog/2/logits", "shift/snow/1/logits"),
             "the shift 'snow' has the severities 1 and lacks 2; shifts of the same images must all have the same",
         ),
-        ((*CLEAN, "shift/labels"), "there is 'shift/labels', and no predictions for these images"),
-        ((*CLEAN, "shift/fog/labels"), "there is 'shift/fog/labels', and no predictions for these images"),
+        ((*CLEAN, "shift/labels"), "there is 'shift/labels', but no predictions for these images"),
+        ((*CLEAN, "shift/fog/labels"), "there is 'shift/fog/labels', but no predictions for these images"),
         (
             (*CLEAN, "shift/labels", "shift/a/labels", "shift/a/logits"),
-            "there is 'shift/labels', and no predictions for these images",
+            "there is 'shift/labels', but no predictions for these images",
         ),
         ((*CLEAN, "shift/fog/logits", "shift/Fog/logits"), "the shifts 'Fog' and 'fog' differ in capitals only"),
         ((*CLEAN, "shift/clean/logits"), "'shift/clean/logits' names the shift 'clean'"),
@@ -114,5 +117,5 @@ def test_what_would_have_to_be_guessed_is_refused(names: Sequence[str], message:
     "name", ["..", ".", ".hidden", "a\\b", "c:", "a\0", "-x", " a", "a ", "a.", "a\n", "x" * 61, "corrupted", "*"]
 )
 def test_a_name_that_is_none_of_a_file_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="a name has up to 60 letters, digits, spaces"):
+    with pytest.raises(InputError, match="a name may have up to 60 letters, digits, spaces"):
         layout_of(*CLEAN, f"shift/{name}/1/logits")

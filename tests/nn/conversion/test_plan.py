@@ -45,7 +45,7 @@ def test_what_cannot_be_converted_is_listed_with_its_reason() -> None:
         "rnn": "a recurrent layer reads its weights in one fused call",
         "cell": "a recurrent layer reads its weights in one fused call",
         "attention": "a subclass of MultiheadAttention may use its weights in another way",
-        "bilinear": "a layer with two inputs has no single s",
+        "bilinear": "it has two inputs, and s can multiply only one",
     }
     assert [(layer.name, layer.kind) for layer in plan.shared] == [
         ("Mixed.token", "parameter"),
@@ -129,7 +129,7 @@ class WithPositions(nn.Module):
 def test_a_layer_that_is_not_applied_to_rows_is_shared() -> None:
     plan = make_plan(WithPositions(), None, (), Example.of(torch.randn(2, 5, 4)))
     assert list(plan.layers) == ["head"]
-    assert reasons(plan)["positions"].startswith("what it is applied to is no batch")
+    assert reasons(plan)["positions"].startswith("its input is not a batch")
     ensemble = batch_ensemble(WithPositions(), 2, 0.5, example_input=torch.randn(2, 5, 4))
     assert ensemble.predict(torch.randn(3, 5, 4)).shape == (3, 3)
 

@@ -31,7 +31,7 @@ def test_the_report_says_what_happened() -> None:
 
 def test_a_model_of_which_little_converts_gets_a_warning() -> None:
     model = nn.Sequential(*[CosineLinear(2, 2) for _ in range(4)], nn.Linear(2, 2))
-    with pytest.warns(UserWarning, match="only 1 of 5 weight layers of Sequential have members of their own"):
+    with pytest.warns(UserWarning, match="only 1 of 5 weight layers of Sequential were converted"):
         conversion = batch_ensemble(model, 2).conversion
     report = str(conversion)
     assert "left out   4 CosineLinear (0, 1, 2, …): CosineLinear is not linear" in report

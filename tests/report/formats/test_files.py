@@ -155,5 +155,5 @@ def test_a_damaged_file_is_one_line_that_names_the_field(
         write_report([folder], tmp_path / "report", format)
     words = str(raised.value)
     assert "\n" not in words
-    assert words.startswith(f"{folder / file} is not whole: {field} is ")
+    assert words.startswith(f"{folder / file} is damaged or incomplete: {field} is ")
     assert not (tmp_path / "report").exists()

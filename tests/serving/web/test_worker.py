@@ -41,7 +41,7 @@ def test_more_than_may_wait_are_refused_and_later_ones_are_not(worker: Worker) -
     async def ask() -> None:
         asked = [asyncio.create_task(worker.do(go.wait)) for _ in range(4)]
         await asyncio.sleep(0.05)
-        with pytest.raises(HTTPException, match="3 pictures wait already") as refused:
+        with pytest.raises(HTTPException, match="3 pictures are waiting already") as refused:
             await worker.do(go.wait)
         assert refused.value.status_code == 503
         assert refused.value.headers == {"Retry-After": "2"}

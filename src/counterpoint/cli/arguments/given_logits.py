@@ -1,4 +1,4 @@
-"""A run to evaluate, or in its place --logits FILE --out DIR."""
+"""The arguments of `evaluate`: a run, or --logits FILE --out DIR instead."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -63,7 +63,7 @@ def choose_launcher(name: str) -> Launcher:
 def cluster_resources(
     launcher: Launcher, partition: str | None, gpus: int | None, minutes: int | None, sbatch: list[str] | None
 ) -> "Resources":
-    """What each job asks for. Whatever is asked for here, on this machine, is refused."""
+    """What each job asks the cluster for. On this machine such options are refused."""
     from counterpoint.launching.slurm import Resources
 
     given = {"partition": partition, "gpus": gpus, "minutes": minutes, "sbatch": sbatch or None}

@@ -60,7 +60,7 @@ RunArgument = Annotated[Path, typer.Argument(help="Folder of the run, which `tra
 
 
 def model_assignments(model: str | None, assignments: Sequence[str] | None) -> list[str]:
-    """All that is set. --model NAME is short for --set model=NAME."""
+    """All settings of the command line. --model NAME is short for --set model=NAME."""
     return [*([f"model={model}"] if model else []), *(assignments or [])]
 
 

@@ -1,4 +1,4 @@
-"""From --images and what is set to an experiment and its images."""
+"""Turn --images and the settings into an experiment and its images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,8 +93,21 @@ def _check_model(experiment: "Experiment") -> None:
     )  # how many classes there are is not known
 
 
+def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
+    """What large images mean without a GPU, before somebody waits for hours; None where there is nothing to say."""
+    from counterpoint.experiments.own import SMALL
+
+    size = experiment.images.size if experiment.images else 0
+    if device != "cpu" or size <= SMALL:
+        return None
+    return (
+        f"training on images of {size} × {size} pixels takes long on a CPU; for a first try, --set images.size={SMALL} "
+        f"has 1/{(size / SMALL) ** 2:.0f} of the pixels"
+    )
+
+
 def describe_images(data: "UserImages") -> str:
-    """What was found, in words."""
+    """The images that were found, in words."""
     from counterpoint.images.listing import printable
 
     counts = [f"{len(data.train):,} to train on"]

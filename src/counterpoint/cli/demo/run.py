@@ -29,7 +29,7 @@ _CELL_IMAGES = 150
 def run_demo(out: Path, device: str = "auto") -> Path:
     """Train and evaluate both networks, print their figures and the verdict, and return the report's path.
 
-    It goes on with what an earlier demo left in `out`.
+    If `out` holds an unfinished demo, it is continued.
     """
     choose_device(device)  # raises before anything is made if the device is not there
     with TerminalWatcher() as watcher:

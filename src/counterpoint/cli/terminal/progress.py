@@ -44,7 +44,8 @@ def print_parts(parts: Iterable[RenderableType]) -> None:
 
 
 class TerminalWatcher(Watcher):
-    """Draws one bar at a time, for the work that it is told of. A bar of new work takes the place of the last one.
+    """Draws one progress bar at a time, for the work that is under way. A bar of new work takes the place of the last
+    one.
 
     There is no bar before the first call. So none is drawn if there is nothing to do or if an error comes first.
     """

@@ -1,4 +1,5 @@
-"""Ctrl-C (SIGINT) and the request to end (SIGTERM): work ends with what it has, and a status that tells which it was.
+"""Ctrl-C (SIGINT) and the request to end (SIGTERM): work ends with a checkpoint if it can, and the exit status tells
+which signal came.
 
 The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end.
 """
@@ -31,8 +32,8 @@ class Stop:
 def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
     """Inside, the first signal asks for a stop, so that work can end with a checkpoint. A second one ends it at once.
 
-    That is not wanted under torchrun: it passes on what a terminal or a scheduler has sent to its processes already.
-    Python hears a signal between two of its instructions. A step that takes long is therefore finished first.
+    Under torchrun a second one is ignored: torchrun passes on a signal that its processes have already received from
+    the terminal or the scheduler. Python handles a signal between two instructions, so a long step is finished first.
     """
     stop = Stop()
 

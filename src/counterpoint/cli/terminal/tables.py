@@ -1,4 +1,4 @@
-"""Tables for the terminal. Those of figures are the report's own. Nothing here imports torch."""
+"""Tables for the terminal. Tables of figures come from the report. Nothing here imports torch."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -63,7 +63,7 @@ def setting_in_words(setting: "Setting") -> list[str]:
 
 
 def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
-    """What is there of each data set."""
+    """Which data sets are on disk, and which are missing."""
     table = _table(("data set", "size", "where it is, or what to do"), title=f"data sets in {folder}")
     for row in rows:
         size = f"{row.size / 1e6:,.0f} MB" if row.size else ""
@@ -105,7 +105,7 @@ def recalibrated_parts(recalibrated: "Recalibrated", plain: "Results") -> list[T
 
 
 def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
-    """What `threshold` prints: the promise in words, and what other images say of it."""
+    """What `threshold` prints: the promise in words, and whether it held on other images."""
     from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.thresholds import cells_table, checks_table, threshold_in_words
 

@@ -31,7 +31,7 @@ class GivenSet:
 
     @property
     def key(self) -> str:
-        """A hash of all that is known of the images: their labels, and how many classes there are."""
+        """A hash of all that is known about the images: their labels and the number of classes."""
         content = f"{self.size[1]} classes ".encode() + self.labels_N.astype("<i8").tobytes()
         return hashlib.sha256(content).hexdigest()[:32]
 
@@ -43,8 +43,8 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
     called, (members, images, classes) = given.called(names.predictions), logits_MNK.shape
     if size is not None and (members, classes) != size:
         raise InputError(
-            f"{called} has {members} members and {classes} classes, and the clean images have {size[0]} and {size[1]}; "
-            "they must be the same"
+            f"{called} has {members} members and {classes} classes, and the predictions for the clean "
+            f"images have {size[0]} and {size[1]}; they must be the same"
         )
     labels = given.read(names.labels)
     if labels.ndim == 1 and len(labels) != images:
@@ -61,11 +61,14 @@ def _kind(names: SetNames) -> str:
 
 
 def _own(names: SetNames) -> str:
-    """What labels of their own would be called."""
+    """The hint that these images may need labels of their own, and how to name that array."""
     path = names.predictions.split("/")
     if len(path) == 1:
         return ""
-    return f"; images that are not the clean ones need labels: shift/labels for all, shift/{path[1]}/labels for these"
+    return (
+        "; if these are other images than the clean ones, give their labels as "
+        f"shift/{path[1]}/labels, or as shift/labels for all shifts"
+    )
 
 
 def _logits(given: Given, name: str, array: np.ndarray) -> np.ndarray:
@@ -80,9 +83,7 @@ def _logits(given: Given, name: str, array: np.ndarray) -> np.ndarray:
         )
     values_MNK = array[None] if array.ndim == 2 else array
     if not array.size or values_MNK.shape[2] < 2:
-        raise InputError(
-            f"{called} has the shape {array.shape}; it must have an image or more, and two classes or more"
-        )
+        raise InputError(f"{called} has the shape {array.shape}; it must have at least one image and two classes")
     if name.endswith("probs"):
         probs_MNK = probabilities(values_MNK, called, ndim=3)
         return np.log(np.maximum(probs_MNK, SMALLEST_PROBABILITY))

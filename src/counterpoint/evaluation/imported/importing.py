@@ -1,4 +1,4 @@
-"""From given predictions to a folder with results: whatever needs no network takes it like a run's."""
+"""From given predictions to a folder with results, which every command without a network takes like a run."""
 
 import shutil
 import time
@@ -30,11 +30,11 @@ UNNAMED = "unnamed data"
 def evaluate_logits(
     predictions: Path | str | Mapping[str, ArrayLike], out: Path | str, *, watcher: Watcher = SILENT
 ) -> Results:
-    """Compute the figures of predictions that were made elsewhere, into a folder that is used like a run's.
+    """Compute the figures of predictions that were made elsewhere, and write them to `out`, a folder used like a run's.
 
     `predictions` are named arrays, or an .npz file that holds them: `logits` or `probs` (images, classes) or (members,
-    images, classes), `labels`, and what docs/predictions.md lists. They replace those that are in the folder already; a
-    folder with anything else is refused. Nothing is written if an array is not as it must be.
+    images, classes), `labels`, and what docs/predictions.md lists. They replace the predictions that are in the folder
+    already. A folder that holds anything else is refused. If an array is wrong, nothing is written.
 
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
@@ -64,7 +64,10 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[MadeWith, tu
     clean = read_set(given, layout.clean)
     validation = read_set(given, layout.validation, clean.size) if layout.validation else None
     if validation and np.array_equal(validation.logits_MNK, clean.logits_MNK):
-        raise given.wrong("the validation images are the clean ones; temperatures and thresholds need others")
+        raise given.wrong(
+            "the validation images are the same as the clean images; temperatures and thresholds "
+            "must be fitted on other images than the figures are measured on"
+        )
     dataset = read_text(given, "dataset", UNNAMED)
     about = MadeWith(
         given=given.sha256,
@@ -105,7 +108,9 @@ def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
 
 
 def _write(run: ImportedRun, given: Given, layout: Layout, about: MadeWith) -> None:
-    """The logits that were there go first and what says what they are comes last: there is never half of each."""
+    """The old logits are removed first, and about.json, which describes the new ones, is written last. So a folder
+    never holds a mixture of both.
+    """
     folder = run.folder / "logits"
     if folder.exists():
         shutil.rmtree(folder)

@@ -52,7 +52,7 @@ class SuiteNames:
 
     @property
     def shifts(self) -> tuple[str, ...]:
-        """In the order of their names, so that files with another order can be compared."""
+        """Sorted by name, so that files with another order can be compared."""
         return tuple(sorted({name for name, _ in self.cells}))
 
     @property
@@ -83,13 +83,16 @@ def _find_set(given: Given, prefix: str) -> SetNames | None:
     predictions = [name for name in (f"{prefix}logits", f"{prefix}probs") if name in given.names]
     labels = f"{prefix}labels"
     if len(predictions) == 2:
-        raise given.wrong(f"{' and '.join(predictions)} are two arrays for one thing; give one of them")
+        raise given.wrong(f"{' and '.join(predictions)} are both given for the same images; give only one of them")
     if not predictions:
         if prefix and labels in given.names:
-            raise given.wrong(f"there is {labels} without {prefix}logits or {prefix}probs; give both or neither")
+            raise given.wrong(
+                f"there is {labels}, but neither {prefix}logits nor {prefix}probs; give labels and "
+                "predictions, or neither"
+            )
         return None
     if labels not in given.names:
-        raise given.wrong(f"there is {predictions[0]} without {labels}; give the class number of each image")
+        raise given.wrong(f"there is {predictions[0]}, but no {labels}; add {labels}, the class number of each image")
     return SetNames(predictions[0], labels)
 
 
@@ -103,7 +106,9 @@ def _find_suites(given: Given) -> dict[str, SuiteNames]:
             shared = SHIFT_LABELS if SHIFT_LABELS in given.names else CLEAN
             cells = suites.setdefault(suite, SuiteNames(own if suite == name else shared)).cells
             if (name, severity) in cells:
-                raise given.wrong(f"{cells[name, severity]} and {array} are two arrays for one thing; give one of them")
+                raise given.wrong(
+                    f"{cells[name, severity]} and {array} are both given for the same images; give only one of them"
+                )
             cells[name, severity] = array
     _check_names(given, suites)
     for names in suites.values():
@@ -114,8 +119,9 @@ def _find_suites(given: Given) -> dict[str, SuiteNames]:
 def _checked_name(given: Given, array: str, name: str) -> str:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise given.wrong(
-            f"{array!r} names the shift {name!r}; a name has up to 60 letters, digits, spaces and _ . + -, begins with "
-            f"a letter or digit and ends in no space or point, and is none of {_listed(sorted(_TAKEN))}"
+            f"{array!r} names the shift {name!r}; a name may have up to 60 letters, digits, spaces "
+            "and _ . + -, begins with a letter or digit and ends in no space or point, and is none "
+            f"of {_listed(sorted(_TAKEN))}"
         )
     return name
 
@@ -128,12 +134,14 @@ def _severity(given: Given, array: str, text: str | None) -> int:
 
 
 def _check_names(given: Given, suites: Mapping[str, SuiteNames]) -> None:
-    """Raise for labels of nothing, and for names that one file system or another takes for the same."""
+    """Raise for labels without predictions, and for names that some file system takes for the same."""
     shifts = [name for suite in suites.values() for name in suite.shifts]
     for array in given.names:
         match = _OWN_LABELS.fullmatch(array)
         if (match and match["name"] not in shifts) or (array == SHIFT_LABELS and CORRUPTED.name not in suites):
-            raise given.wrong(f"there is {array!r}, and no predictions for these images; give both or neither")
+            raise given.wrong(
+                f"there is {array!r}, but no predictions for these images; give labels and predictions, or neither"
+            )
     for name in shifts:
         if alike := [other for other in shifts if other != name and other.casefold() == name.casefold()]:
             raise given.wrong(f"the shifts {name!r} and {alike[0]!r} differ in capitals only; give them other names")
@@ -144,7 +152,10 @@ def _check_severities(given: Given, suite: SuiteNames) -> None:
         found = sorted(severity for shift, severity in suite.cells if shift == name)
         for bare in (f"shift/{name}/logits", f"shift/{name}/probs"):
             if bare in given.names and len(found) > 1:
-                raise given.wrong(f"{bare!r} has no severity, and there are others of {name!r} that have one")
+                raise given.wrong(
+                    f"{bare!r} has no severity, but other arrays of the shift {name!r} have one; give each of "
+                    "them a severity"
+                )
         if lacking := [severity for severity in suite.severities if severity not in found]:
             raise given.wrong(
                 f"the shift {name!r} has the severities {_listed(found)} and lacks {_listed(lacking)}; shifts of the "

@@ -17,7 +17,9 @@ from counterpoint.nn.members import MemberLayer
 
 _SAME = 0.1  # of the tolerance, where the very same computation is done twice
 _MUCH, _LITTLE = 0.3, 0.1
-"""How far r and s are moved. Far from where they were, rounding alone parts two ways of computing one deep network."""
+"""How far r and s are moved. If they were moved far, rounding alone would make two ways of computing a deep network
+differ.
+"""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _model(ensemble: Ensemble) -> str:
 
 @contextmanager
 def _awake(network: nn.Module) -> Iterator[None]:
-    """Inside, parameters that are zero are not: heads and branches that start at zero would let nothing through."""
+    """Inside, parameters that are zero get other values: a head or branch of zeros would hide every difference."""
     generator = torch.Generator().manual_seed(1)
     asleep = [p for p in network.parameters() if p.is_floating_point() and not p.any()]
     with torch.no_grad():

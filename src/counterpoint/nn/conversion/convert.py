@@ -39,19 +39,23 @@ def batch_ensemble(
     logits: ReadLogits | None = None,
     generator: torch.Generator | None = None,
 ) -> Ensemble:
-    """A BatchEnsemble of `model`: its linear layers and convolutions get r and s per member, at any depth of nesting.
+    """Make a BatchEnsemble of any model: its linear layers and convolutions get r and s for each member.
 
-    The model given is left as it is. The ensemble's `conversion` says what was converted and what was left out.
+    `model` itself is not changed. The result is an `Ensemble`. It takes views (M, B, …), and returns logits (M, B, …,
+    K); `predict(images)` returns the members' mean probabilities (B, K). Its `conversion` says which layers were
+    converted and which were left out.
 
-    r and s start as N(1, init_std²). None is a small value: the members of a trained model begin close to it. The
-    paper's networks, which are trained from the start, use 0.5.
+    r and s start as N(1, init_std²). None means 0.05, so that the members of a trained model start near it. The paper's
+    networks, which are trained from the start, use 0.5.
 
-    `example_input` is what the model takes: a tensor, a tuple of arguments, or a dict of arguments by name. With it the
-    conversion is checked. Layers whose weights are read past them are left out. A model whose members would not be
-    independent is refused, with the module that mixes the rows of a batch.
+    `example_input` is an input of the model: a tensor, a tuple of arguments, or a dict of arguments by name. If you
+    give it, the conversion is checked. Layers whose weights the model reads directly, without calling the layer, are
+    then left out. A model whose members would not be independent is refused; the error names the module that mixes the
+    rows of a batch.
 
     `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
-    rows in the model's inputs, if it is not the first. `logits` finds the logits in what the model returns.
+    rows in the model's inputs, if it is not the first. `logits` is a function that finds the logits in what the model
+    returns.
 
     >>> import torch
     >>> from torch import nn
@@ -66,7 +70,9 @@ def batch_ensemble(
     """
     one_of("batchnorm", batchnorm, get_args(BatchNorm))
     if not isinstance(model, nn.Module):
-        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module")
+        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, made already: Net(), and not Net")
+    if isinstance(model, Ensemble):
+        raise InputError("the model is an ensemble already; give the network that it was made of")
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)

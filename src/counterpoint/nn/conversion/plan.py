@@ -60,7 +60,7 @@ def _find_usage(network: nn.Module, example: Example) -> _Usage:
     once = run_watched(network, lambda: example.run(network), failed, layers)[1]
     try:
         twice = run_watched(network, lambda: example.twice().run(network), failed)[1]
-    except InputError:  # a model for batches of one size tells nothing more
+    except InputError:  # a model that takes only one batch size cannot be checked further
         return _Usage(once.called, once.read_by, ())
     same_shape = {
         layer
@@ -71,7 +71,9 @@ def _find_usage(network: nn.Module, example: Example) -> _Usage:
 
 
 def _names(network: nn.Module, chosen: Chosen) -> set[str]:
-    """The modules that are chosen by name or type. A choice that no module has is probably a slip, and refused."""
+    """The modules that are chosen by name or type. A choice that fits no module is probably a typing error, and is
+    refused.
+    """
     modules = dict(network.named_modules(remove_duplicate=False))
     names: set[str] = set()
     for one in chosen:
@@ -103,7 +105,7 @@ def _why_not(
             return "it is not called in evaluation mode"
         return f"it is not called: {type(reader).__name__} reads its weight directly"
     if usage is not None and module in usage.without_rows:
-        return "what it is applied to is no batch: it has as many rows for twice as many inputs"
+        return "its input is not a batch: twice as many images give it as many rows as before"
     return None if is_foldable(module) else why_not_linear(module)
 
 
@@ -113,7 +115,7 @@ def _why_unknown(module: nn.Module) -> str | None:
     if isinstance(module, RNNBase | RNNCellBase):
         return "a recurrent layer reads its weights in one fused call"
     if isinstance(module, nn.Bilinear):
-        return "a layer with two inputs has no single s"
+        return "it has two inputs, and s can multiply only one"
     own = dict(module.named_parameters(recurse=False))
     if not isinstance(module, _LOOKED_UP) and any("weight" in name and p.dim() > 1 for name, p in own.items()):
         return "counterpoint does not know how it uses its weight"
@@ -121,7 +123,7 @@ def _why_unknown(module: nn.Module) -> str | None:
 
 
 def _outermost(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Every module and its name, once each. The inside of a layer is its own affair, as are its parametrisations."""
+    """Every module and its name, once each. What is inside a layer, and its parametrisations, are left out."""
     seen: set[nn.Module] = set()
 
     def walk(name: str, module: nn.Module) -> Iterator[tuple[str, nn.Module]]:

@@ -1,4 +1,4 @@
-"""What a conversion did: which layers have members now, which have not and why, and what that costs."""
+"""What a conversion did: which layers were converted, which were not and why, and how many parameters that adds."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ ENOUGH = 0.5
 """A conversion of a smaller share of the weight layers gives a warning."""
 BY_CHOICE = EXCLUDED, NOT_INCLUDED = "it was excluded", "it was not included"
 PARAMETER = "parameter"
-"""The kind of what a module has for itself."""
+"""The kind shown for a parameter that belongs to a module itself."""
 _NAMED = 3  # how many layers a line of the report names
 
 
@@ -34,10 +34,10 @@ class LeftOut(Layer):
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion did; `str` gives it as text.
+    """What a conversion did. `str` turns it into a readable text.
 
     A weight layer multiplies activations by a weight: linear layers, convolutions, attention's projections, recurrent
-    layers. An embedding is looked up and a normalisation scales, so neither is one.
+    layers. An embedding only looks up rows, and a normalisation only scales, so neither is a weight layer.
 
     >>> from counterpoint.nn import batch_ensemble, resnet
     >>> ensemble = batch_ensemble(resnet(num_classes=10, width=4), num_members=2)
@@ -72,7 +72,7 @@ class Conversion:
         if len(self.converted) >= ENOUGH * wanted:
             return None
         return (
-            f"only {len(self.converted)} of {wanted} weight layers of {self.model} have members of their own; "
+            f"only {len(self.converted)} of {wanted} weight layers of {self.model} were converted; "
             "the members may hardly differ"
         )
 

@@ -78,7 +78,7 @@ class _WeightReaders(TorchFunctionMode):
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = function(*args, **(kwargs or {}))
         gives_tensors = next(tensors_in(result), None) is not None
-        if gives_tensors and self._current.active:  # who asks for a dtype or a shape uses nothing
+        if gives_tensors and self._current.active:  # asking for a dtype or a shape is no use of the weight
             for tensor in tensors_in([args, kwargs or {}]):
                 layer = self._layer_of.get(id(tensor))
                 if layer is not None and layer not in self._current.active:

@@ -1,4 +1,4 @@
-"""The reliability diagram of the very confidences that are served: what became of predictions that were as sure."""
+"""The reliability diagram of the confidences that are served: how often predictions of each confidence were right."""
 
 from dataclasses import dataclass
 
@@ -34,7 +34,7 @@ def find_diagram(run: Run, correction: Correction, weights: str) -> Diagram | st
     """The diagram of a run's clean images with this correction, or why there is none.
 
     results.json has the bins of the network's own confidences. With a recalibration they are counted again, from the
-    members' logits that `evaluate` left: bins of other confidences would say nothing of those that are served.
+    members' logits that `evaluate` left: bins of other confidences would not fit those that are served.
     """
     file = run.folder / RESULTS
     if not file.exists():

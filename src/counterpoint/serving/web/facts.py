@@ -14,7 +14,7 @@ from counterpoint.serving.web.uploads import MOST_BYTES
 
 @dataclass(frozen=True)
 class Facts:
-    """A run without its folder, which is nobody's business who can only reach the server."""
+    """What the server tells about a run. The run's folder is left out, because clients must not learn it."""
 
     experiment: str
     model: str

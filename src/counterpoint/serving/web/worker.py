@@ -16,7 +16,7 @@ class Worker:
     """Does one thing at a time, in the order asked for.
 
     Work that has begun goes on when nobody waits for it any more, since a thread cannot be stopped. Until it ends, all
-    others wait: there is never more than one computation in memory. Whoever gives up waiting leaves nothing behind.
+    others wait: there is never more than one computation in memory. A request that gives up waiting leaves the queue.
     """
 
     def __init__(self, most_waiting: int = MOST_WAITING) -> None:
@@ -33,7 +33,7 @@ class Worker:
 
     async def _wait_for_turn(self) -> None:
         if self._turn.locked() and self._waiting >= self._most_waiting:
-            words = f"{self._waiting} pictures wait already, the most that may; try again"
+            words = f"{self._waiting} pictures are waiting already, and no more fit in the queue; try again"
             raise HTTPException(503, words, {"Retry-After": "2"})
         self._waiting += 1
         try:
