@@ -25,7 +25,7 @@ def test_from_a_file_to_a_report(file: Path, call: Call, tmp_path: Path, monkeyp
     for words in ("ours on 200 unnamed data test images", "shifted images: 2 shifts, each at 2 severities: 4 cells of"):
         assert words in ended.out
     assert "Hospital-B: 1 shift of 30 test images, as given." in ended.out
-    assert "written: a/results.json; next: `counterpoint report a`" in ended.out
+    assert "written: a/results.json; next: `counterpoint report a`, or `counterpoint recalibrate a` to" in ended.out
     other = save(tmp_path / "q.npz", made_arrays(images=200, seed=4) | shifted_arrays(images=200, seed=4))
     assert call("evaluate", "--logits", other, "--out", "b").status == 0
     assert "NLL on shifted images" in call("recalibrate", "a").out

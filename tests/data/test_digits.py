@@ -1,11 +1,9 @@
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 from sklearn import datasets
 
 from counterpoint.data import load
-from counterpoint.data.digits import load_digits
 
 
 def test_each_digit_is_there_once_enlarged_with_its_label() -> None:
@@ -36,12 +34,3 @@ def test_a_quarter_of_each_class_is_for_testing_and_always_the_same() -> None:
     assert torch.equal(first.test.images_NCHW, second.test.images_NCHW)
     in_train, in_test = (torch.bincount(part.labels_N, minlength=10) for part in (first.train, first.test))
     assert ((in_train + in_test) / 4 - in_test).abs().max() < 1
-
-
-def test_a_scikit_learn_that_keeps_them_elsewhere_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    read = load_digits()
-    monkeypatch.setattr("counterpoint.data.digits._FILE", "elsewhere")
-    asked = load_digits()
-    for part, same in ((read.train, asked.train), (read.test, asked.test)):
-        assert torch.equal(part.images_NCHW, same.images_NCHW)
-        assert torch.equal(part.labels_N, same.labels_N)

@@ -43,22 +43,6 @@ def test_one_step_equals_nesterov_by_hand() -> None:
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
 
 
-def test_three_steps_are_those_of_torchs_own_sgd_to_the_last_bit() -> None:
-    ours, theirs = ensemble(), ensemble()
-    optimiser = make_optimiser(ours, EXPERIMENT)
-    own = torch.optim.SGD(make_optimiser(theirs, EXPERIMENT).param_groups, momentum=0.9, nesterov=True)
-    for _ in range(3):
-        for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-            one.grad = torch.randn_like(one)
-            other.grad = one.grad.clone()
-        optimiser.step()
-        own.step()
-    for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert torch.equal(one, other)
-    optimiser.zero_grad(set_to_none=True)
-    assert all(parameter.grad is None for parameter in ours.parameters())
-
-
 def ensemble() -> Ensemble:
     return build_model(replace(EXPERIMENT, model="resnet", width=2, num_members=2), 3, 3, seed=0)
 

@@ -30,5 +30,5 @@ def compare(
 
     compared = compare_run(run, others)
     print_parts([comparison_table(compared.called, comparison) for comparison in compared.against])
-    runs = " ".join(map(quoted, (run, *others)))
-    console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {runs}`", soft_wrap=True)
+    rest = " ".join(map(quoted, others))
+    console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)} {rest}`", soft_wrap=True)

@@ -46,9 +46,10 @@ def threshold(
         loaded = load_any_run(run)
         thresholded = threshold_run(loaded, target, watcher=watcher)
     print_parts(threshold_parts(thresholded, read_results(run / RESULTS).is_ensemble))
-    own = not isinstance(loaded, ImportedRun)  # predictions that came from elsewhere have no network
-    next_ = f"predict {quoted(run)} PICTURES --not-sure-below threshold" if own else f"report {quoted(run)}"
-    console.print(f"written: {run / 'threshold.json'}; next: `counterpoint {next_}`", soft_wrap=True)
+    command = f"`counterpoint predict {quoted(run)} PICTURES --not-sure-below threshold`"
+    if isinstance(loaded, ImportedRun):  # there is no network to predict with
+        command = f"`counterpoint report {quoted(run)}`"
+    console.print(f"written: {run / 'threshold.json'}; next: {command}", soft_wrap=True)
 
 
 def parse_share(text: str) -> float:

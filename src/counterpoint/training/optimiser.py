@@ -1,9 +1,6 @@
 """The paper's optimiser: SGD with Nesterov momentum and a cosine schedule per step (docs/paper.md)."""
 
 import math
-from collections.abc import Callable
-from inspect import unwrap
-from typing import Any
 
 import torch
 
@@ -11,22 +8,6 @@ from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, parameter_groups
 
 _MEMBER_GROUPS = ("rs", "member_biases")
-
-
-class _WithoutCompiler(torch.optim.SGD):
-    """torch's SGD, called as the compiler never sees it.
-
-    torch hides these methods from its compiler by a wrapper that imports the compiler first. That takes 1.2 seconds,
-    and an eager training on a CPU never needs it.
-    """
-
-    add_param_group = unwrap(torch.optim.SGD.add_param_group)
-    zero_grad = unwrap(torch.optim.SGD.zero_grad)
-    _step = unwrap(torch.optim.SGD.step)
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> Any:
-        return self._step(closure)
 
 
 def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
@@ -48,8 +29,7 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
         rate = experiment.learning_rate * group["rate_scale"]
         # A recorded step reads the rate from the GPU's memory.
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
-    kind = torch.optim.SGD if on_gpu else _WithoutCompiler
-    return kind(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
+    return torch.optim.SGD(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
 
 
 def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
