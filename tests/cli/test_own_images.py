@@ -198,7 +198,8 @@ def test_large_images_on_a_cpu_get_a_note() -> None:
     note = slow_on_cpu(large, "cpu")
     assert note is not None
     assert note.startswith(
-        "training on images of 224 × 224 pixels takes long on a CPU; for a first try, --set images.size=64"
+        "training on images of 224 × 224 pixels takes long on a CPU and needs much memory; for a first try, "
+        "--set images.size=64 has 1/12 of the pixels"
     )
     assert slow_on_cpu(large, "cuda") is None
     assert slow_on_cpu(own_experiment("photos", None, ["images.size=64"]), "cpu") is None

@@ -101,8 +101,9 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
     if device != "cpu" or size <= SMALL:
         return None
     return (
-        f"training on images of {size} × {size} pixels takes long on a CPU; for a first try, --set images.size={SMALL} "
-        f"has 1/{(size / SMALL) ** 2:.0f} of the pixels"
+        f"training on images of {size} × {size} pixels takes long on a CPU and needs much memory; for a first try, "
+        f"--set images.size={SMALL} has 1/{(size / SMALL) ** 2:.0f} of the pixels per image, and --less-memory saves "
+        "memory"
     )
 
 
