@@ -104,5 +104,11 @@ def test_a_share_without_a_number_is_refused() -> None:
 def test_help_says_what_it_promises(call: Call) -> None:
     ended = call("threshold", "--help")
     assert ended.status == 0
-    for words in ("95 % confidence", "no temperature was fitted", "threshold.json", "1% or 0.01", "under shift"):
+    for words in (
+        "95 % confidence",
+        "no temperature was fitted",
+        "threshold.json",
+        "1% or 0.01",
+        "Under shift there is no promise",
+    ):
         assert words in ended.out
