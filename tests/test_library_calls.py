@@ -65,7 +65,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a loss of something else": (lambda: moved(loss=lambda _: torch.tensor(1.0)), "loss does not depend on the views"),
     "no network": (lambda: batch_ensemble(3), "the model is 3; it must be a torch.nn.Module"),  # type: ignore[arg-type]
-    "members in words": (lambda: batch_ensemble(NETWORK, "two"), "num_members is two; it must be 1 or more"),  # type: ignore[arg-type]
+    "an ensemble": (lambda: batch_ensemble(batch_ensemble(NETWORK)), "the model is an ensemble already"),
+    "members in words": (lambda: batch_ensemble(NETWORK, "two"), "num_members is 'two'; it must be a whole number"),  # type: ignore[arg-type]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
     "no probability": (lambda: counterpoint.nll(np.zeros((0, 3)), []), "at least one value"),

@@ -25,6 +25,7 @@ def test_evaluate_prints_and_writes_the_results(make_run: MakeRun, call: Call) -
     assert f"{100 * results.clean.ensemble.error:.2f}" in ended.out
     assert "The members differ" in ended.out
     assert f"written: {run.folder / 'results.json'}; next: `counterpoint report {run.folder}`" in ended.out
+    assert "recalibrate" not in ended.out, "a run on all images has none to fit on"
     after = files_of(run.folder)
     assert after.keys() - before.keys() == {"results.json", "scores.npz"}
     assert after.items() >= before.items()

@@ -33,6 +33,7 @@ def test_every_path_in_a_suggested_command_is_quoted() -> None:
         "name",
         "again",
         "others",
+        "rest",
         "place",
         "command_name()",
         "VALIDATION_EXTRA.name",

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from counterpoint.cli.arguments.own_images import slow_on_cpu
 from counterpoint.data import load_images
+from counterpoint.experiments import find_experiment
+from counterpoint.experiments.own import own_experiment
 from counterpoint.records.files import read_results
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
@@ -173,6 +176,33 @@ def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Pa
     assert ended.status == 2
     assert said in ended.err
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--device", "gpu"], "device 'gpu' is not known"),
+        (["--engine", "steam"], "unknown engine 'steam'"),
+        (["--out", "photos"], "photos is not empty and holds no run"),
+    ],
+)
+def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: str, tmp_path: Path, call: Call) -> None:
+    write_collection(tmp_path / "photos", {"": 12})
+    ended = call("train", "--images", "photos", "--out", "run", *option)
+    assert (ended.status, ended.out) == (2, "")
+    assert said in ended.err
+
+
+def test_large_images_on_a_cpu_get_a_note() -> None:
+    large = own_experiment("photos", None, [])
+    note = slow_on_cpu(large, "cpu")
+    assert note is not None
+    assert note.startswith(
+        "training on images of 224 × 224 pixels takes long on a CPU; for a first try, --set images.size=64"
+    )
+    assert slow_on_cpu(large, "cuda") is None
+    assert slow_on_cpu(own_experiment("photos", None, ["images.size=64"]), "cpu") is None
+    assert slow_on_cpu(find_experiment("cifar10/single"), "cpu") is None
 
 
 def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) -> None:

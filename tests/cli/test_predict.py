@@ -42,6 +42,14 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
+@pytest.mark.parametrize("wanted", ["table", "csv"])
+def test_a_folder_without_pictures_is_named(short_run: Run, tmp_path: Path, call: Call, wanted: str) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = call("predict", short_run.folder, tmp_path / "empty", "--format", wanted)
+    assert (ended.status, ended.out) == (2, "")
+    assert "empty: there are no files to predict; name picture files, or folders that have some" in ended.err
+
+
 def objects(text: str) -> list[Any]:
     """The JSON objects that were printed, wherever the lines end."""
     decoder, found = json.JSONDecoder(), []

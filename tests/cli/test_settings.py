@@ -34,6 +34,14 @@ def test_a_group_is_listed_alone(call: Call) -> None:
     assert "epochs" not in out
 
 
+def test_a_part_of_a_key_is_enough(call: Call) -> None:
+    assert call("settings", "augmix").out == call("settings", "policy.augmix").out
+    out = call("settings", "severity").out
+    assert "policy.augmix.severity" in out
+    assert "policy.adversarial.severity" in out
+    assert "policy.augmix.jsd" not in out
+
+
 def test_an_unknown_one_gets_a_suggestion(call: Call) -> None:
     ended = call("settings", "epoch")
     assert (ended.status, ended.out) == (2, "")

@@ -51,7 +51,7 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
     killer.join()
     assert (status, err) == (0, "")
     assert len(ended) == 1
-    assert "1 run: 1 finished" in out
+    assert f"1 run: 1 finished next: `counterpoint report {tmp_path}/*`" in out
     started = [record["step"] for record in load_run(tmp_path / RUN).read_log() if record["event"] == "started"]
     assert started[0] == 0
     assert 22 <= started[1] < 66, "it went on from the checkpoint of the step at which it was asked to end"

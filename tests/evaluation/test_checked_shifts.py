@@ -145,7 +145,7 @@ def test_the_page_shows_shifts_and_no_severity_where_there_is_none(run: Run) -> 
     for shown in (page, text):
         assert "on fog" in shown
         assert "named with --shift (key key of" in shown
-        assert "On hospital ECE goes from" in shown
+        assert "On hospital the ECE is" in shown
         assert "on hospital it " in shown
         assert "regenerated with" not in shown
     rows = [*csv.DictReader(io.StringIO(to_csv([read_evaluated(run.folder)])))]

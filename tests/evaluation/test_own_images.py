@@ -27,8 +27,9 @@ from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
-from counterpoint.training.run_images import check_unseen_by, data_name, parts_of_run, read_images
+from counterpoint.training.run_images import data_name, parts_of_run, read_images
 from counterpoint.training.starting_weights import weights_hash
+from counterpoint.training.unseen_images import check_unseen_by
 from tests.heard import Heard
 from tests.images.collection import write_collection
 from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about
@@ -198,16 +199,22 @@ def test_a_run_starts_from_no_weights_that_know_its_held_out_images(
     with pytest.raises(InputError, match=r"first was trained on .*, and .* or leave --from out"):
         train(others, tmp_path / "new", data, start=first, root=root, options=Options(device="cpu"))
     assert not (tmp_path / "new" / "run.json").exists()
+    started = replace(first, experiment=replace(EXPERIMENT, starts_from=weights_hash(on_all)))
+    of_all = {**first.record, "from": str(on_all.folder)}
+    with pytest.raises(InputError, match=r"all was trained on .* \(36 such images in all\)"):
+        check_unseen_by(replace(started, record=of_all), EXPERIMENT, images, root)
     heard = Heard()
-    gone = replace(first, record={**first.record, "images": {"source": "nowhere"}})
-    moved = replace(
-        first, record={**first.record, "images": {"source": str(write_collection(tmp_path / "b", {"": 90}))}}
-    )
-    for run in (gone, moved):
-        check_unseen_by(run, others, data, root, heard)
+    elsewhere = str(write_collection(tmp_path / "b", {"": 90}))
+    for run in (
+        replace(first, record={**first.record, "images": {"source": "nowhere"}}),
+        replace(first, record={**first.record, "images": {"source": elsewhere}}),
+        started,
+        replace(started, record={**of_all, "from": str(first.folder)}),
+    ):
+        check_unseen_by(run, EXPERIMENT, images, root, heard)
     assert [note.partition(": ")[0] for note in heard.notes] == [
-        f"it is not known whether {first.folder} was trained on images that are validated or tested on here"
-    ] * 2
+        f"it is not known whether {first.folder} has learned from images that are validated or tested on here"
+    ] * 4
 
 
 def test_a_run_on_a_split_starts_from_no_run_on_all_images(tmp_path: Path) -> None:

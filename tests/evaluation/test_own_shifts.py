@@ -163,7 +163,7 @@ def test_bad_files_are_all_named_or_left_out_of_every_severity(run: Run, place: 
     assert "fog: left out: 2 more, since the picture is bad at another severity" in heard.notes
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match="empty has no images; put some into folders"):
+    with pytest.raises(InputError, match="empty has no class folders; put the pictures of each class"):
         evaluate(run, place, {"fog": empty})
 
 

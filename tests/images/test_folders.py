@@ -44,6 +44,8 @@ def test_hidden_files_and_folders_do_not_count(tmp_path: Path) -> None:
     write_classes(tmp_path, {"a": 1, "b": 1, ".thumbnails": 1})
     write(tmp_path / ".DS_Store", b"finder")
     write(tmp_path / "a" / "._0.png", b"resource fork")
+    write(tmp_path / "desktop.ini", b"explorer")
+    write(tmp_path / "b" / "Thumbs.db", b"explorer")
     assert list_images(tmp_path).names == ("a/0.png", "b/0.png")
 
 
@@ -99,7 +101,7 @@ def test_a_class_that_train_does_not_have_is_refused(tmp_path: Path) -> None:
 
 def test_one_class_and_no_class_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "flat" / "1.png")
-    with pytest.raises(InputError, match="has no classes; there must be two or more"):
+    with pytest.raises(InputError, match=r"flat has no class folders; put .*, such as .*flat/cat and .*flat/dog"):
         list_images(tmp_path / "flat")
     with pytest.raises(InputError, match="has one class, 'flat'"):
         list_images(tmp_path)

@@ -34,6 +34,11 @@ def test_class_folders_have_the_places_of_the_runs_classes(tmp_path: Path) -> No
     assert names_of(found) == [["cat/deep/b.jpg", "owl/a.png"]]
 
 
+def test_pictures_in_no_class_folder_are_refused_once_and_for_all(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no class folders; put .*, such as .*cat and .*dog"):
+        list_shifted(write(tmp_path, "a.png", "b.png"), CLASSES)
+
+
 def test_severities_have_the_same_pictures_in_the_same_order_whatever_their_endings(tmp_path: Path) -> None:
     found = list_shifted(write(tmp_path, "1/dog/b.png", "1/cat/a.png", "2/cat/a.jpg", "2/dog/b.webp"), CLASSES)
     assert found.severities == 2

@@ -7,7 +7,7 @@ import pytest
 
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.launching.job import Job
-from counterpoint.launching.states import State, is_under_way, job_states
+from counterpoint.launching.states import State, job_states
 from counterpoint.reproduction.jobs import row_jobs
 from counterpoint.reproduction.rows import Folders, RowRun, write_result
 from counterpoint.storage.files import write_json
@@ -56,7 +56,6 @@ def test_the_queue_has_a_word_in_it(job: Job, folders: Folders, word: str, expec
     begin_row(folders, RUN, epoch=2)
     (state,) = job_states([job], {job.name: word, "another": "FAILED"})
     assert told(state) == expected
-    assert is_under_way(state) == (expected[0] in ("queued", "running"))
 
 
 def test_a_failure_is_told_until_the_job_is_in_the_queue_again(job: Job) -> None:

@@ -189,7 +189,7 @@ def test_tensors_are_taken_as_they_are(dtype: torch.dtype) -> None:
     ("confidence", "correct", "says"),
     [
         ([], [], r"shape \(0,\)"),
-        ([[0.5]], [1], "1 axes"),
+        ([[0.5]], [1], "one axis, with one number per image"),
         ([0.5, 0.5], [1], r"must be \(2,\)"),
         ([0.5], [[1]], r"must be \(1,\)"),
         ([math.nan], [1], "holds nan"),

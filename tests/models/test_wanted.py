@@ -31,6 +31,11 @@ def test_a_package_that_does_not_fit_this_torch_is_named(monkeypatch: pytest.Mon
         InputError, match=r"torchvision, which cannot be imported here \(RuntimeError: operator .*exist\)"
     ):
         describe_model(Wanted("torchvision/resnet18", {}, 10, 3))
+    # The library that does not fit may be one that the wanted library needs.
+    with pytest.raises(
+        InputError, match=r"needs timm, which cannot be imported.*; install the torchvision that belongs"
+    ):
+        describe_model(Wanted("timm/resnet18", {}, 10, 3))
 
 
 def test_an_experiments_fields_are_options_of_the_models_that_have_them() -> None:

@@ -160,7 +160,7 @@ def test_members_that_are_alike_in_part_are_not_refused() -> None:
 
 
 def test_wrong_numbers_are_named() -> None:
-    with pytest.raises(InputError, match="num_members is 0; it must be 1 or more"):
+    with pytest.raises(InputError, match="num_members is 0; it must be a whole number of 1 or more"):
         deep_ensemble(lambda: nn.Linear(3, 2), 0)
     ensemble = make(2)
     with pytest.raises(InputError, match="a batch of 3 rows cannot be divided among 2 members"):

@@ -1,7 +1,7 @@
 """Evaluated runs with made-up logits, and how a test changes one."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -56,7 +56,6 @@ from counterpoint.records.results import (
     Between,
     Collapse,
     Evaluation,
-    Factors,
     HealthAfter,
     HealthRecord,
     Images,
@@ -270,8 +269,8 @@ def _collapse(members: int) -> Collapse:
     assert clean.disagreement is not None
     assert clean.pairwise_kl is not None
     return Collapse(
-        r=Factors(**asdict(factor_correlation([factors[0]]))),
-        s=Factors(**asdict(factor_correlation([factors[1]]))),
+        r=factor_correlation([factors[0]]),
+        s=factor_correlation([factors[1]]),
         clean=_between([clean]),
         severities=tuple(_between(row) for row in zip(*cells.values(), strict=True)),
         verdict=collapse_verdict(clean.disagreement, _mean_error(clean), clean.pairwise_kl, CLASSES),

@@ -87,6 +87,7 @@ def test_markdown_has_each_section_that_has_something_to_show(everything: list[E
 class Greeting(Content):
     words: tuple[str, ...]
     tables = (Table("Greetings", (Column("Who"), Column("Times", "n")), (Row("a_b", (Entry("2", best=True),)),)),)
+    has_members = False
 
     @property
     def panels(self) -> Sequence[Panel]:

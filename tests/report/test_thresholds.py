@@ -29,10 +29,12 @@ def test_the_promise_in_words() -> None:
     for sentence in (
         "Keep predictions with a confidence of 0.75 or more: with 95 % confidence, the error of what is kept is below "
         "10.00 % on images like the validation images.",
-        "To be expected: 83.33 % of such images are kept (60.00 to 94.00).",
-        "Chosen on 60 validation images that no temperature saw: 1 of 50 kept are wrong (2.00 %, up to 9.10 % at this "
-        "threshold alone; at 0.74 it could be up to 11.60 %).",
-        "Confidences are recalibrated, “before averaging”, with parameters of the other 20 validation images: T = 1.35",
+        "About 83.33 % of such images are kept (interval 60.00 to 94.00).",
+        "The threshold was chosen on 60 validation images that no temperature was fitted on. It keeps 50 of them, and "
+        "1 of these is wrong (2.00 %). The true error could be up to 9.10 % at this threshold alone, and up to 11.60 "
+        "% at 0.74.",
+        "The confidences are recalibrated with “before averaging”. Its parameters come from the other 20 validation "
+        "images: T = 1.35",
     ):
         assert sentence in said
     assert "“one for all images”" in words(FOUND, several=False)
@@ -42,8 +44,8 @@ def test_where_everything_is_kept_and_nothing_was_fitted() -> None:
     plain = replace(FOUND, recalibration=NONE, recalibration_name="none", promise=replace(FOUND.promise, refused=None))
     said = words(plain)
     assert said.startswith("Keep everything: with 95 % confidence,")
-    assert "threshold alone)." in said
-    assert "Confidences are the network’s own; the other 20 validation images only suggested where to start." in said
+    assert "at this threshold alone." in said
+    assert "The other 20 validation images only gave the threshold at which the search began." in said
 
 
 def test_the_table_pools_the_corruptions_of_a_severity() -> None:
@@ -78,14 +80,14 @@ def with_cells(cells: dict[str, tuple[Checked, ...]]) -> Thresholded:
 
 
 def test_where_it_breaks_in_words() -> None:
-    start = "Nothing is promised under shift, and there the promise breaks in"
-    assert f"{start} 1 of the 4 cells, but never under Snow." in words(FOUND)
-    assert f"{start} 2 of the 4 cells, under each corruption at least once." in words(
+    start = "The promise is not made for corrupted images. There it breaks in"
+    assert f"{start} 1 of the 4 cells. It never breaks under Snow." in words(FOUND)
+    assert f"{start} 2 of the 4 cells. It breaks under each corruption at least once." in words(
         with_cells({"fog": (HOLDS, BREAKS), "snow": (BREAKS, UNCLEAR)})
     )
     assert f"{start} none of the 4 cells." in words(with_cells({"fog": (HOLDS, UNCLEAR), "snow": (HOLDS, HOLDS)}))
     spared = dict.fromkeys("abcdefg", (HOLDS, UNCLEAR))
-    assert f"{start} 1 of the 16 cells, but never under 7 of the 8 corruptions." in words(
+    assert f"{start} 1 of the 16 cells. It never breaks under 7 of the 8 corruptions." in words(
         with_cells({"fog": (HOLDS, BREAKS), **spared})
     )
 
@@ -122,7 +124,7 @@ def test_the_promise_on_other_shifts_in_words(wrong: tuple[int, ...], said: str)
     shift = Shift(Source("own", key="k"), 100, "test", ("fog",), tuple(range(1, len(wrong) + 1)))
     cells = tuple(Checked(100, 100, count, verdict(100, count, 0.02)) for count in wrong)
     found = replace(FOUND, shifts={"fog": CheckedShift(shift, cells)})
-    assert words(found).endswith(f"other shifted images: {said}")
+    assert words(found).endswith(f"other shifted images either: {said}")
     table = checks_table(found)
     assert table is not None
     assert table.rows[-1].label == ("fog, severity 2" if len(wrong) > 1 else "fog")

@@ -75,7 +75,7 @@ def test_bad_files_stand_among_the_others(bare_run: Run, pictures: list[Path], t
 
 
 def test_files_in_folders_are_found_without_hidden_ones(tmp_path: Path) -> None:
-    for name in ("b.png", "a/c.png", ".hidden/d.png", "a/.e.png"):
+    for name in ("b.png", "a/c.png", ".hidden/d.png", "a/.e.png", "a/Thumbs.db"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     found = list(find_files([tmp_path, Path("elsewhere.png")]))

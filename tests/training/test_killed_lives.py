@@ -1,19 +1,17 @@
 """A training that is killed 25 times, at random steps and while it writes checkpoints, ends with the same bits."""
 
-import json
-import os
 import random
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from tests.training.killed_lives import EPOCHS
+from tests.training.tiny_run import lives
 
+LIVES = "tests.training.killed_lives"
 STEPS_PER_EPOCH = 5
 INSIDE = ("write", "fsync", "replace")
 
@@ -29,21 +27,10 @@ def planned() -> list[tuple[str, int]]:
     return kills
 
 
-def lives(folder: Path, kills: list[tuple[str, int]]) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.training.killed_lives", str(folder), json.dumps(kills)]
-    # Git need not be asked in each life, and autograd's threads for a GPU do not survive a fork.
-    environment = {**os.environ, "COUNTERPOINT_COMMIT": "none", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(
-        command, cwd=Path(__file__).parents[2], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def test_25_kills_change_no_bit(tmp_path: Path) -> None:
     kills = planned()
-    assert lives(tmp_path / "whole", []) == []
-    landed = lives(tmp_path / "killed", kills)
+    assert lives(LIVES, tmp_path / "whole", []) == []
+    landed = lives(LIVES, tmp_path / "killed", kills)
     assert [(kill["place"], kill["count"]) for kill in landed] == kills
     before = 0
     for kill in landed:

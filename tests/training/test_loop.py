@@ -3,9 +3,6 @@
 import copy
 import json
 import math
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -30,8 +27,9 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
+from tests.training.tiny_run import lives
 
-ROOT = Path(__file__).parents[2]
+TINY_RUN = "tests.training.tiny_run"
 EXPERIMENT = Experiment("small", "digits", model="resnet", width=2, num_members=2, epochs=3, batch_size=8)
 ON_CPU = Options(device="cpu")
 
@@ -39,11 +37,6 @@ ON_CPU = Options(device="cpu")
 def small_data() -> DataSet:
     """Grey noise of 54 images, 36 of which are trained on."""
     return noise_data(54, 3, channels=1, name="small")
-
-
-def run_child(folder: Path, *kill: str) -> int:
-    command = [sys.executable, "-m", "tests.training.tiny_run", str(folder), *kill]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120).returncode
 
 
 def final_state(folder: Path) -> dict[str, torch.Tensor]:
@@ -59,7 +52,7 @@ def epochs(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "whole"
-    assert run_child(folder) == 0
+    assert lives(TINY_RUN, folder, []) == []
     return folder
 
 
@@ -76,15 +69,12 @@ def test_a_killed_run_ends_with_the_same_bits(
     tmp_path: Path, uninterrupted: Path, kills: list[tuple[str, int]]
 ) -> None:
     folder = tmp_path / "run"
-    for place, count in kills:
-        assert run_child(folder, place, str(count)) == -signal.SIGKILL
-        killed = json.loads(Path(f"{folder}.killed").read_text())
+    for (place, count), killed in zip(kills, lives(TINY_RUN, folder, kills), strict=True):
         assert (killed["place"], killed["count"]) == (place, count)
         unfinished = [name for name in killed["held"] if name.endswith(".tmp")]
         assert len(unfinished) == (0 if place == "update" else 1), "the kill landed inside checkpoint writing"
         for name in unfinished:
             assert name.split(".tmp")[0].strip(".").rpartition(".")[0] not in killed["held"]
-    assert run_child(folder) == 0
     ours, theirs = final_state(folder), final_state(uninterrupted)
     assert ours.keys() == theirs.keys()
     assert any(name.startswith("momentum.") for name in ours)

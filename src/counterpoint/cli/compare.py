@@ -30,4 +30,5 @@ def compare(
 
     compared = compare_run(run, others)
     print_parts([comparison_table(compared.called, comparison) for comparison in compared.against])
-    console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)
+    rest = " ".join(map(quoted, others))
+    console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)} {rest}`", soft_wrap=True)

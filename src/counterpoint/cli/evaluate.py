@@ -149,4 +149,7 @@ def evaluate(
         console.print(f"stopped; the same command {'starts again' if logits else 'continues from there'}")
         raise typer.Exit(130) from None
     print_parts(results_parts(results))
-    console.print(f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`", soft_wrap=True)
+    correct = f", or `counterpoint recalibrate {quoted(folder)}` to correct the confidence"
+    can_correct = results.validated_on is not None or results.evaluated_on.part == "validation"
+    report = f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`"
+    console.print(report + (correct if can_correct else ""), soft_wrap=True)

@@ -1,5 +1,6 @@
 """`counterpoint predict`."""
 
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -11,7 +12,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import console
-from counterpoint.errors import one_of
+from counterpoint.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,11 +65,17 @@ def predict(
     find_modules_here(model)
     loaded = load_run(run)
     correction = find_correction(run, not_sure_below)
+    files = find_files(_named(paths))
+    first = next(files, None)
+    if first is None:
+        raise InputError(
+            f"{', '.join(paths)}: there are no files to predict; name picture files, or folders that have some"
+        )
     predictor = Predictor(loaded, correction, device=device, trusted_model=model)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:
-        for answer in predictor.predict(find_files(_named(paths))):
+        for answer in predictor.predict(itertools.chain([first], files)):
             if isinstance(answer, Unread):
                 unread.append(answer)
             yield answer

@@ -67,14 +67,18 @@ def recalibrate(
     print_parts(recalibrated_parts(recalibrated, read_results(run / RESULTS)))
     if not isinstance(loaded, ImportedRun):
         console.print(_used(recalibrated), highlight=False)
-    console.print(f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`", soft_wrap=True)
+    console.print(
+        f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`, or `counterpoint threshold "
+        f"{quoted(run)} --error 1%` to find which predictions to keep",
+        soft_wrap=True,
+    )
 
 
 def _used(recalibrated: "Recalibrated") -> str:
     """Which of them the other commands apply."""
-    from counterpoint.report.recalibrations.words import is_ensemble, quoted
+    from counterpoint.report.recalibrations import words
     from counterpoint.serving.correction import best_way
 
-    name = quoted(best_way(recalibrated), is_ensemble(recalibrated))
+    name = words.quoted(best_way(recalibrated), words.is_ensemble(recalibrated))
     why = "it was chosen" if recalibrated.choice else "it has the lowest NLL on validation images"
     return f"`predict`, `serve` and `export` use {name}: {why}."

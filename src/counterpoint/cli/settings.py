@@ -13,7 +13,7 @@ def settings(
     key: Annotated[
         str | None,
         typer.Argument(
-            help="Setting to explain in full, such as epochs, or a group of settings, such as policy.augmix."
+            help="Setting to explain in full, such as epochs, or a group of settings, such as policy.augmix or augmix."
         ),
     ] = None,
 ) -> None:
@@ -25,7 +25,8 @@ def settings(
     from counterpoint.experiments.settings import all_settings
 
     known = all_settings()
-    shown = [one for one in known if key is None or one.key == key or one.key.startswith(f"{key}.")]
+    # A whole key, a group, or the last part of a key: augmix and severity are found without what is before them.
+    shown = [one for one in known if key is None or f".{key}." in f".{one.key}."]
     if not shown:
         raise unknown("setting", key, [one.key for one in known])
     if len(shown) == 1:

@@ -19,6 +19,7 @@ from counterpoint.cli.arguments.launching import (
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, SetOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.storage.folders import quoted
 
 
 def sweep(
@@ -105,4 +106,6 @@ def sweep(
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or continues them")
+    elif kinds == {"finished"} and evaluate:
+        console.print(f"next: `counterpoint report {quoted(out)}/*`", highlight=False, soft_wrap=True)
     raise typer.Exit(status or ("failed" in kinds))

@@ -7,6 +7,7 @@ import typer
 from counterpoint.cli.arguments.options import RunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
+from counterpoint.storage.folders import quoted
 
 
 def threshold(
@@ -38,13 +39,17 @@ def threshold(
     from counterpoint.cli.terminal.tables import threshold_parts
     from counterpoint.evaluation.threshold import threshold_run
     from counterpoint.records.files import RESULTS, read_results
-    from counterpoint.runs.imported import load_any_run
+    from counterpoint.runs.imported import ImportedRun, load_any_run
 
     target = parse_share(error)
     with TerminalWatcher() as watcher:
-        thresholded = threshold_run(load_any_run(run), target, watcher=watcher)
+        loaded = load_any_run(run)
+        thresholded = threshold_run(loaded, target, watcher=watcher)
     print_parts(threshold_parts(thresholded, read_results(run / RESULTS).is_ensemble))
-    console.print(f"written: {run / 'threshold.json'}", soft_wrap=True)
+    command = f"`counterpoint predict {quoted(run)} PICTURES --not-sure-below threshold`"
+    if isinstance(loaded, ImportedRun):  # there is no network to predict with
+        command = f"`counterpoint report {quoted(run)}`"
+    console.print(f"written: {run / 'threshold.json'}; next: {command}", soft_wrap=True)
 
 
 def parse_share(text: str) -> float:

@@ -20,6 +20,7 @@ from counterpoint.cli.arguments.own_images import (
     PretrainedOption,
     SkipBadOption,
     choose_data,
+    slow_on_cpu,
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
@@ -81,10 +82,8 @@ def train(
         bool,
         typer.Option(
             "--member-by-member",
-            help=(
-                "Save memory: keep the activations of one member at a time. The result is the same, and "
-                "training is slower. If the network has BatchNorm, add --set batchnorm=per-member."
-            ),
+            help="Save memory: keep the activations of one member at a time. The result is the same up to rounding, and "
+            "training is slower. If the network has BatchNorm, add --set batchnorm=per-member.",
         ),
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write a log for TensorBoard.")] = False,
@@ -108,9 +107,10 @@ def train(
     To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is the same as on one GPU.
     """
     from counterpoint.data import UserImages
+    from counterpoint.devices import choose_device
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, joined
-    from counterpoint.runs.folder import load_run
+    from counterpoint.runs.folder import check_folder, load_run
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
     from counterpoint.training.starting_weights import weights_hash
@@ -119,6 +119,10 @@ def train(
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     with joined(world), TerminalWatcher() as watcher:
         with agreed(world):
+            # Whatever can be wrong is said before thousands of images are decoded.
+            where, name = choose_device(device, world), one_of("engine", engine, ENGINES)
+            if world.is_first:
+                check_folder(out)
             start = None if from_ is None else load_run(from_)
             chosen, data = choose_data(
                 experiment,
@@ -133,7 +137,8 @@ def train(
                 chosen = replace(chosen, starts_from=weights_hash(start))
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
-            name = one_of("engine", engine, ENGINES)
+            if slow := slow_on_cpu(chosen, where.type):
+                watcher.noted(slow)
             saved = {"less_memory": less_memory, "member_by_member": member_by_member}
             options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.

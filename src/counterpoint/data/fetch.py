@@ -171,8 +171,8 @@ def status(root: Path) -> list[Status]:
 def _cifar_status(cifar: Cifar, root: Path) -> Status:
     try:
         folder = find_cifar(cifar, root)
-    except InputError as error:
-        return Status(cifar.name, "not found", 0, str(error))
+    except InputError:
+        return _missing(cifar.name, root)
     try:
         load_cifar(cifar, root)
         problem = None
@@ -184,10 +184,14 @@ def _cifar_status(cifar: Cifar, root: Path) -> Status:
 def _corrupted_status(name: str, root: Path) -> Status:
     folder = root / ARCHIVES[name].folder
     if not folder.is_dir():
-        return Status(name, "not found", 0, f"not in {root}; run `{download_command(name, root)}` to download it")
+        return _missing(name, root)
     shapes = dict.fromkeys(CORRUPTIONS + EXTRA_CORRUPTIONS, _CORRUPTED_SHAPE) | {"labels": _CORRUPTED_SHAPE[:1]}
     problems = (_array_problem(folder / f"{file}.npy", shape) for file, shape in shapes.items())
     return Status(name, str(folder), _size(folder), next(filter(None, problems), None))
+
+
+def _missing(name: str, root: Path) -> Status:
+    return Status(name, "not found", 0, f"not there; `{download_command(name, root)}` downloads it")
 
 
 def _array_problem(path: Path, shape: tuple[int, ...]) -> str | None:

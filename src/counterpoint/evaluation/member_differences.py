@@ -1,14 +1,13 @@
 """Do a run's members differ? What results.json says about it, on clean images and at each severity."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 import numpy as np
 
 from counterpoint.evaluation.logits import read_factors
 from counterpoint.metrics import collapse_verdict, factor_correlation, independent_disagreement
 from counterpoint.records.figures import Summary
-from counterpoint.records.results import Between, Collapse, Factors, Shifted
+from counterpoint.records.results import Between, Collapse, Shifted
 from counterpoint.runs.imported import AnyRun
 
 
@@ -21,7 +20,7 @@ def collapse_record(run: AnyRun, clean: Summary, corrupted: Shifted | None, num_
         return None
     by_severity = zip(*corrupted.cells.values(), strict=True) if corrupted else ()
     return Collapse(
-        **{kind: Factors(**asdict(factor_correlation(layers))) for kind, layers in read_factors(run).items() if layers},
+        **{kind: factor_correlation(layers) for kind, layers in read_factors(run).items() if layers},
         clean=_between([clean], num_classes),
         severities=tuple(_between(summaries, num_classes) for summaries in by_severity),
         verdict=collapse_verdict(clean.disagreement, _mean_error(clean), clean.pairwise_kl, num_classes),

@@ -61,6 +61,9 @@ def evaluate_run(
     they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it the function
     is not imported, because a name in the run's files is not enough.
 
+    `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
+    Without them all are used. Clean images of your own are in the order of their classes.
+
     To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 
     >>> from pathlib import Path

@@ -11,7 +11,7 @@ from counterpoint.config import Experiment, override
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import AugMix, MemberPolicy
 
-_SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
+SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
 # Shares of the area. A picture is kept at the size that the network takes, so a quarter of it is enlarged twofold:
 # ImageNet's usual 0.08 would show the network a blur. Trained weights have seen objects at all sizes. In the few epochs
 # of fine-tuning it is more important that a crop seldom misses the object of the picture.
@@ -53,7 +53,7 @@ def _is_set(key: str, assignments: Sequence[str]) -> bool:
 
 def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
     assert known.images is not None
-    small = known.images.size <= _SMALL
+    small = known.images.size <= SMALL
     batch_size = 128 if small else 32
     # The learning rates are usual ones for a batch of 128, and go down in proportion.
     rate = (0.01 if fine_tuned else 0.1) * batch_size / 128

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from counterpoint.errors import InputError
 from counterpoint.images.fence import Fence
-from counterpoint.images.listing import PARTS, BadFile, Listing, printable
+from counterpoint.images.listing import PARTS, BadFile, Listing, is_hidden, printable
 
 _OTHER_SPELLINGS = ("training", "valid", "validation", "dev", "testing")
 
@@ -22,7 +22,7 @@ class Content(NamedTuple):
 def list_folder(source: Path) -> Listing:
     """The images of the class folders, ordered by part, class and path.
 
-    A class folder's own folders are read too. Files and folders whose names begin with a dot do not count.
+    A class folder's own folders are read too. Hidden files and folders do not count.
     """
     top = look_into(source, "")
     places = _part_folders(source, top.folders) or {"": ""}
@@ -115,6 +115,6 @@ def look_into(source: Path, folder: str) -> Content:
 def _scan(folder: Path) -> list["os.DirEntry[str]"]:
     try:
         with os.scandir(folder) as entries:
-            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+            return sorted((entry for entry in entries if not is_hidden(entry.name)), key=lambda entry: entry.name)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be read ({error.strerror})") from None

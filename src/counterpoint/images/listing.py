@@ -9,6 +9,7 @@ from typing import NamedTuple
 from counterpoint.errors import InputError
 
 PARTS = ("train", "val", "test")
+_OF_WINDOWS = ("thumbs.db", "desktop.ini")
 SHOWN = 10
 """How many bad files an error names."""
 
@@ -73,6 +74,11 @@ class Listing:
         )
 
 
+def is_hidden(name: str) -> bool:
+    """Whether a file or folder of this name is the system's own: it is no picture that somebody has put there."""
+    return name.startswith(".") or name.lower() in _OF_WINDOWS
+
+
 def printable(name: str) -> str:
     """The name without what a terminal or a file in UTF-8 cannot take, such as bytes that are no text."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in name)
@@ -88,6 +94,8 @@ def check_classes(listing: Listing) -> None:
     """Raise unless there are two classes, each with an image to train on, and no part has another class."""
     source = listing.source
     if len(listing.classes) < 2:
+        if not listing.classes and source.is_dir():
+            raise no_class_folders(source, ("cat", "dog"))
         found = f"one class, {listing.classes[0]!r}" if listing.classes else "no classes"
         raise InputError(f"{source} has {found}; there must be two or more, each with images of its own")
     labels = set(listing.labels)
@@ -103,6 +111,14 @@ def check_classes(listing: Listing) -> None:
         if label not in labels:
             where = " to train on" if listing.parts is not None else ""
             raise InputError(f"the class {name!r} of {source} has no images{where}; give it some, or leave it out")
+
+
+def no_class_folders(source: Path, classes: Sequence[str]) -> InputError:
+    """The error for a folder whose pictures, if there are some, lie in no class folder."""
+    such_as = " and ".join(str(source / name) for name in classes[:2])
+    return InputError(
+        f"{source} has no class folders; put the pictures of each class into a folder of their own, such as {such_as}"
+    )
 
 
 def refuse_bad(source: Path, bad: Sequence[BadFile], remedy: str) -> InputError:

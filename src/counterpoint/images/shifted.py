@@ -8,7 +8,7 @@ from pathlib import Path
 
 from counterpoint.errors import InputError, some, unknown
 from counterpoint.images.folders import class_name, images_below, look_into, strays
-from counterpoint.images.listing import PARTS, BadFile, Listing, printable
+from counterpoint.images.listing import PARTS, BadFile, Listing, no_class_folders, printable
 from counterpoint.images.sources import list_file
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,3}")
@@ -45,6 +45,8 @@ def list_shifted(source: Path, classes: Sequence[str]) -> ShiftedListing:
     if not source.is_dir():
         return ShiftedListing(_of_classes(list_file(source), classes), 0)
     top = look_into(source, "")
+    if not top.folders:
+        raise no_class_folders(source, classes)
     severities = _severity_folders(source, top.folders, classes)
     bad = [*top.bad, *strays(top.files)]
     folders = top.folders

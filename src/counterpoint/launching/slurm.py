@@ -10,7 +10,7 @@ from counterpoint.errors import InputError
 from counterpoint.launching.job import Job, read_failure
 from counterpoint.launching.queue import queue_states
 from counterpoint.launching.running import JobRunner
-from counterpoint.launching.states import is_under_way, job_states
+from counterpoint.launching.states import job_states
 from counterpoint.storage.files import write_json
 
 Cluster = Literal["slurm", "local"]
@@ -67,7 +67,7 @@ def submit_missing(jobs: Sequence[Job], resources: Resources) -> None:
             "Slurm is installed, or leave --launcher out to run the jobs on this machine, one after another"
         )
     states = job_states(jobs, queue_states(jobs))
-    submit([state.job for state in states if state.kind != "finished" and not is_under_way(state)], resources)
+    submit([state.job for state in states if state.kind not in ("finished", "queued", "running")], resources)
 
 
 def submit(jobs: Sequence[Job], resources: Resources, cluster: Cluster = "slurm") -> list[Any]:

@@ -32,11 +32,6 @@ def job_states(jobs: Sequence[Job], queue: Mapping[str, str]) -> list[State]:
     return [_state(job, queue.get(job.name, "")) for job in jobs]
 
 
-def is_under_way(state: State) -> bool:
-    """Whether it is run, or will be, without a further call."""
-    return state.kind in ("queued", "running")
-
-
 def _state(job: Job, queued: str) -> State:
     try:
         return _read_state(job, queued)

@@ -1,12 +1,7 @@
 """Metrics of predicted probabilities, in float64, each with its definition stated. Nothing here imports torch."""
 
 from counterpoint.metrics.calibration import ReliabilityBins, ece, ece_rms, overconfidence, reliability_bins
-from counterpoint.metrics.collapse import (
-    FactorCorrelation,
-    collapse_verdict,
-    factor_correlation,
-    independent_disagreement,
-)
+from counterpoint.metrics.collapse import collapse_verdict, factor_correlation, independent_disagreement
 from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
@@ -22,6 +17,7 @@ from counterpoint.metrics.set_scores import SetScores, score_set
 from counterpoint.metrics.shift import aggregate
 from counterpoint.metrics.summary import summarise
 from counterpoint.metrics.threshold import likely_start, lowest_threshold
+from counterpoint.records.results import FactorCorrelation
 
 __all__ = [
     "FactorCorrelation",

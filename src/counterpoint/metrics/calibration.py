@@ -33,6 +33,14 @@ class ReliabilityBins:
     confidence: Floats  # mean over the bin
     accuracy: Floats
 
+    @property
+    def ece(self) -> float:
+        return float(np.average(np.abs(self.accuracy - self.confidence), weights=self.count))
+
+    @property
+    def ece_rms(self) -> float:
+        return float(np.sqrt(np.average((self.accuracy - self.confidence) ** 2, weights=self.count)))
+
 
 def reliability_bins(
     confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width"
@@ -79,8 +87,7 @@ def ece(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binn
     >>> round(ece([0.8, 0.8, 0.8, 0.8], [True, True, True, False]), 3)  # 80 % confidence, 75 % right
     0.05
     """
-    table = reliability_bins(confidence, correct, bins, binning)
-    return float(np.average(np.abs(table.accuracy - table.confidence), weights=table.count))
+    return reliability_bins(confidence, correct, bins, binning).ece
 
 
 def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> float:
@@ -90,8 +97,7 @@ def ece_rms(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: 
     >>> round(ece_rms([0.6, 0.6, 0.9, 0.9], [True, False, True, True]), 3)
     0.1
     """
-    table = reliability_bins(confidence, correct, bins, binning)
-    return float(np.sqrt(np.average((table.accuracy - table.confidence) ** 2, weights=table.count)))
+    return reliability_bins(confidence, correct, bins, binning).ece_rms
 
 
 def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:

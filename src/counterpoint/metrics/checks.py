@@ -21,7 +21,7 @@ def fractions(values: ArrayLike, name: str, ndim: int) -> Floats:
     """`values` in [0, 1] with `ndim` axes; up to 1e-6 above 1 is taken for a rounding error and becomes 1."""
     array = _numbers(values, name).astype(np.float64)
     if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name} has shape {array.shape}; it must have {ndim} axes and at least one value")
+        raise InputError(f"{name} has shape {array.shape}; it must have {_axes(ndim)} and at least one value")
     outside = ~((array >= 0) & (array <= 1 + _ROUNDING_ABOVE_ONE))  # NaN compares false, so it is outside
     if outside.any():
         raise InputError(f"{name} holds {array[outside][0]}; every value must lie between 0 and 1")
@@ -45,7 +45,7 @@ def finite(values: ArrayLike, name: str, ndim: int) -> Floats:
     """`values` as finite numbers with `ndim` axes."""
     array = _numbers(values, name).astype(np.float64)
     if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name} has shape {array.shape}; it must have {ndim} axes and at least one value")
+        raise InputError(f"{name} has shape {array.shape}; it must have {_axes(ndim)} and at least one value")
     if not np.isfinite(array).all():
         raise InputError(f"{name} holds {array[~np.isfinite(array)][0]}; every value must be finite")
     return array
@@ -91,3 +91,7 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def _require_length(shape: tuple[int, ...], name: str, length: int) -> None:
     if shape != (length,):
         raise InputError(f"{name} has shape {shape}; there are {length} predictions, so it must be ({length},)")
+
+
+def _axes(ndim: int) -> str:
+    return "one axis, with one number per image," if ndim == 1 else f"{ndim} axes"

@@ -3,7 +3,6 @@ predictions.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -11,29 +10,12 @@ from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions
+from counterpoint.records.results import FactorCorrelation
 
 # Shares of the disagreement that members of the same error would show if their mistakes were independent.
 NEARLY_IDENTICAL_BELOW = 0.05
 DIFFER_CLEARLY_FROM = 0.25
 NEARLY_IDENTICAL_KL_BELOW = 0.01  # in nats
-
-
-@dataclass(frozen=True)
-class FactorCorrelation:
-    """How similar the members' factors are, over the channels of all layers.
-
-    `plain` is 0 for independent draws, and 1 if all members are identical. It is below 1 if two members are identical
-    and the others are not. `closest` is 1 as soon as two members are identical. For independent draws it is about −1 /
-    (M − 1), which is given as `independent`.
-
-    >>> from counterpoint.metrics import FactorCorrelation
-    >>> FactorCorrelation(plain=0.0, closest=-0.2, independent=-0.33).closest
-    -0.2
-    """
-
-    plain: float  # mean over pairs, each layer's mean over members and channels removed
-    closest: float  # the pair most alike, after removing each channel's mean over members
-    independent: float
 
 
 def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelation:

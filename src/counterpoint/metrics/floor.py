@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.calibration import Binning, ece, ece_rms, reliability_bins
+from counterpoint.metrics.calibration import Binning, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions
 
 _DRAWS_AT_ONCE = 2**15
@@ -63,10 +63,10 @@ def noise_floor(
     return NoiseFloor(
         ece_mean=float(eces.mean()),
         ece_sd=float(eces.std(ddof=1)),
-        ece_excess=float(ece(confidence, correct, bins, binning) - eces.mean()),
+        ece_excess=float(table.ece - eces.mean()),
         ece_rms_mean=float(rmses.mean()),
         ece_rms_sd=float(rmses.std(ddof=1)),
-        ece_rms_excess=float(ece_rms(confidence, correct, bins, binning) - rmses.mean()),
+        ece_rms_excess=float(table.ece_rms - rmses.mean()),
     )
 
 

@@ -8,7 +8,6 @@ The aggregates are (docs/paper.md, 13):
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 
 import numpy as np
 
@@ -30,12 +29,12 @@ def aggregate(grid: Grid) -> Aggregates:
     >>> found["by-corruption"].error
     0.5
     """
-    return _three_aggregates(grid, lambda scores: asdict(figures(scores)))
+    return _three_aggregates(grid, lambda scores: vars(figures(scores)))
 
 
 def aggregate_with_floors(grid: Grid) -> Aggregates:
     """With the noise floor of each calibration error. An image's cells count as independent of each other."""
-    return _three_aggregates(grid, lambda scores: asdict(figures(scores)) | floors(scores))
+    return _three_aggregates(grid, lambda scores: vars(figures(scores)) | floors(scores))
 
 
 def _three_aggregates(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Aggregates:

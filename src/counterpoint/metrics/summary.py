@@ -4,7 +4,7 @@ from typing import cast, get_args
 
 import numpy as np
 
-from counterpoint.metrics.calibration import Binning, ece, ece_rms, overconfidence, reliability_bins
+from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
 from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
 from counterpoint.metrics.floor import noise_floor
 from counterpoint.metrics.scores import ImageScores
@@ -42,14 +42,15 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
 def figures(scores: ImageScores) -> Figures:
     """Every metric of one predictor on one set of images."""
     confidence, correct = scores.confidence, scores.correct
+    width, mass = (reliability_bins(confidence, correct, 15, binning) for binning in _BINNINGS)
     return Figures(
         error=float((~correct).mean()),
         nll=float(scores.nll.mean()),
         brier=float(scores.brier.mean()),
-        ece_width15=ece(confidence, correct, bins=15, binning="width"),
-        ece_rms_width15=ece_rms(confidence, correct, bins=15, binning="width"),
-        ece_mass15=ece(confidence, correct, bins=15, binning="mass"),
-        ece_rms_mass15=ece_rms(confidence, correct, bins=15, binning="mass"),
+        ece_width15=width.ece,
+        ece_rms_width15=width.ece_rms,
+        ece_mass15=mass.ece,
+        ece_rms_mass15=mass.ece_rms,
         mean_confidence=float(confidence.mean()),
         overconfidence=overconfidence(confidence, correct),
         aurc=aurc(confidence, correct),

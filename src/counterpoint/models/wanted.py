@@ -92,8 +92,10 @@ def library(wanted: Wanted) -> Any:
             f"{wanted.name} needs {error.name}, which is not installed; pip install {error.name}"
         ) from None
     except (ImportError, RuntimeError, OSError) as error:
+        # timm and transformers import torchvision, and that is made for one version of torch.
+        culprit = "torchvision" if "torchvision" in str(error) else package
         raise InputError(
-            f"{wanted.name} needs {package}, which cannot be imported here ({one_line(error)}); install the {package} "
+            f"{wanted.name} needs {package}, which cannot be imported here ({one_line(error)}); install the {culprit} "
             f"that belongs to torch {torch.__version__}"
         ) from None
 

@@ -42,7 +42,7 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
 
 def check_members(num_members: int) -> None:
     if not isinstance(num_members, int) or num_members < 1:
-        raise InputError(f"num_members is {shown(num_members)}; it must be 1 or more")
+        raise InputError(f"num_members is {shown(repr(num_members))}; it must be a whole number of 1 or more")
 
 
 def check_member(index: int, num_members: int) -> None:

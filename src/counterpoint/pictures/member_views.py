@@ -1,6 +1,7 @@
 """The views that members would be trained on, as a picture: rows are images, columns the members."""
 
 import math
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,5 +56,7 @@ def draw_views(
 
 
 def _drawable(classes: tuple[str, ...], label: int) -> str:
-    """The class's name, or its number where the picture's font lacks letters of it: it has little beyond ASCII."""
-    return classes[label].replace("_", " ") if classes[label].isascii() else f"class {label + 1}"
+    """The class's name without accents, or its number where that is not ASCII: the picture's font has little else."""
+    letters = unicodedata.normalize("NFKD", classes[label].replace("_", " ").replace("ß", "ss"))
+    name = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return name if name.isascii() else f"class {label + 1}"

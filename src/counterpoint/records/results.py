@@ -216,11 +216,20 @@ class Outside:
 
 
 @dataclass(frozen=True)
-class Factors:
-    """How alike the members' factors are (`metrics.FactorCorrelation`)."""
+class FactorCorrelation:
+    """How similar the members' factors are, over the channels of all layers.
 
-    plain: Correlation
-    closest: Correlation
+    `plain` is 0 for independent draws, and 1 if all members are identical. It is below 1 if two members are identical
+    and the others are not. `closest` is 1 as soon as two members are identical. For independent draws it is about −1 /
+    (M − 1), which is given as `independent`.
+
+    >>> from counterpoint.metrics import FactorCorrelation
+    >>> FactorCorrelation(plain=0.0, closest=-0.2, independent=-0.33).closest
+    -0.2
+    """
+
+    plain: Correlation  # mean over pairs, each layer's mean over members and channels removed
+    closest: Correlation  # the pair most alike, after removing each channel's mean over members
     independent: Correlation
 
 
@@ -237,8 +246,8 @@ class Between:
 class Collapse:
     """Whether the members differ, on clean images and at each severity."""
 
-    r: Factors | None = None
-    s: Factors | None = None
+    r: FactorCorrelation | None = None
+    s: FactorCorrelation | None = None
     clean: Between
     severities: tuple[Between, ...] = ()
     verdict: str

@@ -45,36 +45,40 @@ def _promise(promise: Promise) -> str:
 
 def _expected(promise: Promise) -> str:
     interval = percent_interval(promise.coverage_low, promise.coverage_high)
-    return f"To be expected: {with_sign(promise.coverage)} of such images are kept ({interval})."
+    return f"About {with_sign(promise.coverage)} of such images are kept (interval {interval})."
 
 
 def _rests_on(promise: Promise) -> str:
     chosen, lower = promise.chosen, ""
     if promise.refused is not None:
-        lower = f"; at {promise.refused.threshold} it could be up to {with_sign(promise.refused.upper)}"
+        lower = f", and up to {with_sign(promise.refused.upper)} at {promise.refused.threshold}"
     return (
-        f"Chosen on {promise.images:,} validation images that no temperature saw: {chosen.wrong:,} of {chosen.kept:,} "
-        f"kept are wrong ({with_sign(chosen.wrong / chosen.kept)}, up to {with_sign(chosen.upper)} at this threshold "
-        f"alone{lower})."
+        f"The threshold was chosen on {promise.images:,} validation images that no temperature was fitted on. It keeps "
+        f"{chosen.kept:,} of them, and {chosen.wrong:,} of these {'is' if chosen.wrong == 1 else 'are'} wrong "
+        f"({with_sign(chosen.wrong / chosen.kept)}). "
+        f"The true error could be up to {with_sign(chosen.upper)} at this threshold alone{lower}."
     )
 
 
 def _confidence(found: Thresholded, several: bool) -> str:
     others = f"the other {found.fitted_images:,} validation images"
     if found.recalibration_name == NONE:
-        return f"Confidences are the network’s own; {others} only suggested where to start."
+        return (
+            f"The confidences are the network’s own. {others.capitalize()} only gave the threshold at which the search "
+            "began."
+        )
     name, parameters = quoted(found.recalibration_name, several), parameters_in_words(found.recalibration)
-    return f"Confidences are recalibrated, {name}, with parameters of {others}: {parameters}."
+    return f"The confidences are recalibrated with {name}. Its parameters come from {others}: {parameters}."
 
 
 def _under_shift(found: Thresholded) -> str:
     broken = {name: sum(cell.verdict == "breaks" for cell in cells) for name, cells in found.cells.items()}
     cells, spared = sum(map(len, found.cells.values())), [name for name, count in broken.items() if not count]
     if len(spared) == len(broken):
-        where = f"in none of the {cells} cells"
+        where = f"in none of the {cells} cells."
     else:
-        where = f"in {sum(broken.values())} of the {cells} cells, {_spared_in_words(spared, len(broken))}"
-    return f"Nothing is promised under shift, and there the promise breaks {where}."
+        where = f"in {sum(broken.values())} of the {cells} cells. {_spared_in_words(spared, len(broken))}"
+    return f"The promise is not made for corrupted images. There it breaks {where}"
 
 
 def _on_other_shifts(found: Thresholded) -> str:
@@ -86,8 +90,12 @@ def _on_other_shifts(found: Thresholded) -> str:
         worst = next(verdict for verdict in reversed(_SAID) if verdict in verdicts)
         where = f" at severity {listed(breaks)}" if 0 < len(breaks) < len(checked.cells) else ""
         said.append(f"on {name} it {_SAID[worst]}{where}")
-    promised = "Neither is it promised for other" if found.cells else "Nothing is promised for"
-    return f"{promised} shifted images: {'; '.join(said)}."
+    promised = (
+        "It is not made for other shifted images either"
+        if found.cells
+        else ("The promise is not made for shifted images")
+    )
+    return f"{promised}: {'; '.join(said)}."
 
 
 def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:
@@ -96,10 +104,10 @@ def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:
 
 def _spared_in_words(spared: Sequence[str], corruptions: int) -> str:
     if not spared:
-        return "under each corruption at least once"
+        return "It breaks under each corruption at least once."
     if len(spared) > _MOST_NAMES:
-        return f"but never under {len(spared)} of the {corruptions} corruptions"
-    return f"but never under {', '.join(map(corruption_label, spared))}"
+        return f"It never breaks under {len(spared)} of the {corruptions} corruptions."
+    return f"It never breaks under {listed([*map(corruption_label, spared)])}."
 
 
 def checks_table(found: Thresholded, label: str = "") -> Table | None:

@@ -14,6 +14,7 @@ from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
+from counterpoint.images.listing import is_hidden
 from counterpoint.metrics.checks import Floats
 from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
@@ -137,4 +138,4 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
+    return any(map(is_hidden, path.parts))

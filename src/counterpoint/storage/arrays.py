@@ -14,8 +14,7 @@ import numpy as np
 
 from counterpoint.errors import InputError, shown
 from counterpoint.storage.files import write_atomically
-from counterpoint.storage.npz import array_names, read_header
-from counterpoint.storage.npz import read_array as read_one
+from counterpoint.storage.npz import read_all, read_header
 
 _DAMAGE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, OverflowError, MemoryError, RecursionError)
 
@@ -57,7 +56,7 @@ def read_shape(path: Path, remedy: str) -> tuple[int, ...]:
 def read_arrays(path: Path, remedy: str) -> dict[str, np.ndarray]:
     """All the arrays that `write_arrays` wrote; the error ends with `remedy`. They cannot be written to."""
     try:
-        return {name: read_one(path, name) for name in array_names(path)}
+        return read_all(path)
     except InputError as error:
         raise _damaged(path, error, remedy) from None
 

@@ -58,13 +58,7 @@ class Header:
 def array_names(source: Path) -> tuple[str, ...]:
     """The names of all arrays."""
     with _whole(source), zipfile.ZipFile(source) as archive:
-        names = archive.namelist()
-    for name in names:
-        if not name.endswith(".npy"):
-            raise InputError(f"{source} holds {name!r}, which is no array; write it with numpy.savez")
-        if names.count(name) > 1:
-            raise InputError(f"{source} holds {name.removesuffix('.npy')!r} twice; each array must be there once")
-    return tuple(name.removesuffix(".npy") for name in names)
+        return _names(source, archive)
 
 
 @contextmanager
@@ -87,13 +81,33 @@ def read_header(file: IO[bytes]) -> Header:
 
 def read_array(source: Path, name: str) -> np.ndarray:
     """A whole array, which cannot be written to. A header that claims what the file does not hold is refused."""
-    called = f"{name!r} of {source}"
     with _whole(source), zipfile.ZipFile(source) as archive:
-        info = _info(source, archive, name)
-        with archive.open(info) as file:
-            header = read_header(file)
-            _check(called, header, info.file_size - file.tell())
-            content = file.read()
+        return _read(source, archive, name)
+
+
+def read_all(source: Path) -> dict[str, np.ndarray]:
+    """All arrays, each as `read_array` reads it. The archive is opened once, since its list of files may be long."""
+    with _whole(source), zipfile.ZipFile(source) as archive:
+        return {name: _read(source, archive, name) for name in _names(source, archive)}
+
+
+def _names(source: Path, archive: zipfile.ZipFile) -> tuple[str, ...]:
+    names = archive.namelist()
+    for name in names:
+        if not name.endswith(".npy"):
+            raise InputError(f"{source} holds {name!r}, which is no array; write it with numpy.savez")
+        if names.count(name) > 1:
+            raise InputError(f"{source} holds {name.removesuffix('.npy')!r} twice; each array must be there once")
+    return tuple(name.removesuffix(".npy") for name in names)
+
+
+def _read(source: Path, archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    called = f"{name!r} of {source}"
+    info = _info(source, archive, name)
+    with archive.open(info) as file:
+        header = read_header(file)
+        _check(called, header, info.file_size - file.tell())
+        content = file.read()
     if len(content) < header.nbytes:
         raise InputError(f"{called} is cut short; make the file again")
     return np.ndarray(header.shape, header.dtype, content, order="F" if header.fortran else "C")
@@ -109,10 +123,11 @@ def _check(called: str, header: Header, held: int) -> None:
 
 
 def _info(source: Path, archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    names = [one.removesuffix(".npy") for one in archive.namelist()]
-    if name not in names:
-        raise InputError(f"{source} has no array {name!r}; it has {', '.join(names) or 'none'}")
-    info = archive.getinfo(f"{name}.npy")
+    try:
+        info = archive.getinfo(f"{name}.npy")
+    except KeyError:
+        names = ", ".join(one.removesuffix(".npy") for one in archive.namelist())
+        raise InputError(f"{source} has no array {name!r}; it has {names or 'none'}") from None
     if info.compress_type not in _METHODS:
         raise InputError(
             f"{name!r} of {source} is compressed in a way that NumPy does not know; write it with numpy.savez"

@@ -29,10 +29,10 @@ from counterpoint.training.memory import check_training, enough_memory, place, s
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
 from counterpoint.training.reports import Throttled
-from counterpoint.training.run_images import check_unseen_by
 from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.tensorboard import open_tensorboard
+from counterpoint.training.unseen_images import check_unseen_by
 from counterpoint.training.validation import logged_validation, validate
 from counterpoint.watching import SILENT, Watcher
 

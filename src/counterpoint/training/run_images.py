@@ -35,10 +35,11 @@ def read_images(
 
 def parts_of_run(run: Run, root: Path | None = None, source: Path | None = None, watcher: Watcher = SILENT) -> Parts:
     """What the run is trained, validated and tested on. `source` is where its images are now, if that has changed."""
-    return parts_of(_data_of_run(run, root, source, watcher), run.experiment)
+    return parts_of(data_of_run(run, root, source, watcher), run.experiment)
 
 
-def _data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watcher) -> DataSet | UserImages:
+def data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watcher) -> DataSet | UserImages:
+    """The run's data set, or the user's images that it was begun with."""
     if run.experiment.images is None:
         if source is not None:
             raise InputError(f"{run.folder} was trained on {run.experiment.dataset}; leave --images out")
@@ -52,53 +53,6 @@ def _data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watc
             f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are with --images PATH"
         )
     return read_images(run.experiment, source or Path(begun_with["source"]), root, skip_bad=skip_bad, watcher=watcher)
-
-
-def check_unseen_by(
-    start: Run,
-    experiment: Experiment,
-    data: DataSet | UserImages,
-    root: Path | None = None,
-    watcher: Watcher = SILENT,
-) -> None:
-    """Raise if `start` was trained on images that a run which begins with its weights would validate or test on.
-
-    Images of another data set are new. A note says so where a user's images are gone or have changed, so that nobody
-    can tell.
-    """
-    before = start.experiment
-    if isinstance(data, UserImages):
-        if before.images is not None:
-            _check_contents(start, data, root, watcher)
-    elif before.dataset == experiment.dataset and (before.train_on, experiment.train_on) == ("all", "split"):
-        raise InputError(
-            f"{start.folder} was trained on all images of {before.dataset}, and so on those that the new run would "
-            "validate on; start from a run on the split, or train with --set train_on=all"
-        )
-
-
-def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Watcher) -> None:
-    try:
-        theirs = _data_of_run(start, root, None, watcher)
-    except InputError as problem:
-        watcher.noted(f"{_not_known(start)}: {problem}")
-        return
-    assert isinstance(theirs, UserImages)
-    if theirs.keys.get("train") != start.description.images_key:
-        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
-        return
-    trained, held = theirs.contents["train"], {**data.contents["validation"], **data.contents["test"]}
-    both = [content for content in held if content in trained]
-    if both:
-        raise InputError(
-            f"{start.folder} was trained on {trained[both[0]]}, and the new run would validate or test on the same "
-            f"image, {held[both[0]]} ({len(both):,} such images in all); split the images as in that run (train_on, "
-            "images.val, images.test and images.split_seed), or leave --from out"
-        )
-
-
-def _not_known(start: Run) -> str:
-    return f"it is not known whether {start.folder} was trained on images that are validated or tested on here"
 
 
 def data_name(run: Run) -> str:

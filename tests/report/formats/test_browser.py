@@ -215,6 +215,15 @@ def test_folded_topics_are_whole_on_paper(open_page: Open) -> None:
     page.emulate_media(media="screen")
 
 
+def test_plots_of_differences_are_below_each_other_on_paper(open_page: Open) -> None:
+    page = open_page("desktop")
+    lefts = "figures => figures.map(figure => figure.getBoundingClientRect().left)"
+    assert len(set(page.locator(".titled figure").evaluate_all(lefts))) > 1
+    page.emulate_media(media="print")
+    assert len(set(page.locator(".titled figure").evaluate_all(lefts))) == 1, "their tables are whole there, and wide"
+    page.emulate_media(media="screen")
+
+
 def test_screen_readers_get_tables_and_charts_with_names(open_page: Open) -> None:
     page = open_page("desktop")
     page.locator("details.topic").evaluate_all("topics => topics.forEach(topic => { topic.open = true; })")

@@ -3,7 +3,7 @@ from xml.etree import ElementTree
 import pytest
 
 from counterpoint.records.files import Evaluated
-from counterpoint.records.results import Between, Collapse, Factors
+from counterpoint.records.results import Between, Collapse, FactorCorrelation
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.member_differences import RunDifferences, member_differences
 from tests.report.made import MakeEvaluated, changed
@@ -16,8 +16,8 @@ def between(disagreement: float, independent: float) -> Between:
 @pytest.fixture
 def evaluated(make_evaluated: MakeEvaluated) -> Evaluated:
     collapse = Collapse(
-        r=Factors(plain=0.25, closest=-0.125, independent=-0.5),
-        s=Factors(plain=-0.5, closest=1.0, independent=-0.5),
+        r=FactorCorrelation(plain=0.25, closest=-0.125, independent=-0.5),
+        s=FactorCorrelation(plain=-0.5, closest=1.0, independent=-0.5),
         clean=between(0.02, 0.08),
         severities=tuple(between(0.1 * i, 0.2 * i) for i in range(1, 6)),
         verdict="The members differ clearly.",

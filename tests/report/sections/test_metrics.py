@@ -1,6 +1,7 @@
 import pytest
 
 from counterpoint.records.files import Evaluated
+from counterpoint.report import render
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.metrics import metrics
 from counterpoint.report.tables import METRICS, Table
@@ -79,3 +80,9 @@ def test_different_images_are_not_compared(make_evaluated: MakeEvaluated) -> Non
         "All metrics on digits, validation part, 120 images",
     ]
     assert [[row.label for row in table.rows] for table in tables] == [["a"], ["b"]]
+
+
+def test_a_page_without_members_does_not_explain_them(make_evaluated: MakeEvaluated) -> None:
+    single, ensemble = (make_evaluated(members=members) for members in (1, 2))
+    assert [metrics([ReportedRun("a", run)]).has_members for run in (single, ensemble)] == [False, True]
+    assert ["Below it stands each member" in render([run]) for run in (single, ensemble)] == [False, True]

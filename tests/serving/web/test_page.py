@@ -4,6 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from counterpoint.report.bins import wilson_interval
 from counterpoint.runs.folder import Run
 from counterpoint.serving.predict import Predictor
 from counterpoint.serving.web.diagram import BINS, Diagram
@@ -64,7 +65,9 @@ def test_there_is_a_bar_for_each_member_and_a_place_for_each_bin(facts: Facts) -
     filled = [(counted, right) for counted, _, _, right in sentences if counted != empty]
     for row, (counted, right) in zip(facts.diagram.bins, filled, strict=True):
         assert counted == f"{row.count} image{'s' * (row.count > 1)}"
-        assert right == f": {100 * row.accuracy:.2f}\N{NO-BREAK SPACE}% of the predictions were right."
+        low, high = (round(100 * end) for end in wilson_interval(row.accuracy, row.count))
+        share = f"{100 * row.accuracy:.2f}\N{NO-BREAK SPACE}%"
+        assert right == f": {share} of the predictions were right (interval {low} to {high})."
 
 
 def test_one_network_has_one_bar(facts: Facts) -> None:
@@ -79,6 +82,22 @@ def test_without_a_diagram_the_page_says_why(facts: Facts) -> None:
     page = render(replace(facts, diagram="There is no results.json; counterpoint evaluate RUN makes it."))
     assert "There is no reliability diagram to look it up in. There is no results.json; counterpoint" in page
     assert "<svg" not in page
+
+
+def test_a_corrupted_picture_is_warned_of_beside_the_prediction(facts: Facts) -> None:
+    def warning(page: str) -> str:
+        found = re.search(
+            '<section[^>]*id="result">.*?<p class="warning" id="shifted" hidden>(.*?)</p>', page, re.DOTALL
+        )
+        return found[1].removeprefix("This picture is corrupted. ") if found else ""
+
+    bare = replace(facts, diagram="There is none.")
+    assert warning(render(facts)) == ("The threshold and the diagram are for clean images. They promise nothing here.")
+    assert warning(render(bare)) == "The threshold is for clean images. It promises nothing here."
+    assert (
+        warning(render(replace(facts, sure_from=None))) == "The diagram is for clean images. It promises nothing here."
+    )
+    assert not warning(render(replace(bare, sure_from=None)))
 
 
 def test_members_that_are_not_recalibrated_are_said_to_be_so(facts: Facts) -> None:

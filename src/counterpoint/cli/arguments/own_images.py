@@ -93,6 +93,19 @@ def _check_model(experiment: "Experiment") -> None:
     )  # how many classes there are is not known
 
 
+def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
+    """What large images mean without a GPU, before somebody waits for hours; None where there is nothing to say."""
+    from counterpoint.experiments.own import SMALL
+
+    size = experiment.images.size if experiment.images else 0
+    if device != "cpu" or size <= SMALL:
+        return None
+    return (
+        f"training on images of {size} × {size} pixels takes long on a CPU; for a first try, --set images.size={SMALL} "
+        f"has 1/{(size / SMALL) ** 2:.0f} of the pixels"
+    )
+
+
 def describe_images(data: "UserImages") -> str:
     """The images that were found, in words."""
     from counterpoint.images.listing import printable

@@ -70,7 +70,9 @@ def batch_ensemble(
     """
     one_of("batchnorm", batchnorm, get_args(BatchNorm))
     if not isinstance(model, nn.Module):
-        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module")
+        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, made already: Net(), and not Net")
+    if isinstance(model, Ensemble):
+        raise InputError("the model is an ensemble already; give the network that it was made of")
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)

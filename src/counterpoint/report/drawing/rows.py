@@ -97,7 +97,7 @@ def differences_chart(rows: Sequence[Difference], alternative: str) -> Markup:
             svg, i, middle + per_unit * row.value, row.label, f"{row.label}\n{row.shown}\n95 % interval {row.interval}"
         )
         text(element, _RIGHT, y - 11, row.shown, "end")
-        line(element, "zero-line", middle, y - 8, middle, y + 8)
+        line(element, "zero-line", middle, y - 6, middle, y + 8)
         line(element, f"interval {row.verdict}", middle + per_unit * row.low, y, middle + per_unit * row.high, y)
         circle(element, f"difference-point {row.verdict}", middle + per_unit * row.value, y, 4)
     foot = _ROW * len(rows) + 20

@@ -65,8 +65,9 @@ def differences_table(ours: str, other: compared.Comparison) -> Table:
         sets[called(shift.source) if shift else "-C"] = by_cells
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
+    folder = "" if other.run == other.called else f" ({other.run})"
     return Table(
-        f"{ours} − {other.called} ({other.run}), with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{ours} − {other.called}{folder}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
@@ -139,6 +140,8 @@ def _unit(key: str) -> str:
 
 def _in_words(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> str:
     """A sentence for what is lower, for what is higher, and for what the images leave open."""
+    if len(verdicts := {row.verdict for row in rows}) == 1 and len(rows) > 1:
+        return _all_alike(pair, images, verdicts.pop())
     labels = {verdict: listed([row.label for row in rows if row.verdict == verdict]) for verdict in _VERDICTS}
     told = [f"a {verdict} {labels[verdict]}" for verdict in ("lower", "higher") if labels[verdict]]
     sentences = [f"On {images} {pair.run.label} has {listed(told)} than {pair.name}."] if told else []
@@ -147,10 +150,16 @@ def _in_words(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> st
     return " ".join(sentences)
 
 
+def _all_alike(pair: ComparedPair, images: str, verdict: str) -> str:
+    if verdict == "unclear":
+        return f"On {images} the two are not told apart in any figure: every interval holds 0."
+    return f"On {images} every figure of {pair.run.label} is {verdict} than that of {pair.name}."
+
+
 def _chart(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> Chart:
     alternative = f"Differences on {images}, {pair.label}: {'; '.join(row.words for row in rows)}."
     table = Table(f"{pair.label}: {images}", _columns(pair), tuple(Row(row.label, _entries(row)) for row in rows))
-    return Chart(differences_chart(rows, alternative), f"On {images}. Each row has its own scale.", table)
+    return Chart(differences_chart(rows, alternative), f"On {images}", table)
 
 
 def _columns(pair: ComparedPair) -> tuple[Column, ...]:

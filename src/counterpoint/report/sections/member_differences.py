@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.results import Between, Collapse, Factors
+from counterpoint.records.results import Between, Collapse, FactorCorrelation
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.lines import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import ink_of
@@ -108,7 +108,7 @@ def _entries(between: Between) -> tuple[Entry, ...]:
     )
 
 
-def _factors_table(label: str, factors: Mapping[str, Factors]) -> Table:
+def _factors_table(label: str, factors: Mapping[str, FactorCorrelation]) -> Table:
     rows = []
     for name, correlation in factors.items():
         rows.append(Row(f"{name}, all pairs", _factor_entries(correlation.plain, 0.0)))

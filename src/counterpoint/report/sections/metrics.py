@@ -13,6 +13,7 @@ _TITLE = "All metrics"
 @dataclass(frozen=True)
 class Metrics(Content):
     tables: tuple[Table, ...]
+    has_members: bool
 
     def blocks(self) -> Iterator[Block]:
         yield Block(_TITLE, self.tables)
@@ -24,7 +25,8 @@ def metrics(runs: Sequence[ReportedRun]) -> Metrics:
         tuple(
             metrics_table(f"All metrics on {images}", [(run.label, run.clean) for run in group])
             for images, group in by_images(runs)
-        )
+        ),
+        has_members=any(run.results.is_ensemble for run in runs),
     )
 
 

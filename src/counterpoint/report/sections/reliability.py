@@ -55,7 +55,7 @@ def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
         f"Equal-width bins. ECE: {', '.join(errors)}. Each point is one bin of confidence: its height is the share of "
         "right predictions, and its whisker is the 95 % interval of that share. A small marker is a bin with few "
         "images. On the diagonal, confidence and accuracy are equal. The bars below show how many images are in each "
-        "bin.",
+        f"bin.{' The members have no intervals here.' if _has_member_bins(runs) else ''}",
         tuple(bins_table(f"{label}: the 15 equal-width bins", rows, intervals=True) for label, rows in bins.items()),
     )
 

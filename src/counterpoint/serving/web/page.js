@@ -31,6 +31,7 @@ function complain(words) {
   one("said").textContent = "No prediction.";
   one("seen").hidden = true;
   one("votes").querySelectorAll("li").forEach((row) => fill(row, "–", "–", 0));
+  showShifted(false);
   showBin(null);
 }
 
@@ -85,6 +86,7 @@ function show({ prediction, picture: source, bin }, seen) {
   image.hidden = false;
   showVotes(prediction);
   showSaid(prediction);
+  showShifted(severity() > 0);
   showBin(bin);
 }
 
@@ -117,7 +119,11 @@ function showBin(bin) {
   if (!one("bins")) return;
   document.querySelectorAll(".place").forEach((place, number) => place.classList.toggle("here", number === bin));
   one("bin").textContent = bin === null ? "" : one("bins").children[bin].textContent;
-  one("shifted").hidden = bin === null || severity() === 0;
+}
+
+// Beside “sure”, because the threshold was found on clean images.
+function showShifted(isShown) {
+  if (one("shifted")) one("shifted").hidden = !isShown;
 }
 
 one("file").addEventListener("change", (event) => choose(event.target.files[0]));

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from counterpoint import __version__
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.records.figures import Bin
-from counterpoint.report.bins import bins_in_words
+from counterpoint.report.bins import bins_in_words, wilson_interval
 from counterpoint.report.drawing.calibration import equal_width_chart
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
@@ -89,8 +89,9 @@ def _chart(diagram: Diagram) -> Chart:
     if diagram.recalibrated and images.part == "validation":
         again = " The recalibration was fitted on some of these images, so it looks a little better here than it is."
     caption = (
-        f"On {on}, clean. Each bar is a bin of confidence, its height the share of right predictions, the whisker its "
-        f"95 % interval; below, the images in each bin.{again}"
+        f"The diagram is of {on}, without corruption. Each bar is a bin of confidence. Its height is the share of "
+        "right predictions, and its whisker is the 95 % interval of that share. The bars below count the images of "
+        f"each bin.{again}"
     )
     alternative = f"Reliability diagram on {on}. {bins_in_words(diagram.bins)}"
     return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, _bin_sentences(diagram))
@@ -106,4 +107,6 @@ def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
     confidence = f"confidence from {100 * number / BINS:.1f} to {100 * (number + 1) / BINS:.1f}\N{NO-BREAK SPACE}%"
     if row is None:
         return f"None of the {diagram.images.images:,} images had a {confidence}."
-    return f"{counted(row.count, 'image')} had a {confidence}: {with_sign(row.accuracy)} of the predictions were right."
+    right = f"{with_sign(row.accuracy)} of the predictions were right"
+    low, high = wilson_interval(row.accuracy, row.count)
+    return f"{counted(row.count, 'image')} had a {confidence}: {right} (interval {100 * low:.0f} to {100 * high:.0f})."
