@@ -106,7 +106,9 @@ def _in_words(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.errno == errno.ENOSPC:
             return "the disk is full; free some space, then give the same command again"
-        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        if not (error.filename and error.strerror):
+            return str(error)
+        return f"{error.filename} cannot be read or written ({error.strerror}); check the path and its permissions"
     return None
 
 

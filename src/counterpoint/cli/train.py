@@ -82,9 +82,8 @@ def train(
         bool,
         typer.Option(
             "--member-by-member",
-            help="Save memory: keep the activations of one member at a time. The result is the same up to rounding. "
-            "Training is slower. This does not work with BatchNorm that the members share "
-            "(--set batchnorm=per-member).",
+            help="Save memory: keep the activations of one member at a time. The result is the same up to rounding, "
+            "and training is slower. If the network has BatchNorm, add --set batchnorm=per-member.",
         ),
     ] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write a log for TensorBoard.")] = False,
