@@ -169,6 +169,17 @@ def test_one_run(many: Evaluated) -> None:
     ]
 
 
+def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evaluated: MakeEvaluated) -> None:
+    changes = {
+        "results.clean.ensemble.mean_confidence": 0.94,  # 4 points too high, within noise of 120 images
+        "results.clean.honest.ensemble.ece_width15.floor": 0.02,
+    }
+    one = changed_all(plain(make_evaluated("one", members=1)), changes)
+    of_one_sign, of_both = (changed(one, "results.clean.ensemble.ece_width15", ece) for ece in (0.059, 0.061))
+    assert said([of_one_sign])[1].endswith("But the ECE there is 5.9 %, and the noise floor is 2.0 %.")
+    assert said([of_both])[1].endswith("some predictions are over-confident, and others are under-confident.")
+
+
 def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: MakeEvaluated) -> None:
     changes = {
         "results.clean.ensemble.ece_width15": 0.05,

@@ -59,10 +59,12 @@ def _hides(one: Measured) -> bool:
 
 def _hidden(one: Measured) -> str:
     ece, floor = percents(one.figures.ece_width15, one.floor or 0.0)
-    return (
-        f"But the ECE there is {ece}, and the noise floor is {floor}: some predictions are over-confident, and others "
-        "are under-confident."
-    )
+    above = f"But the ECE there is {ece}, and the noise floor is {floor}"
+    # Gaps of one sign add up to the gap of the mean. Only what the ECE has beyond it must be gaps of both signs.
+    beyond = one.figures.ece_width15 - abs(one.figures.mean_confidence - one.accuracy)
+    if beyond <= (one.floor or 0.0):
+        return f"{above}."
+    return f"{above}: some predictions are over-confident, and others are under-confident."
 
 
 def recalibrated_sentences(run: ReportedRun) -> Iterator[Sentence]:
