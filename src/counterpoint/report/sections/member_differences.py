@@ -1,4 +1,4 @@
-"""Do the members differ? Their predictions against members that err independently, their factors against each other."""
+"""Do the members differ? Their predictions beside those of independent members, and their factors beside each other."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
