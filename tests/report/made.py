@@ -352,9 +352,13 @@ def _scaled(members: int, name: str, has_cells: bool, differing: set[str]) -> Sc
     differences = clean_differences(crossed, plain) if name in differing else None
     clean = ScaledClean(figures(crossed), _clean(members, 0).members, 0.01, differences)
     if not has_cells:
-        return Scaled(recalibration, clean, moves=_moves(members, recalibration)[:1])
+        return Scaled(recalibration, clean, moves=_moves(members, recalibration)[:1], validation_nll=clean.ensemble.nll)
     return Scaled(
-        recalibration, clean, _scaled_cells(members, recalibration, name in differing), _moves(members, recalibration)
+        recalibration,
+        clean,
+        _scaled_cells(members, recalibration, name in differing),
+        _moves(members, recalibration),
+        validation_nll=clean.ensemble.nll,
     )
 
 
