@@ -40,9 +40,11 @@ def test_a_part_of_a_key_is_enough(call: Call) -> None:
     assert "policy.augmix.severity" in out
     assert "policy.adversarial.severity" in out
     assert "policy.augmix.jsd" not in out
+    assert call("settings", "drop").out == call("settings", "policy.stochastic_depth.drop_rate").out
+    assert "learning_rate" in call("settings", "rate").out
 
 
 def test_an_unknown_one_gets_a_suggestion(call: Call) -> None:
-    ended = call("settings", "epoch")
+    ended = call("settings", "epocs")
     assert (ended.status, ended.out) == (2, "")
-    assert "unknown setting 'epoch'; did you mean 'epochs'" in ended.err
+    assert "unknown setting 'epocs'; did you mean 'epochs'" in ended.err

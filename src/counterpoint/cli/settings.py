@@ -13,7 +13,7 @@ def settings(
     key: Annotated[
         str | None,
         typer.Argument(
-            help="Setting to explain in full, such as epochs, or a group of settings, such as policy.augmix or augmix."
+            help="Setting to explain in full, such as epochs, or a part of its name, such as augmix or rate."
         ),
     ] = None,
 ) -> None:
@@ -27,6 +27,8 @@ def settings(
     known = all_settings()
     # A whole key, a group, or the last part of a key: augmix and severity are found without what is before them.
     shown = [one for one in known if key is None or f".{key}." in f".{one.key}."]
+    if key and not shown:
+        shown = [one for one in known if key in one.key]
     if not shown:
         raise unknown("setting", key, [one.key for one in known])
     if len(shown) == 1:
