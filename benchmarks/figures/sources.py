@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from counterpoint.data import DataSet, data_root, load
-from counterpoint.evaluation.logits import labels_file, read_about, read_cells, read_labels, read_probs
+from counterpoint.evaluation.logits import labels_file, map_cells, read_about, read_labels, read_probs
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.folder import Run, load_run
@@ -57,7 +57,7 @@ def _loaded(name: str) -> DataSet:
 def corrupted_probs(run: Run) -> Shifted:
     """What a run's members say of every corrupted image that it was evaluated on."""
     shift = read_about(run).suites[CORRUPTED.name]
-    cells = [images for _, _, images in read_cells(run, CORRUPTED.name, shift)]
+    cells = [images for _, _, images in map_cells(lambda cell: cell, run, CORRUPTED.name, shift)]
     probs_MNK = softmax(np.concatenate([images.logits_MNK for images in cells], axis=1), axis=2)
     return Shifted(probs_MNK, np.concatenate([images.labels_N for images in cells]))
 

@@ -7,7 +7,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import read_clean
-from counterpoint.evaluation.logits import read_about, read_cells
+from counterpoint.evaluation.logits import map_cells, read_about
 from counterpoint.storage.arrays import write_array
 from tests.made_runs import MakeRun, copied
 
@@ -31,7 +31,7 @@ def test_logits_that_are_not_what_they_should_be_are_named(
     run = copied(make_run(), tmp_path / "run")
     write_array(run.folder / "logits" / f"{name}.npy", WRONG[wrong])
     with pytest.raises(InputError, match=r"npy (holds|has) .*remove it if it is there: `counterpoint evaluate"):
-        _ = read_clean(run), list(read_cells(run, "corrupted", read_about(run).suites["corrupted"]))
+        _ = read_clean(run), list(map_cells(lambda cell: cell, run, "corrupted", read_about(run).suites["corrupted"]))
 
 
 @pytest.mark.parametrize(

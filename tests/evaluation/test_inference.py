@@ -24,8 +24,8 @@ from counterpoint.evaluation.image_groups import (
 )
 from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.logits import (
+    map_cells,
     read_about,
-    read_cells,
     read_factors,
     read_labels,
     read_logits,
@@ -269,7 +269,7 @@ def test_a_missing_cell_hides_its_suite_and_is_made_again(
 def test_cells_come_in_the_order_of_the_suite(run: Run, collect: Callable[..., None]) -> None:
     collect()
     shift = read_about(run).suites["corrupted"]
-    cells = list(read_cells(run, "corrupted", shift))
+    cells = list(map_cells(lambda cell: cell, run, "corrupted", shift))
     assert [(name, severity) for name, severity, _ in cells] == CORRUPTED.cells
     for name, severity, images in cells:
         assert np.array_equal(images.logits_MNK, np.load(run.folder / "logits" / f"{name}-{severity}.npy"))

@@ -10,8 +10,8 @@ from counterpoint.evaluation.logits import (
     VALIDATION,
     VALIDATION_LABELS,
     LogitsAbout,
+    map_cells,
     read_about,
-    read_cells,
     read_labelled,
     read_logits,
 )
@@ -106,7 +106,7 @@ def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:
     if isinstance(run, Run) and run.experiment.images is not None:
         clean = clean.select(order_to_corrupt(len(clean)).numpy())
     shifted: dict[str, list[Labelled]] = {}
-    for name, _, images in read_cells(run, VALIDATION_EXTRA.name, shift, FITTED_IMAGES):
+    for name, _, images in map_cells(lambda cell: cell, run, VALIDATION_EXTRA.name, shift, FITTED_IMAGES):
         shifted.setdefault(name, []).append(images)
         _check_same_images(run, clean, images)
     return HeldOut(clean, shifted)

@@ -4,10 +4,11 @@ logits/about.json says what they were made with: the weights, the precision, and
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import softmax
@@ -20,9 +21,15 @@ from counterpoint.records.results import Images, MadeFrom, Shift
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
 from counterpoint.storage.files import read_json
+from counterpoint.threads import in_threads
+
+Result = TypeVar("Result")
 
 VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
 """The group of validation images, and its files, in a run whose clean images are test images."""
+_MOST_LOGITS = 1 << 26
+"""Of the cells that are in memory at the same time. In float64, with what is computed from them, they take about 3 GiB.
+"""
 _FILE_NAME = re.compile(r"\w[^/\\\x00]*")
 
 
@@ -106,7 +113,7 @@ def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
 
 def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
     """The files of a suite that are not there."""
-    cells = [cell_file(suite, name, severity) for name in shift.corruptions for severity in shift.severities]
+    cells = [cell_file(suite, name, severity) for name, severity in shift.cells]
     return [file for file in (labels_file(suite), *cells) if not has_logits(run, file)]
 
 
@@ -155,22 +162,33 @@ def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
     return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
 
 
-def read_cells(run: AnyRun, suite: str, shift: Shift, most: int | None = None) -> Iterator[tuple[str, int, Labelled]]:
-    """Each cell of a suite: the corruption, the severity and the images, or the first `most` of them.
+def map_cells(
+    work: Callable[[Labelled], Result], run: AnyRun, suite: str, shift: Shift, most: int | None = None
+) -> Iterator[tuple[str, int, Result]]:
+    """What `work` makes of each cell of a suite, with its corruption and severity. It gets the first `most` images.
 
-    Corruptions and severities are in the order of the shift, and the severities of a corruption come together.
+    Corruptions and severities are in the order of the shift, and the severities of a corruption come together. Several
+    cells are read and worked on at the same time, in threads.
     """
     labels_N = read_labels(run, labels_file(suite), shift.images)[:most]
-    for name in shift.corruptions:
-        for severity in shift.severities:
-            file = cell_file(suite, name, severity)
-            logits_MNK = read_logits(run, file)
-            if logits_MNK.shape[1] != shift.images:
-                raise InputError(
-                    f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {shift.images:,}; "
-                    f"{_remedy(run)}"
-                )
-            yield name, severity, Labelled(logits_MNK[:, :most].astype(np.float64), labels_N)
+    members, _, classes = read_shape(_file(run, "clean"), _remedy(run))
+
+    def read_and_work(cell: tuple[str, int]) -> Result:
+        logits_MNK = _read_cell(run, cell_file(suite, *cell), shift)[:, :most]
+        return work(Labelled(logits_MNK.astype(np.float64), labels_N))
+
+    at_once = max(1, _MOST_LOGITS // (members * len(labels_N) * classes))
+    for (name, severity), result in zip(shift.cells, in_threads(read_and_work, shift.cells, at_once), strict=True):
+        yield name, severity, result
+
+
+def _read_cell(run: AnyRun, file: str, shift: Shift) -> np.ndarray:
+    logits_MNK = read_logits(run, file)
+    if logits_MNK.shape[1] != shift.images:
+        raise InputError(
+            f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {shift.images:,}; {_remedy(run)}"
+        )
+    return logits_MNK
 
 
 def read_factors(run: AnyRun) -> dict[str, list[np.ndarray]]:

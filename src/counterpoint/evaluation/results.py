@@ -11,7 +11,7 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import LogitsAbout, read_about, read_cells, read_labels, read_probs
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
@@ -20,6 +20,7 @@ from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, s
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
+from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.figures import Bin, Summary
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
@@ -42,8 +43,8 @@ class _Cells:
     def ensemble(self) -> Grid:
         return self.grids[0]
 
-    def add(self, name: str, scores: SetScores) -> None:
-        self.summaries.setdefault(name, []).append(summarise(scores, honest_members=False))
+    def add(self, name: str, scores: SetScores, summary: Summary) -> None:
+        self.summaries.setdefault(name, []).append(summary)
         add_cell(self.grids, name, (scores.ensemble, *scores.members))
 
 
@@ -119,9 +120,14 @@ def _clean(scores: SetScores) -> Summary:
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
     cells = _Cells()
-    for name, _, images in read_cells(run, suite, shift):
-        cells.add(name, score_set(softmax(images.logits_MNK, axis=2), images.labels_N))
+    for name, _, (scores, summary) in map_cells(_score_cell, run, suite, shift):
+        cells.add(name, scores, summary)
     return cells
+
+
+def _score_cell(images: Labelled) -> tuple[SetScores, Summary]:
+    scores = score_set(softmax(images.logits_MNK, axis=2), images.labels_N)
+    return scores, summarise(scores, honest_members=False)
 
 
 def _shifted(shift: Shift, cells: _Cells) -> Shifted:

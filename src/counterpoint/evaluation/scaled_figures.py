@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
-from counterpoint.evaluation.logits import read_cells
+from counterpoint.evaluation.logits import map_cells
 from counterpoint.evaluation.scores import GrowingGrid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
@@ -38,6 +38,9 @@ from counterpoint.runs.imported import AnyRun
 _PLAIN = "none"
 
 FiguresOf = TypeVar("FiguresOf")
+
+_Movement = tuple[float, float, float]
+"""The mean temperature of a set of images, and the means of the entropy and the disagreement that it may follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +130,8 @@ def scaled_figures(
             )
             for suite, found in cells.items()
         }
-        moves = [_moved("clean", way.recalibration, seen)] if way.recalibration.slopes else []
+        movement = _movement(way.recalibration, seen)
+        moves = [] if movement is None else [Moved("clean", *movement)]
         if CORRUPTED.name in cells:
             moves += cells[CORRUPTED.name][name].moves()
         scaled[name] = Scaled(
@@ -151,49 +155,49 @@ def _on_clean(predicted: Predicted, unscaled_members: Sequence[Figures], without
 class _Cells:
     """All cells with one recalibration, as they are read."""
 
-    recalibration: Recalibration
     grids: list[GrowingGrid] = field(default_factory=list)
     """The ensemble's, and then each member's where members were scaled."""
     changed: list[float] = field(default_factory=list)
-    moved: dict[int, list[Moved]] = field(default_factory=dict)
+    movements: dict[int, list[_Movement]] = field(default_factory=dict)
     """For each severity its cells, where the temperature depends on the image."""
 
-    def add(self, corruption: str, severity: int, seen: _Seen) -> None:
-        predicted = Predicted.of(self.recalibration, seen)
+    def add(self, corruption: str, severity: int, predicted: Predicted, movement: _Movement | None) -> None:
         self.changed.append(float(predicted.changed_N.mean()))
         add_cell(self.grids, corruption, predicted.scores)
-        if self.recalibration.slopes:
-            self.moved.setdefault(severity, []).append(_moved(f"severity {severity}", self.recalibration, seen))
+        if movement is not None:
+            self.movements.setdefault(severity, []).append(movement)
 
     def moves(self) -> list[Moved]:
         """At each severity. Cells have equally many images, so that a mean over cells is one over images."""
         return [
-            Moved(
-                cells[0].images,
-                float(np.mean([cell.temperature for cell in cells])),
-                float(np.mean([cell.entropy for cell in cells])),
-                float(np.mean([cell.disagreement for cell in cells])),
-            )
-            for cells in self.moved.values()
+            Moved(f"severity {severity}", *(float(np.mean(column)) for column in zip(*cells, strict=True)))
+            for severity, cells in self.movements.items()
         ]
 
 
-def _moved(images: str, recalibration: Recalibration, seen: _Seen) -> Moved:
-    """The mean of a temperature that depends on the image, over images that are called so."""
+def _movement(recalibration: Recalibration, seen: _Seen) -> _Movement | None:
+    """Where the temperature depends on the image: its mean over the images, and the means of what it follows."""
+    if not recalibration.slopes:
+        return None
     temperatures_TN = image_temperatures(recalibration, seen.images.logits_MNK, seen.signals)
     entropy, disagreement = (float(seen.signals[signal].mean()) for signal in ("entropy", "disagreement"))
-    return Moved(images, float(temperatures_TN.mean()), entropy, disagreement)
+    return float(temperatures_TN.mean()), entropy, disagreement
 
 
 def _read_cells(
     run: AnyRun, suite: str, shift: Shift, recalibrations: Mapping[str, Recalibration]
 ) -> dict[str, _Cells]:
     """Every cell with each recalibration and with none. A cell is read once for all of them."""
-    found = {name: _Cells(one) for name, one in {_PLAIN: NONE, **recalibrations}.items()}
-    for corruption, severity, images in read_cells(run, suite, shift):
+    every = {_PLAIN: NONE, **recalibrations}
+
+    def predict(images: Labelled) -> dict[str, tuple[Predicted, _Movement | None]]:
         seen = _Seen.of(images)
-        for cells in found.values():
-            cells.add(corruption, severity, seen)
+        return {name: (Predicted.of(one, seen), _movement(one, seen)) for name, one in every.items()}
+
+    found = {name: _Cells() for name in every}
+    for corruption, severity, predicted in map_cells(predict, run, suite, shift):
+        for name, cells in found.items():
+            cells.add(corruption, severity, *predicted[name])
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.logits import read_cells
+from counterpoint.evaluation.logits import map_cells
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
@@ -147,9 +147,10 @@ def _checked_suite(
     run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
     """Each corruption at each severity."""
-    total, cells = len(shift.corruptions) * len(shift.severities), dict[str, tuple[Checked, ...]]()
-    for done, (name, _, images) in enumerate(read_cells(run, suite, shift)):
+    total, cells = len(shift.cells), dict[str, tuple[Checked, ...]]()
+    checked = map_cells(lambda images: _checked(images, recalibration, promise), run, suite, shift)
+    for done, (name, _, one) in enumerate(checked):
         watcher.counted("checking the promise under shift", done, total)
-        cells[name] = (*cells.get(name, ()), _checked(images, recalibration, promise))
+        cells[name] = (*cells.get(name, ()), one)
     watcher.counted("checking the promise under shift", total, total)
     return cells

@@ -11,7 +11,6 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from counterpoint.images.archives import read_rows
 from counterpoint.images.decode import VERSION
 from counterpoint.images.listing import BadFile, Listing
 from counterpoint.storage.files import read_json, write_atomically
+from counterpoint.threads import in_threads
 from counterpoint.watching import Watcher
 
 Stamp = tuple[int, int, int]
@@ -104,8 +104,7 @@ def _stamp(found: os.stat_result) -> Stamp:
 def _hash_files(folder: Path, names: list[str]) -> Iterator[dict[str, str | BadFile]]:
     """In threads, because hashing and reading release Python's lock."""
     pieces = (names[start : start + _AT_ONCE] for start in range(0, len(names), _AT_ONCE))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        yield from pool.map(lambda piece: {name: _hash_file(folder, name) for name in piece}, pieces)
+    yield from in_threads(lambda piece: {name: _hash_file(folder, name) for name in piece}, pieces)
 
 
 def _hash_file(folder: Path, name: str) -> str | BadFile:

@@ -14,6 +14,7 @@ import numpy as np
 from counterpoint.metrics.scores import Grid, ImageScores, join_scores
 from counterpoint.metrics.summary import figures, floors
 from counterpoint.records.figures import Aggregate, AggregateFigures
+from counterpoint.threads import in_threads
 
 Aggregates = dict[Aggregate, AggregateFigures]
 
@@ -38,12 +39,15 @@ def aggregate_with_floors(grid: Grid) -> Aggregates:
 
 
 def _three_aggregates(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Aggregates:
-    pooled_by_corruption = [join_scores(severities) for severities in grid.values()]
+    by_corruption = [join_scores(severities) for severities in grid.values()]
     cells = [scores for severities in grid.values() for scores in severities]
+    # The largest first, so that no thread is left with it at the end.
+    measured = list(in_threads(measure, (join_scores(by_corruption), *by_corruption, *cells)))
+    first_cell = 1 + len(by_corruption)
     return {
-        "by-corruption": _mean([measure(scores) for scores in pooled_by_corruption]),
-        "by-cell": _mean([measure(scores) for scores in cells]),
-        "pooled": _mean([measure(join_scores(pooled_by_corruption))]),
+        "by-corruption": _mean(measured[1:first_cell]),
+        "by-cell": _mean(measured[first_cell:]),
+        "pooled": _mean(measured[:1]),
     }
 
 

@@ -79,6 +79,11 @@ class Shift:
     severities: tuple[Count, ...]
 
     @property
+    def cells(self) -> list[tuple[str, int]]:
+        """Each corruption at each severity, one corruption after the other."""
+        return [(name, severity) for name in self.corruptions for severity in self.severities]
+
+    @property
     def has_severities(self) -> bool:
         return len(self.severities) > 1 or self.source.kind in ("official", "regenerated")
 

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.network import corrected_probs, load_corrected
+from counterpoint.threads import in_threads
 
 _FILES_AT_ONCE = 64
 
@@ -84,8 +84,7 @@ class Predictor:
         return self._prediction(path, ensemble, members)
 
     def _read(self, paths: Sequence[Path]) -> list[np.ndarray | str]:
-        with ThreadPoolExecutor() as pool:
-            return list(pool.map(self._read_one, paths))
+        return list(in_threads(self._read_one, paths))
 
     def _read_one(self, path: Path) -> np.ndarray | str:
         """The pixels, or why there are none."""
