@@ -113,7 +113,7 @@ def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
 
 def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
     """The files of a suite that are not there."""
-    cells = [cell_file(suite, name, severity) for name, severity in shift.cells]
+    cells = [cell_file(suite, name, severity) for name, severity in shift.named_cells]
     return [file for file in (labels_file(suite), *cells) if not has_logits(run, file)]
 
 
@@ -178,7 +178,9 @@ def map_cells(
         return work(Labelled(logits_MNK.astype(np.float64), labels_N))
 
     at_once = max(1, _MOST_LOGITS // (members * len(labels_N) * classes))
-    for (name, severity), result in zip(shift.cells, in_threads(read_and_work, shift.cells, at_once), strict=True):
+    for (name, severity), result in zip(
+        shift.named_cells, in_threads(read_and_work, shift.named_cells, at_once), strict=True
+    ):
         yield name, severity, result
 
 

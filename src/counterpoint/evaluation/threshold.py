@@ -147,7 +147,7 @@ def _checked_suite(
     run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
     """Each corruption at each severity."""
-    total, cells = len(shift.cells), dict[str, tuple[Checked, ...]]()
+    total, cells = len(shift.named_cells), dict[str, tuple[Checked, ...]]()
     checked = map_cells(lambda images: _checked(images, recalibration, promise), run, suite, shift)
     for done, (name, _, one) in enumerate(checked):
         watcher.counted("checking the promise under shift", done, total)

@@ -79,7 +79,7 @@ class Shift:
     severities: tuple[Count, ...]
 
     @property
-    def cells(self) -> list[tuple[str, int]]:
+    def named_cells(self) -> list[tuple[str, int]]:
         """Each corruption at each severity, one corruption after the other."""
         return [(name, severity) for name in self.corruptions for severity in self.severities]
 
