@@ -2,7 +2,8 @@
 
 A field without a default must be in the file. One with a default may be missing, and is left out where it has that
 default. A mapping whose keys are a Literal has exactly those keys. What a field's type cannot say, a method `problem`
-says: it returns a sentence that begins with a field's name, or "" if all is well.
+says: it returns a sentence that begins with a field's name, or "" if all is well. A union may have None, one kind of
+list and one other type.
 """
 
 import math
@@ -72,8 +73,7 @@ def _decode(hint: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
         _check_limit(limit, decoded, where, counts)
         return decoded
     if origin in (Union, UnionType):
-        optional = [argument for argument in arguments if argument is not NoneType]
-        return None if value is None else _decode(optional[0], value, where, counts)
+        return None if value is None else _decode(_alternative(arguments, value), value, where, counts)
     if origin is Literal:
         _require(value in arguments, where, value, f"one of {', '.join(map(repr, arguments))}")
         return value
@@ -85,6 +85,12 @@ def _decode(hint: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
     if is_dataclass(hint):
         return _decode_record(hint, value, where, counts)
     return _decode_plain(hint, value, where)
+
+
+def _alternative(union: tuple[Any, ...], value: Any) -> Any:
+    """Which of the types a value must have: a list's if it is a list, and otherwise the other's. None is not asked."""
+    types = [one for one in union if one is not NoneType]
+    return next((one for one in types if (get_origin(one) is tuple) == isinstance(value, list)), types[0])
 
 
 def _decode_record(kind: Any, value: Any, where: str, counts: dict[str, int]) -> Any:

@@ -66,7 +66,7 @@ class Run:
             )
         try:
             return read_description(values)
-        except (FieldError, TypeError, InputError) as error:
+        except (FieldError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
                 f"`counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
