@@ -45,7 +45,7 @@ class ShiftedRun:
 
     @property
     def has_severities(self) -> bool:
-        return self.figures.shift.has_severities
+        return self.figures.has_severities
 
     @property
     def cells(self) -> int:
