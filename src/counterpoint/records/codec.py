@@ -13,6 +13,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from counterpoint.errors import shown
+
 Record = TypeVar("Record")
 
 _ROUNDING = 1e-9
@@ -163,9 +165,7 @@ def _is_finite(value: float) -> bool:
 
 def _require(holds: bool, where: str, value: Any, allowed: str) -> None:
     if not holds:
-        text = repr(value)
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        raise FieldError(f"{where or 'the whole'} is {shown}, and must be {allowed}")
+        raise FieldError(f"{where or 'the whole'} is {shown(repr(value), _SHOWN)}, and must be {allowed}")
 
 
 def _inside(where: str, name: str) -> str:

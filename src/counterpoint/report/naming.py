@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from counterpoint import config
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, listed
 from counterpoint.records.results import Results
 
 _MOST_SETTINGS = 3
@@ -28,12 +28,8 @@ def joined_labels(names: Sequence[str], labels: Sequence[str]) -> str:
     """A title for some runs: their common name is said once."""
     if len(set(names)) == 1 < len(names):
         additions = [label.removeprefix(f"{names[0]} (").removesuffix(")") for label in labels]
-        return f"{names[0]}: {_listed(additions)}"
-    return _listed(labels)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
+        return f"{names[0]}: {listed(additions)}"
+    return listed(labels)
 
 
 def _told_apart(same_name: Sequence[Results], places: Sequence[int]) -> list[str]:

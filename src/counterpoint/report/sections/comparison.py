@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from counterpoint.errors import listed
 from counterpoint.records import compared
 from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
 from counterpoint.report.drawing.chart import Chart
@@ -11,7 +12,7 @@ from counterpoint.report.intervals import shown_difference
 from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import called, listed, named_severities, papers_suite
+from counterpoint.report.suites import called, named_severities, papers_suite
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"))
