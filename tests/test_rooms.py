@@ -13,7 +13,18 @@ import counterpoint
 PACKAGE = Path(counterpoint.__file__).parent
 # A module may import from its own tier and from those above it in this list.
 TIERS = [
-    {"errors", "seeding", "policy", "own_images", "config", "model_names", "devices", "normalisation", "processes"}
+    {
+        "errors",
+        "seeding",
+        "policy",
+        "own_images",
+        "config",
+        "model_names",
+        "setting_types",
+        "devices",
+        "normalisation",
+        "processes",
+    }
     | {"watching", "storage", "records", "parallel"},
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},
     {"runs", "training", "evaluation"},
