@@ -23,6 +23,7 @@ TIERS = [
         "devices",
         "normalisation",
         "processes",
+        "setting_types",
         "threads",
     }
     | {"watching", "storage", "records", "parallel"},

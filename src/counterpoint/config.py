@@ -2,15 +2,15 @@
 
 import dataclasses
 import json
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import MemberPolicy
+from counterpoint.setting_types import all_keys, build, check, dataclass_in, parse
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ WHOLE_NUMBERS = {
 
 
 def _check_types(experiment: Experiment) -> None:
-    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `_build`."""
+    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `build`."""
     for key, annotation in get_type_hints(Experiment).items():
         value = getattr(experiment, key)
-        if not isinstance(value, _dataclass_in(annotation) or ()) and get_origin(annotation) is not Literal:
-            _check(key, value, annotation)
+        if not isinstance(value, dataclass_in(annotation) or ()) and get_origin(annotation) is not Literal:
+            check(key, value, annotation)
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def from_dict(values: Mapping[str, Any]) -> Experiment:
     """The experiment that `to_dict` gave, with every key and type checked."""
     if not isinstance(values, Mapping):
         raise InputError(f"the experiment is {shown(values)}; it must be an object with its settings")
-    experiment: Experiment = _build(Experiment, values, "")
+    experiment: Experiment = build(Experiment, values)
     return experiment
 
 
@@ -202,15 +202,16 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """The keys in which two experiments' values differ, as "key: old → new"."""
-    flat_old, flat_new = dict(_flatten(old)), dict(_flatten(new))
+    flat_old, flat_new = dict(flatten(old)), dict(flatten(new))
     keys = dict.fromkeys([*flat_old, *flat_new])
     return [f"{k}: {flat_old.get(k)} → {flat_new.get(k)}" for k in keys if flat_old.get(k) != flat_new.get(k)]
 
 
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value in nested settings, with its key as `override` takes it."""
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
+            yield from flatten(value, f"{prefix}{key}.")
         else:
             yield prefix + key, value
 
@@ -223,113 +224,14 @@ def _assign(values: dict[str, Any], key: str, text: str) -> None:
         values["model_options"][last] = parse_option(text)
         return
     for name in parents:
-        kind = _dataclass_in(get_type_hints(kind).get(name))
+        kind = dataclass_in(get_type_hints(kind).get(name))
         if kind is None:
-            raise _unknown_key(key)
+            raise unknown("key", key, all_keys(Experiment))
         if values[name] is None:
             # Setting one part of an augmentation that is off turns it on, with defaults for its other parts.
             values[name] = dataclasses.asdict(kind())
         values = values[name]
     hints = get_type_hints(kind)
     if last not in hints:
-        raise _unknown_key(key)
-    values[last] = _parse(key, text, hints[last])
-
-
-def _unknown_key(key: str) -> InputError:
-    return unknown("key", key, _all_keys(Experiment))
-
-
-def _all_keys(kind: Any, prefix: str = "") -> list[str]:
-    keys = []
-    for name, annotation in get_type_hints(kind).items():
-        nested = _dataclass_in(annotation)
-        own = f"{prefix}{name}.KEY" if get_origin(annotation) is Mapping else prefix + name
-        keys += _all_keys(nested, f"{prefix}{name}.") if nested else [own]
-    return keys
-
-
-def _options(annotation: Any) -> tuple[Any, ...]:
-    """The alternatives of a union, or the type alone."""
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
-
-
-def _dataclass_in(annotation: Any) -> Any:
-    return next((option for option in _options(annotation) if dataclasses.is_dataclass(option)), None)
-
-
-def _parse(key: str, text: str, annotation: Any) -> Any:
-    """The value that `text` stands for on the command line. `_build` checks it later, with everything else."""
-    options = _options(annotation)
-    if types.NoneType in options and text.lower() in ("none", "null"):
-        return None
-    if bool in options and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    try:
-        if any(get_origin(option) is tuple for option in options):
-            return [float(part) for part in text.strip("[]()").split(",")]
-        if int in options:
-            return int(text)
-        if float in options:
-            return float(text)
-    except ValueError:
-        raise InputError(f"{key}={shown(text)}: it must be {describe_type(annotation, key)}") from None
-    return text
-
-
-def _build(kind: Any, values: Mapping[str, Any], prefix: str) -> Any:
-    """A dataclass of the type `kind`, made from JSON values. The full names of its keys begin with `prefix`."""
-    hints = get_type_hints(kind)
-    for key in values:
-        if key not in hints:
-            raise _unknown_key(prefix + key)
-    missing = [f.name for f in dataclasses.fields(kind) if f.name not in values and _is_required(f)]
-    if missing:
-        raise InputError(f"{prefix + missing[0]} is missing from the experiment; every experiment must set it")
-    return kind(**{key: _check(prefix + key, value, hints[key]) for key, value in values.items()})
-
-
-def _is_required(f: "dataclasses.Field[Any]") -> bool:
-    return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-
-
-def _check(key: str, value: Any, annotation: Any) -> Any:
-    """`value` as one of the annotation's types, or an error that names the key and what is allowed."""
-    for option in _options(annotation):
-        if option is types.NoneType and value is None:
-            return None
-        if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
-            return _build(option, value, f"{key}.")
-        if get_origin(option) is Literal and value in get_args(option):
-            return value
-        if get_origin(option) is Mapping and isinstance(value, Mapping):
-            return dict(value)
-        if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
-            return tuple(float(v) for v in value)
-        if option is float and _is_number(value):
-            return float(value)
-        if isinstance(option, type) and type(value) is option:
-            return value
-    raise InputError(f"{key}={shown(value)}: it must be {describe_type(annotation, key)}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def describe_type(annotation: Any, key: str) -> str:
-    """What a setting may be, in words."""
-    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
-    parts = []
-    for option in _options(annotation):
-        if get_origin(option) is Literal:
-            parts.append("one of " + ", ".join(map(str, get_args(option))))
-        elif get_origin(option) is tuple:
-            parts.append("numbers separated by commas")
-        elif get_origin(option) is Mapping:
-            parts.append(f"set key by key (--set {key}.KEY=VALUE)")
-        elif dataclasses.is_dataclass(option):
-            parts.append(f"set by its parts ({', '.join(_all_keys(option, f'{key}.'))})")
-        else:
-            parts.append(names[option])
-    return " or ".join(parts)
+        raise unknown("key", key, all_keys(Experiment))
+    values[last] = parse(key, text, hints[last])

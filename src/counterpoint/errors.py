@@ -1,4 +1,6 @@
-"""The one exception for a wrong input: a value, a file, a command line. And how to tell that memory is used up."""
+"""The one exception for a wrong input: a value, a file, a command line. How to tell that memory is used up, and words
+for messages.
+"""
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
@@ -43,6 +45,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether the error says that memory ran out, from Python, NumPy or torch. None of these is imported for it."""
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def listed(names: Sequence[str]) -> str:
+    """One, two and three."""
+    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

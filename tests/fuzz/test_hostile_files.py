@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoint import config
-from counterpoint.config import override
+from counterpoint.config import Experiment, override
 from counterpoint.errors import InputError
 from counterpoint.records.files import write_record
 from counterpoint.report.loading import load_runs
@@ -24,6 +24,7 @@ from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_ch
 from counterpoint.runs.folder import load_run
 from counterpoint.runs.log import read_lines
 from counterpoint.runs.transfer import export_run, import_run
+from counterpoint.setting_types import all_keys
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays
 from tests.fuzz.mutations import FUZZED, JSON, changed, turned_over
 from tests.made_results import make_results
@@ -31,7 +32,7 @@ from tests.runs.test_strange_files import DESCRIPTION, EPOCH, RECORD
 from tests.small import TINY
 
 RUN = {**RECORD, "description": DESCRIPTION}
-KEYS = [key for key in config._all_keys(config.Experiment) if not key.endswith(".KEY")]
+KEYS = [key for key in all_keys(Experiment) if not key.endswith(".KEY")]
 VALUES = st.one_of(
     st.text(max_size=12),
     st.integers().map(str),

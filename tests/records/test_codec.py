@@ -26,6 +26,7 @@ class Outer:
     named: Mapping[str, Inner] = field(default_factory=dict)
     free: Mapping[str, Any] | None = None
     limited: Annotated[int, Range(0, 9)] | None = None
+    for_all_or_each: float | tuple[float, ...] | None = None
 
     def problem(self) -> str:
         return "count is 13, and nobody wants that" if self.count == 13 else ""
@@ -55,6 +56,12 @@ def test_everything_comes_back() -> None:
         inner={"share": 0.25, "note": "a note"}, second=["a", "b"], named={"x": {"share": 1.0}}, free={"y": [1, {}]}
     )
     assert encode(decode(Outer, given)) == given
+
+
+@pytest.mark.parametrize(("given", "record"), [(1, 1.0), ([1, 2], (1.0, 2.0)), ([], ()), (None, None)])
+def test_a_field_may_hold_one_value_or_a_list(given: object, record: object) -> None:
+    found = decode(Outer, values(for_all_or_each=given)).for_all_or_each
+    assert (found, type(found)) == (record, type(record))
 
 
 def test_numbers_can_be_rounded() -> None:
@@ -105,6 +112,8 @@ def test_literal_keys_come_in_their_order() -> None:
         ({"second": ["a"]}, "second has 1 values, and the file has 2 parts"),
         ({"named": {"x": {}}}, "named.x.share is missing"),
         ({"limited": 10}, "limited is 10, and must be between 0 and 9"),
+        ({"for_all_or_each": "x"}, "for_all_or_each is 'x', and must be a finite number"),
+        ({"for_all_or_each": [1, [2]]}, r"for_all_or_each\[1\] is \[2\], and must be a finite number"),
     ],
 )
 def test_a_wrong_value_is_named(changes: dict[str, Any], message: str) -> None:

@@ -79,9 +79,9 @@ def test_settings_of_another_version_and_of_other_models(make_evaluated: MakeEva
                 "results.imported": Imported(file=file, sha256=file, command="c", finished="then"),
             },
         ).results
-        for file in ("one.npz", "two.npz")
+        for file in ("One.npz", "two.npz")
     ]
-    assert run_labels(elsewhere) == ["a (file one.npz)", "a (file two.npz)"]
+    assert run_labels(elsewhere) == ["a (file One.npz)", "a (file two.npz)"]
 
 
 def test_a_common_name_is_said_once() -> None:

@@ -1,6 +1,6 @@
 """A run's folder: what it records, what it is refused for, and a log that survives a crash."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
-from counterpoint.runs.description import Description
+from counterpoint.runs.description import Description, description_as_json
 from counterpoint.runs.folder import SCHEMA, Run, check_folder, keep_description, load_run, open_run
 from counterpoint.storage.locks import LOCK_FILE
 from tests.small import TINY
@@ -44,7 +44,7 @@ DESCRIPTION = Description(
 )
 
 
-WHOLE = asdict(DESCRIPTION)
+WHOLE = description_as_json(DESCRIPTION)
 
 
 def test_a_run_describes_itself(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_no_published_weights_are_asked_for(tmp_path: Path, monkeypatch: pytest.
 
     def make(wanted: Wanted, *_: Any) -> nn.Module:
         asked.append(wanted.pretrained)
-        return ResNet(wanted.num_classes, width=4)
+        return ResNet(wanted.num_classes, depth=8, width=4)
 
     monkeypatch.setattr("counterpoint.training.network.make_network", make)
     experiment = replace(BATCH, model="timm/some", pretrained=True)

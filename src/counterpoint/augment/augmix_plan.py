@@ -146,11 +146,11 @@ def draw_augmix(
     severity_N: Tensor,
     stream: Stream,
     *,
+    mixing: str,
+    p: float,
+    beta: float,
     width: int = 3,
     depth: int = 3,
-    mixing: str = "bernoulli",
-    p: float = 0.875,
-    beta: float = 1.0,
     operations: Sequence[str] = OPERATIONS,
 ) -> AugMixPlan:
     """What `sample_augmix` draws, for float64 severities that need no check, such as a policy's.

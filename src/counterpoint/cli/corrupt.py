@@ -8,6 +8,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 from counterpoint.errors import InputError, one_of
 
 
@@ -72,16 +73,11 @@ def corrupt(
     data = load(dataset, folder)
     names = CORRUPTIONS + EXTRA_CORRUPTIONS if extra else CORRUPTIONS
     suite = replace(CORRUPTED, corruptions=names)
-    try:
-        with TerminalWatcher() as watcher:
-            made = make_corrupted_set(
-                data, folder, suite, out=out, seed=seed, constants=severities, workers=workers, watcher=watcher
-            )
-    except KeyboardInterrupt:
-        console.print(
-            "stopped; finished corruptions are kept, and the same command continues from there", soft_wrap=True
+    stopped = "stopped; finished corruptions are kept, and the same command continues from there"
+    with ended_by_ctrl_c(stopped), TerminalWatcher() as watcher:
+        made = make_corrupted_set(
+            data, folder, suite, out=out, seed=seed, constants=severities, workers=workers, watcher=watcher
         )
-        raise typer.Exit(130) from None
     console.print(
         f"corrupted set: {made.folder} ({made.source.constants}, frost from {made.source.frost})", soft_wrap=True
     )

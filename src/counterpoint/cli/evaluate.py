@@ -14,6 +14,7 @@ from counterpoint.cli.arguments.given_logits import (
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
 from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
+from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 from counterpoint.errors import InputError, one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
@@ -122,32 +123,29 @@ def evaluate(
     world = this_world()
     if not world.is_alone and (logits or recompute):
         raise InputError("--logits and --recompute run in one process; start them without torchrun")
-    try:
-        with joined(world, LONG_PATIENCE), TerminalWatcher() as watcher:
-            if logits is not None:
-                results = evaluate_logits(logits, folder, watcher=watcher)
-            elif recompute:
-                results = recompute_results(load_any_run(folder), watcher)
-            else:
-                with agreed(world):
-                    loaded = load_run(folder)
-                results = evaluate_run(
-                    loaded,
-                    root,
-                    source=images,
-                    suites=suites,
-                    shifts=shifts,
-                    skip_bad=skip_bad,
-                    device=device,
-                    precision=one_of("precision", precision, PRECISIONS),
-                    cell_images=cell_images,
-                    trusted_model=model,
-                    watcher=watcher,
-                    world=world,
-                )
-    except KeyboardInterrupt:
-        console.print(f"stopped; the same command {'starts again' if logits else 'continues from there'}")
-        raise typer.Exit(130) from None
+    stopped = f"stopped; the same command {'starts again' if logits else 'continues from there'}"
+    with ended_by_ctrl_c(stopped), joined(world, LONG_PATIENCE), TerminalWatcher() as watcher:
+        if logits is not None:
+            results = evaluate_logits(logits, folder, watcher=watcher)
+        elif recompute:
+            results = recompute_results(load_any_run(folder), watcher)
+        else:
+            with agreed(world):
+                loaded = load_run(folder)
+            results = evaluate_run(
+                loaded,
+                root,
+                source=images,
+                suites=suites,
+                shifts=shifts,
+                skip_bad=skip_bad,
+                device=device,
+                precision=one_of("precision", precision, PRECISIONS),
+                cell_images=cell_images,
+                trusted_model=model,
+                watcher=watcher,
+                world=world,
+            )
     print_parts(results_parts(results))
     correct = f", or `counterpoint recalibrate {quoted(folder)}` to correct the confidence"
     can_correct = results.validated_on is not None or results.evaluated_on.part == "validation"

@@ -7,6 +7,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 from counterpoint.errors import InputError
 
 if TYPE_CHECKING:
@@ -60,10 +61,8 @@ def serve(
         server = make_server(build_app(service, facts, address))
         _say_what_is_served(facts, address.url, local=is_local(listening))
         try:
-            server.run(sockets=[listening])
-        except KeyboardInterrupt:
-            console.print("stopped")
-            raise typer.Exit(130) from None
+            with ended_by_ctrl_c("stopped"):
+                server.run(sockets=[listening])
         finally:
             service.close()
 

@@ -13,7 +13,7 @@ from counterpoint.data.mapped import MappedSet
 from counterpoint.data.sets import DataSet, ImageSet, LabelledImages
 from counterpoint.data.split import Parts, held_out_split, parts_of
 from counterpoint.data.user_images import UserImages, load_images
-from counterpoint.errors import unknown
+from counterpoint.errors import one_of
 from counterpoint.storage.folders import data_root
 
 __all__ = [
@@ -46,9 +46,7 @@ def load(name: str, root: Path | None = None) -> DataSet:
     >>> digits.train.classes[:3], digits.train.image_shape
     (('0', '1', '2'), (1, 32, 32))
     """
-    if name not in DATASETS:
-        raise unknown("data set", name, DATASETS)
-    return _load_once(name, root or data_root())
+    return _load_once(one_of("data set", name, DATASETS), root or data_root())
 
 
 @lru_cache(maxsize=2)

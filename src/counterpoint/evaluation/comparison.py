@@ -142,21 +142,24 @@ def clean_differences(ours: ImageScores, theirs: ImageScores) -> CleanDifference
 
 def corrupted_differences(ours: Grid, theirs: Grid) -> CorruptedDifferences:
     """Over all cells, ours − theirs."""
-    by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
     our_cells, their_cells = ([cell for cells in grid.values() for cell in cells] for grid in (ours, theirs))
     return CorruptedDifferences(
         mean=_mean_differences(our_cells, their_cells),
-        severities=tuple(_mean_differences(*cells) for cells in by_severity),
+        severities=tuple(_mean_differences(*cells) for cells in _by_severity(ours, theirs)),
         by_corruption=CalibrationDifferences(**_records(calibration_differences(ours, theirs))),
     )
 
 
 def severity_differences(ours: Grid, theirs: Grid) -> Iterator[CalibrationDifferences]:
     """Of the calibration errors at each severity, with the corruptions pooled. An image counts with all its cells."""
-    by_severity = zip(zip(*ours.values(), strict=True), zip(*theirs.values(), strict=True), strict=True)
-    for our_cells, their_cells in by_severity:
+    for our_cells, their_cells in _by_severity(ours, theirs):
         pooled = calibration_differences({"pooled": our_cells}, {"pooled": their_cells})
         yield CalibrationDifferences(**_records(pooled))
+
+
+def _by_severity(*grids: Grid) -> Iterator[tuple[tuple[ImageScores, ...], ...]]:
+    """The cells of each severity, in each of the grids."""
+    return zip(*(zip(*grid.values(), strict=True) for grid in grids), strict=True)
 
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:

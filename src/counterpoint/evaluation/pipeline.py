@@ -26,7 +26,7 @@ from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
-from counterpoint.records.files import read_results, stale_notes
+from counterpoint.records.files import RESULTS, read_results, stale_notes
 from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
@@ -101,15 +101,9 @@ def evaluate_run(
     collect_logits(
         run, groups, device=where, precision=precision, trusted_model=trusted_model, watcher=watcher, world=world
     )
-
-    def finish() -> Results:
-        if not world.is_first:
-            return read_results(run.folder / "results.json")
-        results = write_results(run, environment=describe_environment(where), started=started)
-        _note_what_does_not_count(run, results, watcher)
-        return results
-
-    return first_then_others(world, finish)
+    return first_then_others(
+        world, lambda: _figures(run, where, started, watcher) if world.is_first else read_results(run.folder / RESULTS)
+    )
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
@@ -125,10 +119,7 @@ def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
     >>> recompute_results(load_any_run(Path("runs/theirs"))).clean == first.clean
     True
     """
-    started = time.monotonic()
-    results = write_results(run, environment=describe_environment(choose_device("cpu")), started=started)
-    _note_what_does_not_count(run, results, watcher)
-    return results
+    return _figures(run, choose_device("cpu"), time.monotonic(), watcher)
 
 
 def _clean_groups(run: Run, parts: Parts, root: Path, count: int | None) -> list[ImageGroup]:
@@ -141,10 +132,13 @@ def _clean_groups(run: Run, parts: Parts, root: Path, count: int | None) -> list
     return groups
 
 
-def _note_what_does_not_count(run: AnyRun, results: Results, watcher: Watcher) -> None:
+def _figures(run: AnyRun, device: torch.device, started: float, watcher: Watcher) -> Results:
+    """Compute the figures from the logits in the folder. The watcher hears what does not count."""
+    results = write_results(run, environment=describe_environment(device), started=started)
     for name, missing in read_about(run).missing_files.items():
         sets = (f" --sets {name}" if name in SUITES else f" --shift {name}=PATH") if isinstance(run, Run) else ""
         go_on = f"`{run.evaluate_command}{sets}` makes them"
         watcher.noted(f"{name} is left out: {missing} of its files are missing; {go_on}")
     for note in stale_notes(run.folder, results):
         watcher.noted(note)
+    return results

@@ -13,8 +13,7 @@ from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
-from counterpoint.recalibration.choose import HeldOut, choose
-from counterpoint.recalibration.families import families
+from counterpoint.recalibration.choose import HeldOut, choose, families_of
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
@@ -88,9 +87,7 @@ def recalibrate_run(
 def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tuple[dict[str, Fitted], dict[str, str]]:
     """What was fitted, and why the other families were not: these images do not determine them."""
     fitted, refused = {}, {}
-    # With no weight on shifted images, fitting under shift would be fitting on clean ones once more.
-    shifted = bool(held_out.shifted) and care != "clean"
-    for family in families(len(held_out.clean.logits_MNK), shifted=shifted):
+    for family in families_of(held_out, care):
         try:
             fitted[family.name] = fit_family(family, held_out, care, clean, own=own)
         except InputError as error:

@@ -19,8 +19,8 @@ from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
 from counterpoint.recalibration.apply import recalibrated_scores
-from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
-from counterpoint.recalibration.families import Family, families
+from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of, fit_held_out
+from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
@@ -117,8 +117,7 @@ def _recalibration(first: HeldOut, recalibrated: Recalibrated | None, watcher: W
     if recalibrated is None:
         return "none", NONE
     care: Care = recalibrated.care if first.shifted else "clean"
-    shifted = bool(first.shifted) and care != "clean"
-    known = {family.name: family for family in families(len(first.clean.logits_MNK), shifted=shifted)}
+    known = {family.name: family for family in families_of(first, care)}
     name = _best(list(known.values()), first, care)
     try:
         return name, fit_held_out(known[name], first, care)

@@ -13,7 +13,8 @@ from itertools import pairwise
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from counterpoint.config import WHOLE_NUMBERS, Experiment, describe_type
+from counterpoint.config import WHOLE_NUMBERS, Experiment
+from counterpoint.setting_types import dataclass_in, describe_type, written
 
 _END_OF_SENTENCE = re.compile(r"(?<=\.) (?=[A-Z`])")
 _RATE = "a number of 0 or more"
@@ -74,9 +75,8 @@ def _settings(kind: Any, prefix: str) -> Iterator[Setting]:
             may_be = "what the model takes as KEY: a text, a number, numbers separated by commas, true, false or none"
             yield Setting(f"{prefix}{field.name}.KEY", may_be, "", meanings.get(field.name, ""))
             continue
-        key, options = prefix + field.name, get_args(hints[field.name]) or (hints[field.name],)
-        nested = next((option for option in options if dataclasses.is_dataclass(option)), None)
-        if nested is None or NoneType in options:
+        key, nested = prefix + field.name, dataclass_in(hints[field.name])
+        if nested is None or NoneType in get_args(hints[field.name]):
             may_be = "none, or set by its parts" if nested else _allowed(key, hints[field.name])
             yield Setting(key, may_be, _default(field), meanings.get(field.name, ""))
         if nested is not None:
@@ -102,14 +102,4 @@ def _meanings(kind: Any) -> dict[str, str]:
 
 
 def _default(field: "dataclasses.Field[Any]") -> str | None:
-    if field.default is dataclasses.MISSING:
-        return None
-    return _written(field.default)
-
-
-def _written(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ",".join(map(_written, value))
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value).lower() if value is None or isinstance(value, bool) else str(value)
+    return None if field.default is dataclasses.MISSING else written(field.default)

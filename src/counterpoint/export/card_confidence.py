@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from counterpoint.errors import listed
 from counterpoint.export.card_facts import CardFacts, Measured
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.recalibrated import Recalibrated
@@ -10,7 +11,6 @@ from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
 from counterpoint.report.sections.headlines import headline_table, suites_in_words
 from counterpoint.report.sections.honesty import honesty
-from counterpoint.report.suites import listed
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
 from counterpoint.report.thresholds import checks_table, threshold_in_words
 from counterpoint.report.verdicts.of_run import confidence_in_words

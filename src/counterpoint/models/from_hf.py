@@ -13,7 +13,15 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.models.checks import check_only_head_differs
-from counterpoint.models.wanted import ModelFacts, Wanted, library, making, one_line, published_normalisation
+from counterpoint.models.wanted import (
+    ModelFacts,
+    Wanted,
+    library,
+    making,
+    one_line,
+    published_normalisation,
+    refuse_options,
+)
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.processes import environment_with
 
@@ -97,9 +105,7 @@ def _configured(wanted: Wanted, values: Mapping[str, Any], options: Mapping[str,
             f"{wanted.name} is of the type {kind!r}, for which transformers itself has no image classifier; code from "
             "elsewhere is never run"
         )
-    for key in wanted.options:
-        if key in (*_UNSAFE, *_OURS) or key.startswith("_"):
-            raise InputError(f"model_options.{key} cannot be set: counterpoint decides it for {wanted.name}")
+    refuse_options(wanted, (*_UNSAFE, *_OURS, *(key for key in wanted.options if key.startswith("_"))))
     with making(wanted):
         config, unused = transformers.CONFIG_MAPPING[kind].from_dict(
             {key: value for key, value in _safe(values).items() if key not in _LABELS},

@@ -24,7 +24,7 @@ class _BasicBlock(nn.Module):
 class ResNet(ResidualNetwork):
     """Three stages of (depth − 2) / 6 basic blocks with `width`, 2·`width` and 4·`width` channels."""
 
-    def __init__(self, num_classes: int, depth: int = 8, width: int = 16, in_channels: int = 3) -> None:
+    def __init__(self, num_classes: int, depth: int, width: int, in_channels: int = 3) -> None:
         if depth < 8 or (depth - 2) % 6:
             raise InputError(f"depth is {depth}; it must be 6n + 2: 8, 14, 20, 26, …")
         blocks = []

@@ -31,7 +31,7 @@ class Bottleneck(nn.Module):
 class ResNeXt29(ResidualNetwork):
     """Three stages of three bottlenecks, post-activation."""
 
-    def __init__(self, num_classes: int, cardinality: int = 4, base_width: int = 32, in_channels: int = 3) -> None:
+    def __init__(self, num_classes: int, cardinality: int, base_width: int, in_channels: int) -> None:
         blocks = []
         channels = 64
         for planes, first_stride in _STAGES:

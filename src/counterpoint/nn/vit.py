@@ -56,11 +56,11 @@ class ViT(nn.Module):
     def __init__(
         self,
         num_classes: int,
-        patch_size: int = 4,
-        depth: int = 6,
-        width: int = 128,
-        heads: int = 4,
-        in_channels: int = 3,
+        patch_size: int,
+        depth: int,
+        width: int,
+        heads: int,
+        in_channels: int,
     ) -> None:
         for name, value in {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}.items():
             if value < 1:

@@ -35,7 +35,7 @@ class PreActivationBlock(nn.Module):
 class WideResNet(nn.Module):
     """Three stages of (depth − 4) / 6 blocks with 16, 32 and 64 times `widen` channels."""
 
-    def __init__(self, num_classes: int, depth: int = 28, widen: int = 10, in_channels: int = 3) -> None:
+    def __init__(self, num_classes: int, depth: int, widen: int, in_channels: int) -> None:
         if depth < 10 or (depth - 4) % 6:
             raise InputError(f"a wide ResNet's depth is {depth}; it must be 6n + 4: 10, 16, 22, 28, …")
         if widen < 1:

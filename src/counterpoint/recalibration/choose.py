@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.metrics import mean_difference
 from counterpoint.metrics.checks import Floats, Integers
 from counterpoint.recalibration.apply import recalibrated_scores
-from counterpoint.recalibration.families import Family
+from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import FitSet, Labelled, fit
 from counterpoint.records.compared import Difference
 from counterpoint.records.recalibrated import Candidate, Care, Choice, Parameter, Recalibration
@@ -84,8 +84,16 @@ def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[I
         yield applied, fit_held_out(family, held_out.select(fitted), care)
 
 
-def choose(families: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
-    """Which of the families to take, or none, with the table that the choice was made by.
+def families_of(held_out: HeldOut, care: Care) -> list[Family]:
+    """Those that can be fitted to these images.
+
+    With no weight on shifted images, fitting under shift would be fitting on clean ones once more.
+    """
+    return families(len(held_out.clean.logits_MNK), shifted=bool(held_out.shifted) and care != "clean")
+
+
+def choose(known: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
+    """Which of the known families to take, or none, with the table that the choice was made by.
 
     Clean images are enough for one who cares for clean images only.
     """
@@ -94,7 +102,7 @@ def choose(families: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
     members = len(held_out.clean.logits_MNK)
     judged = {"none": _judge_none(held_out)}
     refused = {}
-    for family in families:
+    for family in known:
         try:
             judged[family.name] = _judge(family, held_out, care)
         except InputError as reason:

@@ -2,7 +2,8 @@
 
 A field without a default must be in the file. One with a default may be missing, and is left out where it has that
 default. A mapping whose keys are a Literal has exactly those keys. What a field's type cannot say, a method `problem`
-says: it returns a sentence that begins with a field's name, or "" if all is well.
+says: it returns a sentence that begins with a field's name, or "" if all is well. A union may have None, one kind of
+list and one other type.
 """
 
 import math
@@ -11,6 +12,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from counterpoint.errors import shown
 
 Record = TypeVar("Record")
 
@@ -72,8 +75,7 @@ def _decode(hint: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
         _check_limit(limit, decoded, where, counts)
         return decoded
     if origin in (Union, UnionType):
-        optional = [argument for argument in arguments if argument is not NoneType]
-        return None if value is None else _decode(optional[0], value, where, counts)
+        return None if value is None else _decode(_alternative(arguments, value), value, where, counts)
     if origin is Literal:
         _require(value in arguments, where, value, f"one of {', '.join(map(repr, arguments))}")
         return value
@@ -85,6 +87,12 @@ def _decode(hint: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
     if is_dataclass(hint):
         return _decode_record(hint, value, where, counts)
     return _decode_plain(hint, value, where)
+
+
+def _alternative(union: tuple[Any, ...], value: Any) -> Any:
+    """Which of the types a value must have: a list's if it is a list, and otherwise the other's. None is not asked."""
+    types = [one for one in union if one is not NoneType]
+    return next((one for one in types if (get_origin(one) is tuple) == isinstance(value, list)), types[0])
 
 
 def _decode_record(kind: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
@@ -157,9 +165,7 @@ def _is_finite(value: float) -> bool:
 
 def _require(holds: bool, where: str, value: Any, allowed: str) -> None:
     if not holds:
-        text = repr(value)
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        raise FieldError(f"{where or 'the whole'} is {shown}, and must be {allowed}")
+        raise FieldError(f"{where or 'the whole'} is {shown(repr(value), _SHOWN)}, and must be {allowed}")
 
 
 def _inside(where: str, name: str) -> str:

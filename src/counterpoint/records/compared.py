@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from counterpoint.records.codec import Range
 from counterpoint.records.figures import Count
 from counterpoint.records.results import MadeFrom, Shift
 
+Of = TypeVar("Of")
 Real = Annotated[float, Range(-1e6, 1e6)]
 
 
@@ -104,11 +105,13 @@ class Compared:
 
     def without_shifts(self, names: Collection[str]) -> "Compared":
         """Without the differences on these sets of images."""
-        return replace(self, against=tuple(_without(other, names) for other in self.against))
+        against = (replace(other, shifts=without(other.shifts, names)) for other in self.against)
+        return replace(self, against=tuple(against))
 
 
-def _without(other: Comparison, names: Collection[str]) -> Comparison:
-    return replace(other, shifts={name: one for name, one in other.shifts.items() if name not in names})
+def without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
+    """What is known of each set of shifted images, but of these sets."""
+    return {name: one for name, one in shifts.items() if name not in names}
 
 
 def _called(experiment: str, seed: int | None) -> str:

@@ -2,10 +2,16 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from counterpoint.records.codec import Range, Sized
-from counterpoint.records.compared import CalibrationDifferences, CleanDifferences, CorruptedDifferences, Difference
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    CleanDifferences,
+    CorruptedDifferences,
+    Difference,
+    without,
+)
 from counterpoint.records.figures import Aggregate, AggregateFigures, Count, Figures, Fraction, Nats
 from counterpoint.records.results import Images, MadeFrom, Shift
 
@@ -13,8 +19,6 @@ Acts = Literal["before", "after", "per-member"]
 Signal = Literal["entropy", "disagreement"]
 FitImages = Literal["clean", "shifted"]
 Care = Literal["clean", "both", "shift"]
-
-Of = TypeVar("Of")
 
 
 @dataclass(frozen=True)
@@ -167,8 +171,8 @@ class Recalibrated:
 
     def without_shifts(self, names: Collection[str]) -> "Recalibrated":
         """Without the figures on these sets of images."""
-        ways = {name: replace(way, shifts=_without(way.shifts, names)) for name, way in self.ways.items()}
-        return replace(self, ways=ways, shifts=_without(self.shifts, names))
+        ways = {name: replace(way, shifts=without(way.shifts, names)) for name, way in self.ways.items()}
+        return replace(self, ways=ways, shifts=without(self.shifts, names))
 
     def problem(self) -> str:
         if not self.ways:
@@ -179,7 +183,3 @@ class Recalibrated:
         if self.choice and self.choice.chosen not in (*self.ways, "none"):
             return f"choice.chosen is {self.choice.chosen!r}, which is not one of the ways"
         return ""
-
-
-def _without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
-    return {name: one for name, one in shifts.items() if name not in names}

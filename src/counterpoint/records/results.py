@@ -164,14 +164,9 @@ class Aggregates:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shifted:
+class Shifted(Shift):
     """The figures under shift. `cells` has each corruption's summaries, one for each of the severities."""
 
-    source: Source
-    images: Count
-    part: Part
-    corruptions: tuple[str, ...]
-    severities: tuple[Count, ...]
     aggregates: Aggregates
     cells: Mapping[str, tuple[Summary, ...]]
     risk_coverage: tuple[Curve, ...] = ()

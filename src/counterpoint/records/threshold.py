@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from counterpoint.records.compared import without
 from counterpoint.records.figures import Count, Fraction
 from counterpoint.records.recalibrated import Recalibration
 from counterpoint.records.results import MadeFrom, Shift
@@ -118,7 +119,7 @@ class Thresholded:
 
     def without_shifts(self, names: Collection[str]) -> "Thresholded":
         """Without what was found on these sets of images."""
-        return replace(self, shifts={name: one for name, one in self.shifts.items() if name not in names})
+        return replace(self, shifts=without(self.shifts, names))
 
     def problem(self) -> str:
         shift = self.made_from.corrupted

@@ -13,8 +13,9 @@ def shown_together(numbers: Sequence[float], ends: Sequence[float], digits: int)
 
     An interval of 0.04 to 1.20 has 0 outside. With one digit it would begin at 0.0, and seem to have it inside.
     """
-    enough = next((more for more in range(digits, _MOST_DIGITS) if not _hidden(ends, more)), _MOST_DIGITS)
-    return [_text(number, enough) for number in numbers]
+    enough = (more for more in range(digits, _MOST_DIGITS) if not any(_looks_like_0(end, more) for end in ends))
+    digits = next(enough, _MOST_DIGITS)
+    return [_text(number, digits) for number in numbers]
 
 
 def shown_difference(difference: float, low: float, high: float, metric: Metric) -> tuple[str, str]:
@@ -31,16 +32,12 @@ def percent_interval(low: float, high: float, digits: int = _POINTS_DIGITS) -> s
     return " to ".join(text.lstrip("+") for text in shown_together(ends, ends, digits))
 
 
-def _hidden(ends: Sequence[float], digits: int) -> bool:
-    """Whether an end that is not 0 would look like 0."""
-    return any(end and not _text_is_not_zero(end, digits) for end in ends)
-
-
-def _text_is_not_zero(number: float, digits: int) -> bool:
-    return signed_number(number, digits)[0] in "+−"
+def _looks_like_0(number: float, digits: int) -> bool:
+    """Whether a number that is not 0 would have no sign."""
+    return number != 0 and signed_number(number, digits)[0] not in "+−"
 
 
 def _text(number: float, digits: int) -> str:
-    if number and digits == _MOST_DIGITS and not _text_is_not_zero(number, digits):
+    if digits == _MOST_DIGITS and _looks_like_0(number, digits):
         return f"{number:+.0e}".replace("-", "−")
     return signed_number(number, digits)

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from counterpoint import config
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, listed
 from counterpoint.records.results import Results
+from counterpoint.setting_types import written
 
 _MOST_SETTINGS = 3
 _ON, _MISSING = "on", "not set"
@@ -28,12 +29,8 @@ def joined_labels(names: Sequence[str], labels: Sequence[str]) -> str:
     """A title for some runs: their common name is said once."""
     if len(set(names)) == 1 < len(names):
         additions = [label.removeprefix(f"{names[0]} (").removesuffix(")") for label in labels]
-        return f"{names[0]}: {_listed(additions)}"
-    return _listed(labels)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
+        return f"{names[0]}: {listed(additions)}"
+    return listed(labels)
 
 
 def _told_apart(same_name: Sequence[Results], places: Sequence[int]) -> list[str]:
@@ -53,18 +50,10 @@ def _settings(results: Results) -> Iterator[tuple[str, object]]:
         saved: Mapping[str, Any] = config.to_dict(config.from_dict(results.config))
     except InputError:
         saved = results.config
-    yield from ((key, value) for key, value in _flat(saved) if key != "name")
+    yield from ((key, value) for key, value in config.flatten(saved) if key != "name")
     if results.imported:
         yield "file", results.imported.file
     yield "seed", results.seed
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _differs(key: str, settings: Sequence[Mapping[str, object]]) -> bool:
@@ -75,11 +64,4 @@ def _value(key: str, settings: Mapping[str, object]) -> str:
     """As `--set` takes it. A part that other runs leave out is on here."""
     if key not in settings:
         return _ON if any(other.startswith(f"{key}.") for other in settings) else _MISSING
-    value = settings[key]
-    if isinstance(value, list | tuple):
-        return ",".join(map(_text, value))
-    return _text(value)
-
-
-def _text(value: object) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value).lower()
+    return written(settings[key])

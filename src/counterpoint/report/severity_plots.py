@@ -83,12 +83,12 @@ def _rates_series(run: RunSeverities, places: dict[str, float]) -> Iterator[Seri
         of_models[i + 1] = [point.members[i] for point in run.points]
     for member, rates in of_models.items():
         words = [f"{point.name}\n{_in_words(one)}" for point, one in zip(run.points, rates, strict=True)]
-        for look, values in (
-            ("solid", [one.accuracy for one in rates]),
-            ("dashed", [one.confidence for one in rates]),
-        ):
-            points = [Point(*one) for one in zip(at, values, words, strict=True)]
-            yield Series(ink, points, "dashed" if look == "dashed" else "solid", member)
+        looks: dict[Look, list[float]] = {
+            "solid": [one.accuracy for one in rates],
+            "dashed": [one.confidence for one in rates],
+        }
+        for look, values in looks.items():
+            yield Series(ink, [Point(*one) for one in zip(at, values, words, strict=True)], look, member)
 
 
 def _in_words(rates: Rates) -> str:

@@ -45,7 +45,7 @@ class ShiftedRun:
 
     @property
     def has_severities(self) -> bool:
-        return self.figures.shift.has_severities
+        return self.figures.has_severities
 
     @property
     def cells(self) -> int:
@@ -53,12 +53,12 @@ class ShiftedRun:
 
     @property
     def called(self) -> str:
-        return called(self.figures.source) if self.suite == _PAPERS else self.suite
+        return called(self.figures.source) if self.is_papers else self.suite
 
     @property
     def label(self) -> str:
         """The run's, with the suite where it is not the paper's."""
-        return self.run.label if self.suite == _PAPERS else f"{self.run.label} on {self.suite}"
+        return self.run.label if self.is_papers else f"{self.run.label} on {self.suite}"
 
     @property
     def kind(self) -> str:
@@ -150,7 +150,7 @@ def by_suite(runs: Iterable[ReportedRun]) -> dict[str, list[ShiftedRun]]:
     """All runs under each suite, the paper's first."""
     every = [shifted for run in runs for shifted in suites_of(run)]
     groups = grouped(every, lambda shifted: shifted.called if shifted.is_given else shifted.suite)
-    return dict(sorted(groups.items(), key=lambda group: group[1][0].suite != _PAPERS))
+    return dict(sorted(groups.items(), key=lambda group: not group[1][0].is_papers))
 
 
 def by_cells(shifted: Iterable[ShiftedRun]) -> list[tuple[str, list[ShiftedRun]]]:
@@ -179,11 +179,6 @@ def corruption_label(name: str) -> str:
 
 def counted(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """One, two and three."""
-    return " and ".join([", ".join(names[:-1]), *names[-1:]] if len(names) > 1 else names)
 
 
 def named_severities(shifted: ShiftedRun) -> Sequence[str]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from counterpoint.errors import listed
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
 from counterpoint.report.intervals import percent_interval
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
-from counterpoint.report.suites import corruption_label, listed
+from counterpoint.report.suites import corruption_label
 from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
 
 _COLUMNS = (
@@ -90,12 +91,12 @@ def _on_other_shifts(found: Thresholded) -> str:
         worst = next(verdict for verdict in reversed(_SAID) if verdict in verdicts)
         where = f" at severity {listed(breaks)}" if 0 < len(breaks) < len(checked.cells) else ""
         said.append(f"on {name} it {_SAID[worst]}{where}")
-    promised = (
+    also = (
         "It is not made for other shifted images either"
         if found.cells
-        else ("The promise is not made for shifted images")
+        else "The promise is not made for shifted images"
     )
-    return f"{promised}: {'; '.join(said)}."
+    return f"{also}: {'; '.join(said)}."
 
 
 def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:

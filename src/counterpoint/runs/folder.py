@@ -62,14 +62,14 @@ class Run:
         if values is None:
             raise InputError(
                 f"{self.folder / 'run.json'} does not say yet what its network was trained on, because an earlier "
-                f"version began the run; `counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
+                f"version began the run; `{self.evaluate_command}` adds it from the data set"
             )
         try:
             return read_description(values)
-        except (FieldError, TypeError, InputError) as error:
+        except (FieldError, InputError) as error:
             raise InputError(
                 f"the description in {self.folder / 'run.json'} is not one of this version ({error}); remove it, and "
-                f"`counterpoint evaluate {quoted(self.folder)}` adds it from the data set"
+                f"`{self.evaluate_command}` adds it from the data set"
             ) from None
 
     def append_log(self, **values: Any) -> None:

@@ -11,7 +11,7 @@ from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.nn import Ensemble
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, keep_description
-from counterpoint.training.network import Prepare, as_it_is, build_model
+from counterpoint.training.network import WithWeights, as_it_is, build_model
 from counterpoint.training.step import total_steps
 
 
@@ -57,7 +57,7 @@ def build_described(
     *,
     restored: bool,
     trusted_model: str | None,
-    prepare: Prepare = as_it_is,
+    with_weights: WithWeights = as_it_is,
 ) -> Ensemble:
     """The network that the description is of, made without asking anybody but the installed libraries."""
     return build_model(
@@ -69,7 +69,7 @@ def build_described(
         facts=_facts(description),
         restored=restored,
         trusted_model=trusted_model,
-        prepare=prepare,
+        with_weights=with_weights,
     )
 
 

@@ -5,10 +5,12 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
@@ -24,7 +26,7 @@ from counterpoint.storage.provenance import describe_environment, now
 from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.layers_of_others import draws_put_back, introduce, seed_layers, warn_of_draws
+from counterpoint.training.layers_of_others import draws_put_back, seed_layers, warn_of_draws
 from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
@@ -118,18 +120,12 @@ def train(
     """
     options, clock = options or Options(), _Clock()
     watcher = watcher if world.is_first else SILENT
-    busy = f"another process is training in {folder}; wait for it, or choose another --out"
     with ExitStack() as held:
-        with agreed(world):
+        with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
             device = choose_device(options.device, world)
             less_memory = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=less_memory)
-            if world.is_first:
-                check_folder(folder)  # before the lock, which puts a file into the folder
-                held.enter_context(locked(folder, busy))
-            held.enter_context(training_arithmetic(device, options.deterministic))
-            held.enter_context(draws_put_back(device, experiment))
-            held.enter_context(enough_memory(experiment, device))
+            held.enter_context(_held(experiment, folder, device, options, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
@@ -140,14 +136,8 @@ def train(
         with agreed(world):
             environment = describe_environment(device)
             if world.is_first:
-                run = open_run(
-                    folder,
-                    experiment,
-                    seed=seed,
-                    options=dataclasses.asdict(options),
-                    environment=environment,
-                    sources=sources_of(data, start),
-                )
+                asked, sources = dataclasses.asdict(options), sources_of(data, start)
+                run = open_run(folder, experiment, seed=seed, options=asked, environment=environment, sources=sources)
                 run = keep_description(run, prepared.description)
             else:
                 run = follow_run(folder, experiment, seed=seed, description=prepared.description)
@@ -155,32 +145,37 @@ def train(
             if world.is_first:
                 sweep_checkpoints(folder, state.step)
             clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
-            if not state.step:
-                introduce(prepared.model, experiment, watcher)
-                if prepared.taken:
-                    watcher.noted(f"starts from {prepared.taken}")
             warn_of_draws(state.model, experiment, world, watcher)
             processes = {} if world.is_alone else {"processes": world.size}
             run.append_log(event="started", step=state.step, engine=name, **processes, environment=environment)
-            limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
+            saved = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
             training = _Training(
                 run,
                 place(parts.train, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(
-                    state,
-                    experiment,
-                    name,
-                    world,
-                    less_memory=options.less_memory,
-                    member_by_member=options.member_by_member,
-                ),
+                make_engine(state, experiment, name, world, **saved),
                 clock,
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
             )
         start_alike(state, world)
+        limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         return _train_epochs(training, lambda: any_of(world, should_stop() or clock.here > limit))
+
+
+@contextmanager
+def _held(experiment: Experiment, folder: Path, device: torch.device, options: Options, world: World) -> Iterator[None]:
+    """Inside, no other process trains in the folder, and torch computes as the options say."""
+    if world.is_first:
+        check_folder(folder)  # before the lock, which puts a file into the folder
+    busy = f"another process is training in {folder}; wait for it, or choose another --out"
+    with (
+        locked(folder, busy) if world.is_first else nullcontext(),
+        training_arithmetic(device, options.deterministic),
+        draws_put_back(device, experiment),
+        enough_memory(experiment, device),
+    ):
+        yield
 
 
 @dataclass(frozen=True, eq=False)

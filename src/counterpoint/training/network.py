@@ -14,7 +14,7 @@ from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble
 from counterpoint.seeding import Stream
 from counterpoint.training.memory import check_weights, is_large
 
-Prepare = Callable[[nn.Module], nn.Module]
+WithWeights = Callable[[nn.Module], nn.Module]
 
 
 def as_it_is(network: nn.Module) -> nn.Module:
@@ -31,7 +31,7 @@ def build_model(
     facts: ModelFacts | None = None,
     restored: bool = False,
     trusted_model: str | None = None,
-    prepare: Prepare = as_it_is,
+    with_weights: WithWeights = as_it_is,
 ) -> Ensemble:
     """The experiment's ensemble (of one member for a plain network); its weights depend on the seed alone.
 
@@ -41,8 +41,8 @@ def build_model(
 
     `facts` are what a run has kept of its model. With `restored` a checkpoint's weights will take the place of the
     initial ones, so that no published weights are fetched. `trusted_model` is the model's name if it is a function of
-    the user's own, which is imported only then. `prepare` gives a plain network other weights, before members are made
-    of it.
+    the user's own, which is imported only then. `with_weights` gives a plain network other weights, before members are
+    made of it.
     """
     wanted = wanted_of(experiment, num_classes, in_channels, size, pretrained=experiment.pretrained and not restored)
     facts = facts or describe_model(wanted)
@@ -51,7 +51,7 @@ def build_model(
             counted = make_network(wanted, facts, torch.Generator("cpu"), trusted_model)
         check_weights(counted, experiment.members if experiment.ensemble == "deep" else 1)
     generators = [Stream(seed, "initial weights", member=i).generator() for i in range(experiment.members)]
-    networks = (prepare(make_network(wanted, facts, generator, trusted_model)) for generator in generators)
+    networks = (with_weights(make_network(wanted, facts, generator, trusted_model)) for generator in generators)
     if experiment.ensemble == "deep":
         ensemble = deep_ensemble(lambda: next(networks), experiment.members)
     elif experiment.num_members is None:

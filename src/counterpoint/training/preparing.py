@@ -15,6 +15,7 @@ from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, find_run
 from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
+from counterpoint.training.layers_of_others import introduce
 from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, Watcher
@@ -29,8 +30,6 @@ class Prepared:
     """What the run has to keep."""
     checkpoint: Checkpoint | None
     """What to go on from."""
-    taken: str = ""
-    """What was taken from another run, in words."""
 
 
 def prepare(
@@ -47,15 +46,19 @@ def prepare(
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
     checkpoint = latest_checkpoint(folder, watcher.warned)
-    if checkpoint is None:
-        _check_schedule(experiment, description, watcher)
-    if start is not None and checkpoint is None:
+    if checkpoint is not None:
+        model = build_described(experiment, description, seed, restored=True, trusted_model=experiment.model)
+        return Prepared(model, description, checkpoint)
+    _check_schedule(experiment, description, watcher)
+    taken = ""
+    if start is None:
+        model = build_described(experiment, description, seed, restored=False, trusted_model=experiment.model)
+    else:
         model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
-        return Prepared(model, description, None, taken)
-    model = build_described(
-        experiment, description, seed, restored=checkpoint is not None, trusted_model=experiment.model
-    )
-    return Prepared(model, description, checkpoint)
+    introduce(model, experiment, watcher)
+    if taken:
+        watcher.noted(f"starts from {taken}")
+    return Prepared(model, description, None)
 
 
 def _check_schedule(experiment: Experiment, description: Description, watcher: Watcher) -> None:

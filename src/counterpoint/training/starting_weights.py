@@ -16,6 +16,7 @@ from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run
 from counterpoint.training.description import build_described
+from counterpoint.training.network import as_it_is
 
 
 def build_from(
@@ -32,16 +33,15 @@ def build_from(
     checkpoint = finished_checkpoint(source)
     weights = _Weights(source, checkpoint.model_tensors, _find_head(description, source, trusted_model))
     words = f"{weights.count} tensors of {source.folder} (step {checkpoint.step:,})"
-    if source.experiment.num_members is not None:
-        model = build_described(experiment, description, seed, restored=True, trusted_model=trusted_model)
+    is_plain = source.experiment.num_members is None
+    give = weights.put_into_plain if is_plain else as_it_is
+    model = build_described(
+        experiment, description, seed, restored=True, trusted_model=trusted_model, with_weights=give
+    )
+    if not is_plain:
         weights.put_into(model)
-    else:
-        prepare = weights.put_into_plain
-        model = build_described(
-            experiment, description, seed, restored=True, trusted_model=trusted_model, prepare=prepare
-        )
-        if experiment.num_members is not None:
-            words += f", from which each of the {experiment.members} members starts"
+    elif experiment.num_members is not None:
+        words += f", from which each of the {experiment.members} members starts"
     return model, words + weights.head_in_words()
 
 

@@ -4,8 +4,8 @@ from xml.etree.ElementTree import Element
 import pytest
 
 from counterpoint.report.drawing.rows import (
-    Difference,
-    Estimate,
+    DifferenceRow,
+    EstimateRow,
     Pair,
     Strip,
     differences_chart,
@@ -29,8 +29,8 @@ def place(value: float, highest: float) -> float:
 
 def test_estimates_lie_at_their_values() -> None:
     rows = [
-        Estimate("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x", ink=Ink("a", 0)),
-        Estimate("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y", ink=Ink("b", 1)),
+        EstimateRow("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x", ink=Ink("a", 0)),
+        EstimateRow("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y", ink=Ink("b", 1)),
     ]
     svg = estimates_chart(rows, "x")
     for i, row in enumerate(rows):
@@ -55,7 +55,7 @@ def test_estimates_lie_at_their_values() -> None:
     ],
 )
 def test_an_interval_lies_on_its_side_of_zero(low: float, high: float, verdict: str) -> None:
-    row = Difference("x", (low + high) / 2, low, high, "number", "points", "interval")
+    row = DifferenceRow("x", (low + high) / 2, low, high, "number", "points", "interval")
     assert row.verdict == verdict
     (line,) = marks(differences_chart([row], "x"), f"interval {verdict}")
     middle = (LEFT + RIGHT) / 2

@@ -13,8 +13,7 @@ from counterpoint.records.compared import (
     MeanDifferences,
 )
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.sections.comparison import Comparison as Shown
-from counterpoint.report.sections.comparison import comparisons, differences_table
+from counterpoint.report.sections.comparison import PairDifferences, comparisons, differences_table
 from tests.report.made import MakeEvaluated
 
 MEANS = MeanDifferences(*3 * [Difference(0.1, 0.05, 0.15)])
@@ -25,7 +24,7 @@ def comparison(make_evaluated: MakeEvaluated, **parts: Any) -> Comparison:
     return Comparison("b", 3, "b-3", made_from, **{"clean": None, "corrupted": None, **parts})
 
 
-def shown(make_evaluated: MakeEvaluated, other: Comparison, **run: Any) -> Shown:
+def shown(make_evaluated: MakeEvaluated, other: Comparison, **run: Any) -> PairDifferences:
     evaluated = make_evaluated(members=1, **run)
     compared = Compared("a", 0, evaluated.results.made_from, "counterpoint compare", "then", (other,))
     content = comparisons([ReportedRun("a", replace(evaluated, compared=compared))])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterpoint.cli.arguments.options import choose_experiment, find_modules_here
-from counterpoint.errors import InputError, some
+from counterpoint.errors import InputError, listed, some
 
 if TYPE_CHECKING:
     from counterpoint.config import Experiment
@@ -114,10 +114,9 @@ def describe_images(data: "UserImages") -> str:
     counts = [f"{len(data.train):,} to train on"]
     counts += [f"{len(data.val):,} to validate on"] if data.val is not None else []
     counts += [f"{len(data.test):,} to test on"] if data.test is not None else []
-    parts = f"{', '.join(counts[:-1])} and {counts[-1]}" if len(counts) > 1 else counts[0]
     classes = [printable(name) for name in data.train.classes]
     named = ", ".join(classes[:8]) + (", …" if len(classes) > 8 else "")
-    lines = [f"{data.name}: images {parts}; {len(classes)} classes: {named}"]
+    lines = [f"{data.name}: images {listed(counts)}; {len(classes)} classes: {named}"]
     if data.split_off:
         lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
     if data.skipped:

@@ -7,6 +7,7 @@ import typer
 
 from counterpoint.cli.arguments.options import DeviceOption
 from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 
 
 def demo(
@@ -22,9 +23,6 @@ def demo(
     """
     from counterpoint.cli.demo.run import run_demo
 
-    try:
+    with ended_by_ctrl_c("stopped; the same command continues from there"):  # trainings end with a checkpoint
         report = run_demo(out, device)
-    except KeyboardInterrupt:  # between the trainings, which end with a checkpoint
-        console.print("stopped; the same command continues from there")
-        raise typer.Exit(130) from None
     console.print(f"report: {report}; open it in a browser", soft_wrap=True)

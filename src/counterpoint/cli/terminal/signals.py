@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
+import typer
+
 from counterpoint.cli.terminal.progress import console
 
 _Handler = Callable[[int, FrameType | None], Any]
@@ -57,6 +59,16 @@ def exit_when_terminated() -> Iterator[None]:
         return
     with _handled_by(lambda number, _: sys.exit(128 + number), signal.SIGTERM):
         yield
+
+
+@contextmanager
+def ended_by_ctrl_c(words: str) -> Iterator[None]:
+    """Inside, Ctrl-C ends the command with these words and status 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.print(words, soft_wrap=True)
+        raise typer.Exit(130) from None
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import wilson_interval
+from counterpoint.report.drawing.plots import FIFTHS
 from counterpoint.report.drawing.strokes import (
     Panel,
     box,
@@ -21,7 +22,6 @@ from counterpoint.report.drawing.strokes import (
 from counterpoint.report.tables import percent, with_sign
 
 _WIDTH, _HEIGHT = 360, 350  # about a phone's width, so that text keeps its size there
-_FIFTHS = {tick / 100: str(tick) for tick in range(0, 101, 20)}
 
 
 def equal_width_chart(bins: Sequence[Bin], alternative: str, *, places: int = 0) -> Markup:
@@ -32,7 +32,7 @@ def equal_width_chart(bins: Sequence[Bin], alternative: str, *, places: int = 0)
     svg = drawing("equal-width", alternative, _WIDTH, _HEIGHT)
     panel, counts = Panel(top=12, height=236), Panel(top=268, height=44)
     y_axis(svg, panel, range(0, 101, 20), "accuracy, %")
-    x_axis(svg, counts, _FIFTHS, "confidence, %")
+    x_axis(svg, counts, FIFTHS, "confidence, %")
     most = max(row.count for row in bins)
     for row, element in zip(bins, _bars(svg, panel, counts, bins), strict=True):
         middle = panel.x((row.low + row.high) / 2)

@@ -17,18 +17,16 @@ HALVES: Mapping[float, str] = {0: "0", 0.5: "50", 1: "100"}
 
 @dataclass(frozen=True)
 class Axes:
-    """Where the ticks are, and what stands beside them. `y_ticks` are in percent of the values where `percent` is."""
+    """Where the ticks are, and what stands beside them. `y_ticks` are in percent of the values."""
 
     x_ticks: Mapping[float, str]
     x_title: str
     y_ticks: Sequence[float]
     y_title: str
-    percent: bool = True
 
     @property
     def ends(self) -> tuple[float, float]:
-        per_tick = 100 if self.percent else 1
-        return self.y_ticks[0] / per_tick, self.y_ticks[-1] / per_tick
+        return self.y_ticks[0] / 100, self.y_ticks[-1] / 100
 
 
 def series_chart(kind: str, axes: Axes, series: Sequence[Series], alternative: str, *, small: bool = False) -> Markup:
@@ -47,15 +45,14 @@ def reliability_chart(
     series: Sequence[Series], counts: Sequence[tuple[Ink, Sequence[Bin]]], alternative: str, *, small: bool = False
 ) -> Markup:
     """Accuracy over confidence, with the diagonal of perfect calibration; below it the images of each bin."""
-    axes = Axes(HALVES if small else FIFTHS, "" if small else "confidence, %", _ticks(small), _title(small))
     svg = _sheet("reliability", alternative, small)
     panel, below = (
         (Panel(top=8, height=130, left=28, width=138), Panel(top=146, height=28, left=28, width=138))
         if small
         else (Panel(top=12, height=236), Panel(top=268, height=44))
     )
-    y_axis(svg, panel, axes.y_ticks, axes.y_title)
-    x_axis(svg, below, axes.x_ticks, axes.x_title)
+    y_axis(svg, panel, range(0, 101, 50 if small else 20), "" if small else "accuracy, %")
+    x_axis(svg, below, HALVES if small else FIFTHS, "" if small else "confidence, %")
     line(svg, "perfect", panel.x(0), panel.y(0), panel.x(1), panel.y(1))
     if not small:
         text(svg, panel.x(0.03), panel.y(0.95), "under-confident", "region start")
@@ -66,14 +63,6 @@ def reliability_chart(
     return markup(svg)
 
 
-def _ticks(small: bool) -> range:
-    return range(0, 101, 50 if small else 20)
-
-
-def _title(small: bool) -> str:
-    return "" if small else "accuracy, %"
-
-
 def _framed(kind: str, axes: Axes, alternative: str, small: bool) -> tuple[Element, Panel]:
     svg = _sheet(kind, alternative, small)
     bottom, ceiling = axes.ends
@@ -82,7 +71,7 @@ def _framed(kind: str, axes: Axes, alternative: str, small: bool) -> tuple[Eleme
         if small
         else Panel(top=12, height=300, bottom=bottom, ceiling=ceiling)
     )
-    y_axis(svg, panel, axes.y_ticks, "" if small else axes.y_title, percent=axes.percent)
+    y_axis(svg, panel, axes.y_ticks, "" if small else axes.y_title)
     x_axis(svg, panel, axes.x_ticks, "" if small else axes.x_title)
     return svg, panel
 

@@ -14,7 +14,7 @@ _ROW, _TRACK, _FOOT = 34, 22, 36  # height of a row, its track below its top, ro
 
 
 @dataclass(frozen=True)
-class Estimate:
+class EstimateRow:
     """A calibration error as observed, what noise alone would show, and what is left with its interval."""
 
     label: str
@@ -29,7 +29,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Difference:
+class DifferenceRow:
     """This run's figure less another's with its interval, in any unit, and both as text."""
 
     label: str
@@ -73,7 +73,7 @@ class Strip:
     deviation: float
 
 
-def estimates_chart(rows: Sequence[Estimate], alternative: str) -> Markup:
+def estimates_chart(rows: Sequence[EstimateRow], alternative: str) -> Markup:
     """A bar to the observed value, a mark at its noise floor, and the debiased value with its interval."""
     svg, at = _percent_rows("estimates", alternative, len(rows), max(max(row.observed, row.high) for row in rows))
     for i, row in enumerate(rows):
@@ -87,7 +87,7 @@ def estimates_chart(rows: Sequence[Estimate], alternative: str) -> Markup:
     return markup(svg)
 
 
-def differences_chart(rows: Sequence[Difference], alternative: str) -> Markup:
+def differences_chart(rows: Sequence[DifferenceRow], alternative: str) -> Markup:
     """Each row on its own scale, as units differ: what counts is on which side of 0 the interval lies."""
     svg = drawing("rows differences", alternative, _WIDTH, _ROW * len(rows) + _FOOT)
     middle, half = (_LEFT + _RIGHT) / 2, (_RIGHT - _LEFT) / 2

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, one_of
 from counterpoint.records.files import Evaluated
 from counterpoint.report.formats.export import to_csv, to_json
 from counterpoint.report.formats.html import render
@@ -31,9 +31,7 @@ def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "htm
     >>> write_report(["runs/theirs"], "figures.csv", format="csv")
     []
     """
-    if format not in FORMATS:
-        raise unknown("report format", format, FORMATS)
-    out = Path(out)
+    to_text, out = FORMATS[one_of("report format", format, FORMATS)], Path(out)
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
     if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
@@ -42,5 +40,5 @@ def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "htm
             f"choose the format {ending}"
         )
     evaluated = load_runs([Path(run) for run in runs])
-    write_atomically(out, FORMATS[format](evaluated).encode())
+    write_atomically(out, to_text(evaluated).encode())
     return [note for run in evaluated for note in run.notes]

@@ -3,27 +3,33 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records import compared
-from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
+from counterpoint.errors import listed
+from counterpoint.records.compared import (
+    CalibrationDifferences,
+    Comparison,
+    CorruptedDifferences,
+    Difference,
+    MeanDifferences,
+)
 from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.rows import Difference, differences_chart
+from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
 from counterpoint.report.intervals import shown_difference
 from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import called, listed, named_severities, papers_suite
+from counterpoint.report.suites import called, named_severities, papers_suite
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"))
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
-Found = Mapping[str, compared.Difference]
+Found = Mapping[str, Difference]
 """The differences that there are, by the name of their figure."""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairDifferences:
     """One run against another."""
 
     label: str
@@ -38,7 +44,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Comparisons(Content):
-    pairs: tuple[Comparison, ...]
+    pairs: tuple[PairDifferences, ...]
 
     @property
     def has_cells(self) -> bool:
@@ -54,7 +60,7 @@ def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
     return Comparisons(tuple(pairs)) if pairs else None
 
 
-def differences_table(ours: str, other: compared.Comparison) -> Table:
+def differences_table(ours: str, other: Comparison) -> Table:
     """The headline figures of the run that is called `ours` less those of the other.
 
     A calibration error under corruption is by-corruption.
@@ -76,7 +82,7 @@ def differences_table(ours: str, other: compared.Comparison) -> Table:
     )
 
 
-def _headline(key: str, found: compared.Difference | None) -> Entry:
+def _headline(key: str, found: Difference | None) -> Entry:
     if found is None:
         return Entry("–")
     row = _difference(key, found)
@@ -87,17 +93,17 @@ def _with_unit(label: str, unit: str) -> str:
     return f"{label}, {unit}" if unit else label
 
 
-def _found(differences: MeanDifferences | CalibrationDifferences | None) -> dict[str, compared.Difference]:
+def _found(differences: MeanDifferences | CalibrationDifferences | None) -> dict[str, Difference]:
     values = {} if differences is None else vars(differences)
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _joined(differences: CorruptedDifferences) -> dict[str, compared.Difference]:
+def _joined(differences: CorruptedDifferences) -> dict[str, Difference]:
     """Those of means, and those of calibration errors."""
     return _found(differences.mean) | _found(differences.by_corruption)
 
 
-def _comparison(pair: ComparedPair) -> Comparison:
+def _comparison(pair: ComparedPair) -> PairDifferences:
     other, corrupted = pair.other, pair.other.corrupted
     sets = {"clean images": _found(other.clean)}
     if corrupted:
@@ -105,7 +111,7 @@ def _comparison(pair: ComparedPair) -> Comparison:
         sets["corrupted images, by corruption (each image with all its cells)"] = _found(corrupted.by_corruption)
     sets |= {f"the shifted images of {name}": _joined(one.differences) for name, one in other.shifts.items()}
     rows_of = {images: _differences(found) for images, found in sets.items() if found}
-    return Comparison(
+    return PairDifferences(
         label=pair.label,
         words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
         charts=tuple(_chart(pair, images, rows) for images, rows in rows_of.items()),
@@ -113,15 +119,15 @@ def _comparison(pair: ComparedPair) -> Comparison:
     )
 
 
-def _differences(found: Found) -> list[Difference]:
+def _differences(found: Found) -> list[DifferenceRow]:
     return [_difference(key, one) for key, one in found.items()]
 
 
-def _difference(key: str, found: compared.Difference) -> Difference:
+def _difference(key: str, found: Difference) -> DifferenceRow:
     metric = BY_KEY[key.removesuffix(_DEBIASED)]
     number, interval = shown_difference(found.difference, found.low, found.high, metric)
     binning = metric.column.unit.removesuffix(", %") if metric.key.startswith("ece") else ""
-    return Difference(
+    return DifferenceRow(
         label=f"{metric.column.label} ({binning}, debiased)" if binning else metric.column.label,
         value=found.difference,
         low=found.low,
@@ -138,7 +144,7 @@ def _unit(key: str) -> str:
     return "points"
 
 
-def _in_words(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> str:
+def _in_words(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) -> str:
     """A sentence for what is lower, for what is higher, and for what the images leave open."""
     if len(verdicts := {row.verdict for row in rows}) == 1 and len(rows) > 1:
         return _all_alike(pair, images, verdicts.pop())
@@ -156,7 +162,7 @@ def _all_alike(pair: ComparedPair, images: str, verdict: str) -> str:
     return f"On {images} every figure of {pair.run.label} is {verdict} than that of {pair.name}."
 
 
-def _chart(pair: ComparedPair, images: str, rows: Sequence[Difference]) -> Chart:
+def _chart(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) -> Chart:
     alternative = f"Differences on {images}, {pair.label}: {'; '.join(row.words for row in rows)}."
     table = Table(f"{pair.label}: {images}", _columns(pair), tuple(Row(row.label, _entries(row)) for row in rows))
     return Chart(differences_chart(rows, alternative), f"On {images}", table)
@@ -166,7 +172,7 @@ def _columns(pair: ComparedPair) -> tuple[Column, ...]:
     return *_COLUMNS, Column(f"{pair.run.label} is")
 
 
-def _entries(row: Difference) -> tuple[Entry, ...]:
+def _entries(row: DifferenceRow) -> tuple[Entry, ...]:
     return Entry(row.shown), Entry(row.interval), Entry(_VERDICTS[row.verdict])
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
 from counterpoint.report.intervals import shown_difference
 from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, listed, suites_of
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, by_images, or_dash, percent, signed
 
 _TITLE = "Main figures"

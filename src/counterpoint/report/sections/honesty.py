@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, CalibrationError
 from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.rows import Estimate, estimates_chart
+from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
 from counterpoint.report.drawing.series import Ink, ink_of
 from counterpoint.report.intervals import percent_interval
 from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
@@ -117,11 +117,11 @@ def _entries(key: str, scores: Scores) -> tuple[Entry, ...]:
     )
 
 
-def _debiased(estimate: Estimate) -> tuple[Entry, ...]:
+def _debiased(estimate: EstimateRow) -> tuple[Entry, ...]:
     return Entry(percent(estimate.debiased)), Entry(percent_interval(estimate.low, estimate.high))
 
 
-def _estimate(key: str, line: Line, ink: Ink) -> Estimate:
+def _estimate(key: str, line: Line, ink: Ink) -> EstimateRow:
     label, kind, scores = line
     observed, floor, debiased, low, high = (
         _known(scores, key, part) for part in ("", "_floor", "_debiased", "_low", "_high")
@@ -130,7 +130,7 @@ def _estimate(key: str, line: Line, ink: Ink) -> Estimate:
         f"observed {with_sign(observed)}, noise floor {with_sign(floor)}, debiased {with_sign(debiased)}, "
         f"95 % interval {percent_interval(low, high)} %"
     )
-    return Estimate(label, observed, floor, debiased, low, high, words, ink, is_member=kind == "member")
+    return EstimateRow(label, observed, floor, debiased, low, high, words, ink, is_member=kind == "member")
 
 
 def _known(scores: Scores, key: str, part: str) -> float:

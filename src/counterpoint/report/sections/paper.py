@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from counterpoint import config
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, some
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.experiments.paper import PAPER
 from counterpoint.report.run import ReportedRun, grouped
@@ -122,8 +122,7 @@ def _changes(run: ReportedRun) -> str:
     except InputError:
         return ""
     changes = config.differences(config.to_dict(EXPERIMENTS[run.results.experiment]), config.to_dict(ours))
-    more = f" and {len(changes) - _CHANGES} more" if len(changes) > _CHANGES else ""
-    return f" ({', '.join(changes[:_CHANGES])}{more})"
+    return f" ({some(changes, _CHANGES)})"
 
 
 def _entries(figures: Figures) -> tuple[Entry, ...]:

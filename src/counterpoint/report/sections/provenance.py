@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from counterpoint.errors import some
 from counterpoint.records.results import Imported
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Code, Content, Facts, Section
@@ -93,13 +94,8 @@ def _imported(run: ReportedRun, imported: Imported) -> Iterator[tuple[str, str]]
     yield "Predictions", f"from the file {imported.file}" if imported.file else "given as arrays in Python"
     yield "SHA-256", imported.sha256
     if imported.classes:
-        yield "Classes", _some(imported.classes)
+        yield "Classes", f"{len(imported.classes):,}: {some(imported.classes, _MOST_NAMES)}"
     yield "Read", _moment(imported.finished)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"{len(names):,}: {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _given_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:

@@ -100,6 +100,8 @@ def _headline(sets: Sequence[Figures]) -> tuple[Entry, ...]:
 
 def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
     """The same on each other set of shifted images; None where there are none."""
+    if not recalibrated.shifts:
+        return None
     several = is_ensemble(recalibrated)
     rows = []
     for name in recalibrated.shifts:
@@ -109,15 +111,8 @@ def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
             figures = scaled.shifts[name].ensemble[HEADLINE]
             rows.append(Row("", (Entry(way_name(way, several)), *_nll_and_ece(figures))))
     columns = (Column("Images"), Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%"))
-    return (
-        Table(
-            f"with and without recalibration, on other shifted images; {recalibrated.corrupted_how}",
-            columns,
-            tuple(rows),
-        )
-        if rows
-        else None
-    )
+    caption = f"with and without recalibration, on other shifted images; {recalibrated.corrupted_how}"
+    return Table(caption, columns, tuple(rows))
 
 
 def _nll_and_ece(figures: Figures) -> tuple[Entry, Entry]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from counterpoint.errors import listed
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
 from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.plots import reliability_chart
@@ -13,7 +14,7 @@ from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.severities import RunSeverities, severities
 from counterpoint.report.severity_plots import accuracy_plot, ece_plot, lowest_rate
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, listed
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
 from counterpoint.report.tables import Table, with_sign
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, listed, suites_of
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, suites_of
 from counterpoint.report.tables import Table, metrics_table
 
 _TITLE = "Under shift"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from counterpoint.errors import listed
 from counterpoint.report.run import ReportedRun, grouped
-from counterpoint.report.suites import listed
 from counterpoint.report.verdicts.sentence import CLEAN, Measured, Rank, Sentence, measured, percents
 
 _NOT_COMPARED = (
