@@ -14,9 +14,10 @@ demo: $(INSTALLED)
 figures: $(INSTALLED)
 	$(BIN)/python benchmarks/make_figures.py
 
-# One thread per worker: torch's own threads would fight over the cores.
+# One thread per worker: torch's own threads would fight over the cores. Files in their own order: pytest-xdist would keep
+# those with the fewest tests for the end, among them the longest tests, and a core would have nothing to do.
 test: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Hostile files and settings by the thousand, others every time; `make test` tries a few, the same every time.
 fuzz: $(INSTALLED)

@@ -1,5 +1,6 @@
 """A built wheel works outside the tree, with its templates and data files inside it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -62,3 +63,5 @@ def test_train_evaluate_and_report_from_the_wheel(site: Path) -> None:
         done = run_outside(site, "-m", "counterpoint", *arguments)
         assert done.returncode == 0, done.stderr
     assert "digits/quickstart" in (site.parent / "report.html").read_text()
+    results = json.loads((site.parent / "run" / "results.json").read_text())
+    assert results["run"]["command"].startswith("counterpoint train digits/quickstart --out run")

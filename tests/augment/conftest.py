@@ -4,6 +4,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tests.interpreted import mend_interpreter
+
+mend_interpreter()
+
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 
 

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from typing import NamedTuple
 
 import pytest
@@ -20,14 +22,15 @@ class Ended(NamedTuple):
 Call = Callable[..., Ended]
 
 
-@pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
+@pytest.fixture(scope="session")
+def call() -> Call:
     def call(*arguments: object) -> Ended:
-        monkeypatch.setenv("COLUMNS", "200")
-        monkeypatch.setattr(sys, "argv", ["counterpoint", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return Ended(int(ended.value.code or 0), " ".join(out.split()), " ".join(err.split()))
+        out, err = StringIO(), StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.setenv("COLUMNS", "200")
+            patch.setattr(sys, "argv", ["counterpoint", *map(str, arguments)])
+            with pytest.raises(SystemExit) as ended:
+                main()
+        return Ended(int(ended.value.code or 0), " ".join(out.getvalue().split()), " ".join(err.getvalue().split()))
 
     return call

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,48 +15,57 @@ from PIL import Image
 from rich.console import Console
 
 from counterpoint.cli import main
+from counterpoint.data import DATASETS
 from tests.cli.conftest import Call
 from tests.interrupts import interrupts_heard
+from tests.small import few_digits
 
 COUNTERPOINT = [sys.executable, "-m", "counterpoint"]
 TINY = ["--set", "steps=2", "--set", "width=2", "--device", "cpu"]
 
 
-def run(*arguments: object, data: Path | None = None) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    if data:
-        environment["COUNTERPOINT_DATA"] = str(data)
-    return subprocess.run(
-        [*COUNTERPOINT, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=180
-    )
+def run(*arguments: str) -> str:
+    """What a command prints."""
+    return subprocess.run([*COUNTERPOINT, *arguments], check=True, capture_output=True, text=True, timeout=180).stdout
+
+
+@contextmanager
+def few_digits_beside(folder: Path) -> Iterator[None]:
+    """The digits have few test images, and their corrupted set is in the folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COUNTERPOINT_DATA", str(folder / "data"))
+        patch.setitem(DATASETS, "digits", lambda _: few_digits(20))
+        yield
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(call: Call, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """tests/test_wheel.py gives the same commands to new processes, and has all digits."""
     folder = tmp_path_factory.mktemp("cli")
-    assert run("train", "digits/quickstart", "--out", folder / "run", *TINY).returncode == 0
-    done = run("evaluate", folder / "run", "--cell-images", 5, "--device", "cpu", data=folder / "data")
-    assert done.returncode == 0, done.stderr
-    assert "member 4" in done.stdout
+    with few_digits_beside(folder):
+        assert call("train", "digits/quickstart", "--out", folder / "run", *TINY).status == 0
+        done = call("evaluate", folder / "run", "--cell-images", 5, "--device", "cpu")
+    assert done.status == 0, done.err
+    assert "member 4" in done.out
     return folder
 
 
-def test_train_evaluate_report(finished: Path) -> None:
+def test_train_evaluate_report(finished: Path, call: Call) -> None:
     results = json.loads((finished / "run" / "results.json").read_text())
     assert results["run"]["command"].startswith("counterpoint train digits/quickstart --out")
-    done = run("report", finished / "run", "--out", finished / "report.html")
-    assert done.returncode == 0, done.stderr
-    assert str(finished / "report.html") in done.stdout
+    done = call("report", finished / "run", "--out", finished / "report.html")
+    assert done.status == 0, done.err
+    assert str(finished / "report.html") in done.out
     assert "digits/quickstart" in (finished / "report.html").read_text()
-    assert run("report", finished / "run", "--out", finished / "report.csv").returncode == 0
+    assert call("report", finished / "run", "--out", finished / "report.csv").status == 0
     assert (finished / "report.csv").read_text().startswith("run,experiment,seed")
     assert "digits/quickstart" in (finished / "report.csv").read_text()
 
 
-def test_a_finished_run_says_so(finished: Path) -> None:
-    done = run("train", "digits/quickstart", "--out", finished / "run", *TINY)
-    assert done.returncode == 0
-    assert "finished" in done.stdout
+def test_a_finished_run_says_so(finished: Path, call: Call) -> None:
+    done = call("train", "digits/quickstart", "--out", finished / "run", *TINY)
+    assert done.status == 0
+    assert "finished" in done.out
 
 
 def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:
@@ -200,18 +211,19 @@ def test_pictures(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (tmp_path / "views.png").read_bytes()[:4] == (tmp_path / "atlas.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_corrupt_writes_the_official_layout_once(finished: Path) -> None:
+def test_corrupt_writes_the_official_layout_once(finished: Path, call: Call) -> None:
     folder = finished / "data" / "regenerated" / "digits-C-seed0"
     made = {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")}
-    done = run("corrupt", "digits", data=finished / "data")
-    assert done.returncode == 0, done.stderr
-    assert "frost from texture" in done.stdout
+    with few_digits_beside(finished):
+        done = call("corrupt", "digits")
+    assert done.status == 0, done.err
+    assert "frost from texture" in done.out
     assert {path.name: path.stat().st_mtime_ns for path in folder.glob("*_*.npy")} == made
 
 
 def test_help_and_version(call: Call) -> None:
-    assert "Show the version" in run("--help").stdout
-    assert run("--version").stdout.strip() == "0.1.0"
+    assert "Show the version" in run("--help")
+    assert run("--version").strip() == "0.1.0"
     for command in ("export", "serve"):
         assert f"pip install 'counterpoint[{command}]'" in call(command, "--help").out
     for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):

@@ -1,17 +1,20 @@
 """What several processes do in the tests, and the same for one process to be compared with.
 
-    RANK=… WORLD_SIZE=3 python -m tests.parallel.several FOLDER
+    python -m tests.parallel.several FOLDER PORT PORT
 
-First the processes 0 and 1 work as a world of two, then all three as a world of three. The first process writes.
+It imports everything and forks three processes. First the processes 0 and 1 work as a world of two, then all three as a
+world of three. The first process writes.
 """
 
 import math
 import os
 import shutil
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -44,10 +47,10 @@ CASES: dict[str, tuple[Experiment, torch.dtype]] = {
     "shared": (_SMALL, torch.float64),
     "per-member": (replace(_SMALL, batchnorm="per-member"), torch.float64),
     "consistency": (
-        replace(_SMALL, steps=7, policy=MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))),
+        replace(_SMALL, steps=8, policy=MemberPolicy(augmix=AugMix((1.0, 3.0), jsd=12.0))),
         torch.float64,
     ),
-    "deep": (replace(_SMALL, steps=7, ensemble="deep", policy=MemberPolicy()), torch.float64),
+    "deep": (replace(_SMALL, steps=8, ensemble="deep", policy=MemberPolicy()), torch.float64),
     "float32": (replace(_SMALL, policy=MemberPolicy()), torch.float32),
 }
 """All augmentations, where no other policy is named."""
@@ -250,12 +253,35 @@ def work_together(folder: Path, world: World) -> None:
         evaluate(folder / "with-3", folder / "data", world)
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    this, rank, ports = Path(sys.argv[1]), int(os.environ["RANK"]), sys.argv[2:]
+def work_as(rank: int, folder: Path, ports: list[str]) -> None:
+    """What the process of this rank does: its part in each world."""
+    os.environ |= {"RANK": str(rank), "MASTER_ADDR": "127.0.0.1"}
     for size, port in zip((2, 3), ports, strict=True):
         if rank < size:
-            os.environ |= {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-            here = World(rank, size, rank)
-            with joined(here):
-                work_together(this, here)
+            os.environ |= {"WORLD_SIZE": str(size), "MASTER_PORT": port}
+            world = World(rank, size, rank)
+            with joined(world):
+                work_together(folder, world)
+
+
+def forked(work: Callable[[], None]) -> int:
+    """The number of a process that does the work, and ends with status 0 if it comes to its end."""
+    if child := os.fork():
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except Exception:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    train_steps("float32")  # torch imports much of itself in the first step
+    digits()
+    processes = [forked(partial(work_as, rank, Path(sys.argv[1]), sys.argv[2:])) for rank in range(3)]
+    ended = [os.waitpid(process, 0)[1] for process in processes]
+    sys.exit(any(ended))

@@ -1,4 +1,4 @@
-"""CIFAR-10 as a user would have it, 60,000 PNG files and a table, trains to the bits of CIFAR-10 by its name."""
+"""CIFAR-10 as a user would have it, PNG files and a table, trains to the bits of CIFAR-10 by its name."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +14,11 @@ from counterpoint.training.loop import Options, train
 from tests.small import TINY
 
 BY_NAME = replace(TINY, dataset="cifar10", steps=6, batch_size=32)
+
+
+def a_tenth(data: DataSet) -> DataSet:
+    """The first images of each part: all 60,000 would be written and read for half a minute."""
+    return replace(data, train=data.train.first(5_000), test=data.test.first(1_000))
 
 
 def write_pictures(data: DataSet, folder: Path) -> Path:
@@ -36,10 +41,10 @@ def written(images: ImageSet, folder: Path, part: str) -> Iterator[tuple[str, in
 
 
 def test_it_trains_to_the_same_bits(real_data: Path, tmp_path: Path) -> None:
-    by_name = load("cifar10", real_data)
+    by_name = a_tenth(load("cifar10", real_data))
     table = write_pictures(by_name, tmp_path / "pictures")
     pictures = load_images(table, 32, val=0, cache=tmp_path / "cache")
-    assert (len(pictures.train), pictures.test and len(pictures.test)) == (50_000, 10_000)
+    assert (len(pictures.train), pictures.test and len(pictures.test)) == (5_000, 1_000)
     assert pictures.test is not None
     assert torch.equal(pictures.test.images_NCHW, by_name.test.images_NCHW)
     as_pictures = replace(BY_NAME, dataset="images", images=OwnImages(size=32))

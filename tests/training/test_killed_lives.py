@@ -29,8 +29,8 @@ def planned() -> list[tuple[str, int]]:
 
 def test_25_kills_change_no_bit(tmp_path: Path) -> None:
     kills = planned()
-    assert lives(LIVES, tmp_path / "whole", []) == []
-    landed = lives(LIVES, tmp_path / "killed", kills)
+    undisturbed, landed = lives(LIVES, {str(tmp_path / "whole"): [], str(tmp_path / "killed"): kills})
+    assert undisturbed == []
     assert [(kill["place"], kill["count"]) for kill in landed] == kills
     before = 0
     for kill in landed:

@@ -27,11 +27,18 @@ from counterpoint.training.network import build_model
 from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
-from tests.training.tiny_run import lives
+from tests.training.tiny_run import Plans, lives
 
-TINY_RUN = "tests.training.tiny_run"
+KILLS: Plans = {
+    "whole": [],
+    "before any checkpoint and in the first": [("update", 2), ("fsync", 1)],
+    "in the second epoch, at its checkpoint, in the third": [("update", 9), ("replace", 1), ("update", 4)],
+    "at the very last rename": [("replace", 3)],
+}
 EXPERIMENT = Experiment("small", "digits", model="resnet", width=2, num_members=2, epochs=3, batch_size=8)
 ON_CPU = Options(device="cpu")
+
+KilledRuns = dict[str, tuple[Path, list[dict[str, Any]]]]
 
 
 def small_data() -> DataSet:
@@ -50,36 +57,35 @@ def epochs(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("run") / "whole"
-    assert lives(TINY_RUN, folder, []) == []
+def killed_runs(tmp_path_factory: pytest.TempPathFactory) -> KilledRuns:
+    """Each run's folder, and what its kills left. One process forks all lives."""
+    folder = tmp_path_factory.mktemp("runs")
+    plans = {str(folder / name): kills for name, kills in KILLS.items()}
+    left = lives("tests.training.tiny_run", plans)
+    return {name: (folder / name, found) for name, found in zip(KILLS, left, strict=True)}
+
+
+@pytest.fixture
+def uninterrupted(killed_runs: KilledRuns) -> Path:
+    folder, left = killed_runs["whole"]
+    assert left == []
     return folder
 
 
-@pytest.mark.parametrize(
-    "kills",
-    [
-        [("update", 2), ("fsync", 1)],  # before any checkpoint, and in the first
-        [("update", 9), ("replace", 1), ("update", 4)],  # in the second epoch, at its checkpoint, in the third
-        [("replace", 3)],  # at the very last rename
-    ],
-    ids=lambda kills: " ".join(f"{place}-{count}" for place, count in kills),
-)
-def test_a_killed_run_ends_with_the_same_bits(
-    tmp_path: Path, uninterrupted: Path, kills: list[tuple[str, int]]
-) -> None:
-    folder = tmp_path / "run"
-    for (place, count), killed in zip(kills, lives(TINY_RUN, folder, kills), strict=True):
+@pytest.mark.parametrize("name", [name for name, kills in KILLS.items() if kills])
+def test_a_killed_run_ends_with_the_same_bits(killed_runs: KilledRuns, uninterrupted: Path, name: str) -> None:
+    folder, left = killed_runs[name]
+    for (place, count), killed in zip(KILLS[name], left, strict=True):
         assert (killed["place"], killed["count"]) == (place, count)
-        unfinished = [name for name in killed["held"] if name.endswith(".tmp")]
+        unfinished = [file for file in killed["held"] if file.endswith(".tmp")]
         assert len(unfinished) == (0 if place == "update" else 1), "the kill landed inside checkpoint writing"
-        for name in unfinished:
-            assert name.split(".tmp")[0].strip(".").rpartition(".")[0] not in killed["held"]
+        for file in unfinished:
+            assert file.split(".tmp")[0].strip(".").rpartition(".")[0] not in killed["held"]
     ours, theirs = final_state(folder), final_state(uninterrupted)
     assert ours.keys() == theirs.keys()
-    assert any(name.startswith("momentum.") for name in ours)
-    for name in ours:
-        assert torch.equal(ours[name], theirs[name]), name
+    assert any(key.startswith("momentum.") for key in ours)
+    for key in ours:
+        assert torch.equal(ours[key], theirs[key]), key
     assert epochs(folder) == epochs(uninterrupted)
     assert not list((folder / "checkpoints").glob(".*")), "what the kill left behind is swept away"
 

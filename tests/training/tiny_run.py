@@ -1,9 +1,9 @@
 """A tiny training that is killed for real at chosen places, in processes forked from one that has imported everything.
 
-    python -m tests.training.tiny_run FOLDER KILLS
+    python -m tests.training.tiny_run PLANS
 
-KILLS is a list in JSON of [PLACE, COUNT]. Each life goes on with the run in FOLDER and kills itself there; the last
-life finishes it. What each kill left is printed, a line of JSON each.
+PLANS is an object in JSON of FOLDER: KILLS, and KILLS is a list of [PLACE, COUNT]. Each life goes on with the run in
+FOLDER and kills itself there; the last life finishes it. What the kills of a run left is printed as a line of JSON.
 
 PLACE is `update` (after the COUNT-th update), `write` (when half of a checkpoint is written), `fsync` or `replace`
 (before a checkpoint's COUNT-th sync or rename).
@@ -28,6 +28,9 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.training.loop import Options, train
 from tests.small import TINY, noise_data
+
+Plans = dict[str, list[tuple[str, int]]]
+"""The folder of each run, and where it is killed, in turn."""
 
 
 def kill_at(place: str, count: int, folder: Path) -> None:
@@ -95,21 +98,24 @@ def live(experiment: Experiment, data: DataSet, folder: Path, kill: tuple[str, i
         os._exit(2)  # an error, after its traceback
 
 
-def live_again_and_again(experiment: Experiment, data: DataSet, folder: Path, kills: list[tuple[str, int]]) -> None:
-    """Let each life end by a kill, and the last one finish the run."""
+def live_again_and_again(experiment: Experiment, data: DataSet, plans: Plans) -> None:
+    """Let each life of a run end by a kill, and the last one finish the run."""
     torch.set_num_threads(1)
     counterpoint.training.loop.CHECKPOINT_SECONDS = 0  # one per epoch, however fast
     with tempfile.TemporaryDirectory() as warm:  # torch imports much of itself in the first step
         train(replace(experiment, steps=1), Path(warm), data, options=Options(device="cpu"))
-    for place, count in kills:
-        assert live(experiment, data, folder, (place, count)) == -signal.SIGKILL
-        print(Path(f"{folder}.killed").read_text())
-    assert live(experiment, data, folder, None) == 0
+    for folder, kills in plans.items():
+        left = []
+        for place, count in kills:
+            assert live(experiment, data, Path(folder), (place, count)) == -signal.SIGKILL
+            left.append(json.loads(Path(f"{folder}.killed").read_text()))
+        assert live(experiment, data, Path(folder), None) == 0
+        print(json.dumps(left))
 
 
-def lives(module: str, folder: Path, kills: list[tuple[str, int]]) -> list[dict[str, Any]]:
-    """What each kill left, of a training that `module` runs in a new process."""
-    command = [sys.executable, "-m", module, str(folder), json.dumps(kills)]
+def lives(module: str, plans: Plans) -> list[list[dict[str, Any]]]:
+    """What each kill of each run left, of trainings that `module` runs in a new process."""
+    command = [sys.executable, "-m", module, json.dumps(plans)]
     # Git need not be asked in each life, and autograd's threads for a GPU do not survive a fork.
     environment = {**os.environ, "COUNTERPOINT_COMMIT": "none", "CUDA_VISIBLE_DEVICES": ""}
     root = Path(__file__).parents[2]
@@ -119,4 +125,4 @@ def lives(module: str, folder: Path, kills: list[tuple[str, int]]) -> list[dict[
 
 
 if __name__ == "__main__":
-    live_again_and_again(TINY, noise_data(36, 4), Path(sys.argv[1]), json.loads(sys.argv[2]))
+    live_again_and_again(TINY, noise_data(36, 4), json.loads(sys.argv[1]))

@@ -16,6 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from counterpoint.errors import shown
 
 Record = TypeVar("Record")
+Decoder = Callable[[Any, str, dict[str, int]], Any]
+"""Takes a value, its place in the file, and how long lists of a name are."""
 
 _ROUNDING = 1e-9
 _SHOWN = 40  # characters of a wrong value
@@ -57,7 +59,7 @@ def encode(value: Any, number: Callable[[float], float] = lambda number: number)
 
 def decode(kind: type[Record], value: Any) -> Record:
     """The record of this kind that `encode` made `value` from; `FieldError` for anything else."""
-    record: Record = _decode(kind, value, "", {})
+    record: Record = _record(kind)(value, "", {})
     return record
 
 
@@ -67,93 +69,134 @@ def _has_default(value: Any, field: "Field[Any]") -> bool:
     return field.default is not MISSING and getattr(value, field.name) == field.default
 
 
-def _decode(hint: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
+@cache
+def _decoder(hint: Any) -> Decoder:
+    """Made once for each type: a file has thousands of values, and few types."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        inner, limit = arguments
-        decoded = _decode(inner, value, where, counts)
-        _check_limit(limit, decoded, where, counts)
-        return decoded
+        return _limited(_decoder(arguments[0]), arguments[1])
     if origin in (Union, UnionType):
-        return None if value is None else _decode(_alternative(arguments, value), value, where, counts)
+        return _either([argument for argument in arguments if argument is not NoneType])
     if origin is Literal:
-        _require(value in arguments, where, value, f"one of {', '.join(map(repr, arguments))}")
-        return value
+        return _one_of(arguments)
     if origin is tuple:
-        _require(isinstance(value, list), where, value, "a list")
-        return tuple(_decode(arguments[0], inner, f"{where}[{i}]", counts) for i, inner in enumerate(value))
+        return _list_of(_decoder(arguments[0]))
     if origin is Mapping:
-        return _decode_mapping(arguments, value, where, counts)
-    if is_dataclass(hint):
-        return _decode_record(hint, value, where, counts)
-    return _decode_plain(hint, value, where)
+        return _mapping(*arguments)
+    return _record(hint) if is_dataclass(hint) else _PLAIN[hint]
 
 
-def _alternative(union: tuple[Any, ...], value: Any) -> Any:
-    """Which of the types a value must have: a list's if it is a list, and otherwise the other's. None is not asked."""
-    types = [one for one in union if one is not NoneType]
-    return next((one for one in types if (get_origin(one) is tuple) == isinstance(value, list)), types[0])
+def _limited(inner: Decoder, limit: Range | Sized) -> Decoder:
+    def decode(value: Any, where: str, counts: dict[str, int]) -> Any:
+        decoded = inner(value, where, counts)
+        if isinstance(limit, Sized):
+            _check_size(limit, decoded, where, counts)
+        elif not limit.holds(decoded):
+            raise _wrong(where, decoded, f"between {limit.low:,g} and {limit.high:,g}")
+        return decoded
+
+    return decode
 
 
-def _decode_record(kind: Any, value: Any, where: str, counts: dict[str, int]) -> Any:
-    _require(isinstance(value, dict), where, value, "an object")
-    found = {}
-    for name, hint, is_needed in _fields_of(kind):
-        if name in value:
-            found[name] = _decode(hint, value[name], _inside(where, name), counts)
-        elif is_needed:
-            raise FieldError(f"{_inside(where, name)} is missing")
-    record = kind(**found)
-    if problem := record.problem() if hasattr(kind, "problem") else "":
-        raise FieldError(_inside(where, problem))
-    return record
+def _check_size(limit: Sized, value: Any, where: str, counts: dict[str, int]) -> None:
+    if not value:
+        raise _wrong(where, [], "a list that is not empty")
+    expected = counts.setdefault(limit.name, len(value))
+    if len(value) != expected:
+        raise FieldError(f"{where} has {len(value)} values, and the file has {expected} {limit.name}")
+
+
+def _either(types: list[Any]) -> Decoder:
+    """For None and one or two types: a list's if the value is a list, and otherwise the other's."""
+    by_kind = {get_origin(one) is tuple: _decoder(one) for one in types}
+    first = _decoder(types[0])
+
+    def decode(value: Any, where: str, counts: dict[str, int]) -> Any:
+        return None if value is None else by_kind.get(isinstance(value, list), first)(value, where, counts)
+
+    return decode
+
+
+def _one_of(allowed: tuple[Any, ...]) -> Decoder:
+    def decode(value: Any, where: str, _: dict[str, int]) -> Any:
+        if value not in allowed:
+            raise _wrong(where, value, f"one of {', '.join(map(repr, allowed))}")
+        return value
+
+    return decode
+
+
+def _list_of(inner: Decoder) -> Decoder:
+    def decode(value: Any, where: str, counts: dict[str, int]) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise _wrong(where, value, "a list")
+        return tuple(inner(one, f"{where}[{i}]", counts) for i, one in enumerate(value))
+
+    return decode
+
+
+def _mapping(keys: Any, inner: Any) -> Decoder:
+    needed = get_args(keys) if get_origin(keys) is Literal else None
+    decode_one = _decoder(inner)
+
+    def decode(value: Any, where: str, counts: dict[str, int]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise _wrong(where, value, "an object")
+        for name in needed or ():
+            if name not in value:
+                raise FieldError(f"{_inside(where, name)} is missing")
+        return {name: decode_one(value[name], _inside(where, name), counts) for name in needed or value}
+
+    return decode
+
+
+def _record(kind: Any) -> Decoder:
+    def decode(value: Any, where: str, counts: dict[str, int]) -> Any:
+        if not isinstance(value, dict):
+            raise _wrong(where, value, "an object")
+        found = {}
+        for name, decode_one, is_needed in _fields_of(kind):
+            if name in value:
+                found[name] = decode_one(value[name], _inside(where, name), counts)
+            elif is_needed:
+                raise FieldError(f"{_inside(where, name)} is missing")
+        record = kind(**found)
+        if problem := record.problem() if hasattr(kind, "problem") else "":
+            raise FieldError(_inside(where, problem))
+        return record
+
+    return decode
 
 
 @cache
-def _fields_of(kind: Any) -> tuple[tuple[str, Any, bool], ...]:
-    """Each field's name and type, and whether it must be there."""
+def _fields_of(kind: Any) -> tuple[tuple[str, Decoder, bool], ...]:
+    """Each field's name and decoder, and whether it must be there."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple(
-        (field.name, hints[field.name], field.default is MISSING and field.default_factory is MISSING)
+        (field.name, _decoder(hints[field.name]), field.default is MISSING and field.default_factory is MISSING)
         for field in fields(kind)
     )
 
 
-def _decode_mapping(arguments: tuple[Any, ...], value: Any, where: str, counts: dict[str, int]) -> Any:
-    keys, inner = arguments
-    _require(isinstance(value, dict), where, value, "an object")
-    if get_origin(keys) is Literal:
-        for name in get_args(keys):
-            if name not in value:
-                raise FieldError(f"{_inside(where, name)} is missing")
-        value = {name: value[name] for name in get_args(keys)}
-    if inner is Any:
-        return value
-    return {name: _decode(inner, one, _inside(where, name), counts) for name, one in value.items()}
+def _number(value: Any, where: str, _: dict[str, int]) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
+        raise _wrong(where, value, "a finite number")
+    return float(value)
 
 
-def _decode_plain(hint: Any, value: Any, where: str) -> Any:
-    if hint is float:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        _require(is_number and _is_finite(value), where, value, "a finite number")
-        return float(value)
-    if hint is int:
-        _require(isinstance(value, int) and not isinstance(value, bool), where, value, "a whole number")
-    elif hint is str:
-        _require(isinstance(value, str), where, value, "a text")
-    else:
-        assert hint is Any, hint
+def _whole_number(value: Any, where: str, _: dict[str, int]) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(where, value, "a whole number")
     return value
 
 
-def _check_limit(limit: Range | Sized, value: Any, where: str, counts: dict[str, int]) -> None:
-    if isinstance(limit, Range):
-        _require(limit.holds(value), where, value, f"between {limit.low:,g} and {limit.high:,g}")
-    else:
-        _require(bool(value), where, [], "a list that is not empty")
-        expected = counts.setdefault(limit.name, len(value))
-        if len(value) != expected:
-            raise FieldError(f"{where} has {len(value)} values, and the file has {expected} {limit.name}")
+def _text(value: Any, where: str, _: dict[str, int]) -> str:
+    if not isinstance(value, str):
+        raise _wrong(where, value, "a text")
+    return value
+
+
+_PLAIN: dict[Any, Decoder] = {float: _number, int: _whole_number, str: _text, Any: lambda value, _, __: value}
 
 
 def _is_finite(value: float) -> bool:
@@ -163,9 +206,8 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _require(holds: bool, where: str, value: Any, allowed: str) -> None:
-    if not holds:
-        raise FieldError(f"{where or 'the whole'} is {shown(repr(value), _SHOWN)}, and must be {allowed}")
+def _wrong(where: str, value: Any, allowed: str) -> FieldError:
+    return FieldError(f"{where or 'the whole'} is {shown(repr(value), _SHOWN)}, and must be {allowed}")
 
 
 def _inside(where: str, name: str) -> str:

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.interpreted import mend_interpreter
+
 # There is no Triton for macOS and Windows.
 collect_ignore_glob = [] if find_spec("triton") else ["test_*.py"]
 ON_GPU = torch.cuda.is_available()
@@ -18,18 +20,7 @@ ON_GPU = torch.cuda.is_available()
 _TOLERANCE = {torch.float32: 5e-5, torch.bfloat16: 2e-2}
 _MARGIN = 2**14  # values; no tile has more
 
-if find_spec("triton"):
-    from triton.runtime import interpreter
-
-    _patch_tensor = interpreter._patch_lang_tensor
-
-    def _patch_tensor_and_index(tensor: Any, scope: Any) -> None:
-        """Triton 3.6 makes an array of one value an int, which NumPy 2.4 does no more: a loop's bound could not be an
-        argument of a kernel."""
-        _patch_tensor(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda value: value.handle.data.item())
-
-    interpreter._patch_lang_tensor = _patch_tensor_and_index
+mend_interpreter()
 
 Draw = Callable[..., Tensor]
 Check = Callable[[Tensor, Tensor], None]

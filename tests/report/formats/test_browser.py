@@ -10,7 +10,7 @@ import pytest
 from counterpoint.records.files import Evaluated
 from counterpoint.report import load_runs, render
 from tests.chromium import SIZES, contrast, luminance, overflow, pixels, press_tab_until
-from tests.report.made import MakeEvaluated
+from tests.report import made
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -31,13 +31,16 @@ METRICS = [
 CALIBRATION = ["ECE, equal-width 15", "ECE-rms, equal-width 15", "ECE, equal-mass 15", "ECE-rms, equal-mass 15"]
 
 
-@pytest.fixture
-def report(tmp_path: Path, make_evaluated: MakeEvaluated, real_run: Evaluated) -> Path:
-    """A page of two runs: a real ensemble, and a made-up network without members that shares a name with the paper."""
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory, real_run: Evaluated) -> Path:
+    """A page of two runs: a real ensemble, and a made-up network without members that shares a name with the paper.
+
+    Tests do not change it.
+    """
     run = os.environ.get("COUNTERPOINT_RUN")
     many = load_runs([Path(run)])[0] if run else real_run
-    file = tmp_path / "report.html"
-    single = make_evaluated("cifar10/single", members=1, shifted=True, more=True)
+    file = tmp_path_factory.mktemp("page") / "report.html"
+    single = made.evaluated("cifar10/single", members=1, shifted=True, more=True)
     file.write_text(render([many, single]), encoding="utf-8")
     return file
 
