@@ -111,5 +111,10 @@ def _without(other: Comparison, names: Collection[str]) -> Comparison:
     return replace(other, shifts={name: one for name, one in other.shifts.items() if name not in names})
 
 
+def with_folder(called: str, folder: str) -> str:
+    """A run's name with its folder, unless the name is the folder's already."""
+    return called if folder == called else f"{called} ({folder})"
+
+
 def _called(experiment: str, seed: int | None) -> str:
     return experiment if seed is None else f"{experiment}, seed {seed}"

@@ -5,7 +5,7 @@ with a note.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +41,8 @@ class Evaluated:
     thresholded: Thresholded | None = None
     notes: tuple[str, ...] = ()
     """What was left out, and how to get it again."""
+    folder: str = field(default="", compare=False)
+    """The name of the run's folder, where it is known: it tells runs of one experiment apart."""
 
 
 def read_evaluated(path: Path) -> Evaluated:
@@ -56,7 +58,7 @@ def read_evaluated(path: Path) -> Evaluated:
     notes = [f"left out: {note}" for note in (no_recalibrated, no_compared, no_thresholded) if note]
     records = {RECALIBRATED: recalibrated, COMPARED: compared, THRESHOLD: thresholded}
     notes += [note for name, record in records.items() if (note := _behind(folder / name, record, results))]
-    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes))
+    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes), folder.resolve().name)
 
 
 def read_results(file: Path) -> Results:

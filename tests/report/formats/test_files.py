@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ def test_write_report_makes_the_folder_and_only_the_page(
     run, other = (save(make_evaluated(), name) for name in ("run", "other"))
     out = tmp_path / "new" / "report.html"
     assert write_report([run, other / "results.json"], out) == []
-    assert out.read_text(encoding="utf-8") == render([make_evaluated(), make_evaluated()])
+    assert out.read_text(encoding="utf-8") == render(
+        [replace(make_evaluated(), folder=name) for name in ("run", "other")]
+    )
     assert list(out.parent.iterdir()) == [out]
 
 
