@@ -17,6 +17,12 @@ from tests.report.made import MakeEvaluated, changed
 Save = Callable[..., Path]
 
 
+def test_one_run_that_is_not_in_a_list(tmp_path: Path) -> None:
+    for run in ("runs/mine", Path("runs/mine")):
+        with pytest.raises(InputError, match=r"runs is 'runs/mine'; it must be a list, such as \['runs/mine'\]"):
+            write_report(run, tmp_path / "report.html")  # type: ignore[arg-type]
+
+
 def test_write_report_makes_the_folder_and_only_the_page(
     tmp_path: Path, make_evaluated: MakeEvaluated, save: Save
 ) -> None:
