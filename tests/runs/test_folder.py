@@ -15,7 +15,7 @@ from tests.small import TINY
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no run \(there is no run.json\)"):
+    with pytest.raises(InputError, match=r"is not a run folder \(there is no run.json\)"):
         load_run(tmp_path)
     for foreign in ('{"schema": 99}', f'{{"schema": {SCHEMA}}}'):
         (tmp_path / "run.json").write_text(foreign)

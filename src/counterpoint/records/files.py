@@ -16,7 +16,7 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.files import write_json
-from counterpoint.storage.folders import quoted
+from counterpoint.storage.folders import quoted, why_no_run
 
 SCHEMA = 2
 RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json", "compared.json", "threshold.json"
@@ -167,9 +167,7 @@ def _made_by(file: Path) -> str:
 def _why_no_results(folder: Path) -> str:
     if (folder / "run.json").exists():
         return f"{folder} has no results.json; `counterpoint evaluate {quoted(folder)}` makes it"
-    if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
-        return f"{folder} is not a run folder; give the runs in it: {' '.join(map(quoted, runs))}"
-    return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
+    return why_no_run(folder)
 
 
 def _remedy(file: Path) -> str:

@@ -16,7 +16,7 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.runs.description import Description, description_as_json, read_description
 from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
-from counterpoint.storage.folders import quoted
+from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
@@ -212,9 +212,7 @@ def load_run(folder: Path) -> Run:
     'mine'
     """
     if not (folder / "run.json").exists():
-        raise InputError(
-            f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
-        )
+        raise InputError(why_no_run(folder))
     check_links(folder)
     record = read_json(folder / "run.json")
     if isinstance(record, dict) and "imported" in record:
