@@ -22,6 +22,7 @@ from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
 MOST_SEED = 2**63 - 1
+_MOST_NAMED = 5  # settings in a message
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
 
@@ -144,8 +145,10 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
         {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
     )
     if differing:
+        more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
         raise InputError(
-            f"{folder} holds another run ({'; '.join(differing)}); choose another --out, or the same settings"
+            f"{folder} holds another run ({'; '.join(differing[:_MOST_NAMED])}{more}); choose another --out, or the "
+            f"settings that it was begun with: `{run.command}`"
         )
     return run
 
