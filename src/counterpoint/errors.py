@@ -23,13 +23,19 @@ class InputError(ValueError):
     """
 
 
-def unknown(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The error for a name that is not one of `known`, with the nearest ones suggested."""
+def unknown(kind: str, name: object, known: Iterable[str], listed_by: str = "") -> InputError:
+    """The error for a name that is not one of `known`, with the nearest ones suggested.
+
+    `listed_by` is a command that lists all names, for when they are too many for a message.
+    """
     known = list(known)
     near = difflib.get_close_matches(shown(name), known, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     # A long list would bury the suggestion.
-    listed = "" if near and len(known) > 12 else f" (known: {', '.join(known)})"
+    is_long = len(known) > 12
+    listed = "" if is_long and (near or listed_by) else f" (known: {', '.join(known)})"
+    if is_long and listed_by and not near:
+        listed = f"; `{listed_by}` lists the known ones"
     return InputError(f"unknown {kind} {shown(name)!r}{hint}{listed}")
 
 

@@ -22,7 +22,7 @@ def test_each_other_run_gets_a_table(runs: list[Run], call: Call) -> None:
     before = files_of(run)
     ended = call("compare", run, *others)
     assert (ended.status, ended.err) == (0, "")
-    assert "digits/quickstart, seed 2 (run2)" in ended.out
+    assert "digits/quickstart, seed 1 (run1) − digits/quickstart, seed 2 (run2)" in ended.out
     assert "digits/quickstart, seed 3 (run3)" in ended.out
     assert f"written: {run / 'compared.json'}; next: `counterpoint report {run} {others[0]} {others[1]}`" in ended.out
     after = files_of(run)

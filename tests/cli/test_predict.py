@@ -12,12 +12,14 @@ import pytest
 import torch
 from PIL import Image
 
+from counterpoint.cli.predict import members_in_words
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.policy import MemberPolicy
 from counterpoint.recalibration.apply import apply
 from counterpoint.records.files import read_evaluated
 from counterpoint.runs.folder import Run, load_run
+from counterpoint.serving.predict import Opinion, Prediction
 from counterpoint.training.loop import Options, train
 from tests.cli.conftest import Call
 from tests.small import QUICK, few_digits
@@ -80,7 +82,7 @@ def test_wrong_arguments_are_named(short_run: Run, pictures: Path, call: Call) -
         "unknown --format 'xml' (known: table, jsonl, csv)"
         in call("predict", short_run.folder, pictures, "--format", "xml").err
     )
-    assert "holds no run" in call("predict", pictures, pictures).err
+    assert "is not a run folder" in call("predict", pictures, pictures).err
     assert (
         "has no threshold for its present figures"
         in call("predict", short_run.folder, pictures, "--not-sure-below", "threshold").err
@@ -128,3 +130,17 @@ def test_a_threshold_brings_the_recalibration_that_it_was_found_with(
     plain = objects(call(*arguments).out)
     assert not any("sure" in line for line in plain)
     assert {line["recalibration"] for line in plain} <= set(known.recalibrated.ways)
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["cat"], "one network"),
+        (["cat", "cat"], "both agree"),
+        (["cat", "dog"], "1 says cat, 1 says dog"),
+        (["cat", "cat", "cat"], "all 3 agree"),
+    ],
+)
+def test_what_the_members_say(names: list[str], said: str) -> None:
+    members = tuple(Opinion(name, 0.9) for name in names)
+    assert members_in_words(Prediction("a.png", members[0], members, None)) == said

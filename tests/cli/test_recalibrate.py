@@ -121,7 +121,7 @@ def test_what_is_left_out_is_told(make_run: MakeRun, call: Call) -> None:
 def test_what_is_no_run_or_was_not_evaluated_is_refused(make_run: MakeRun, call: Call) -> None:
     ended = call("recalibrate", "nowhere")
     assert (ended.status, ended.out) == (2, "")
-    assert "nowhere holds no run" in ended.err
+    assert "nowhere does not exist" in ended.err
     folder = make_run(train_on="split").folder
     ended = call("recalibrate", folder)
     assert ended.status == 2

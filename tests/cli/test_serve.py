@@ -12,7 +12,7 @@ from tests.cli.conftest import Call
 
 
 def test_wrong_arguments_are_named(short_run: Run, tmp_path: Path, call: Call) -> None:
-    assert "holds no run" in call("serve", tmp_path).err
+    assert "is not a run folder (there is no run.json)" in call("serve", tmp_path).err
     assert (
         "--host 'nowhere.invalid' is not an address of this machine"
         in call("serve", short_run.folder, "--host", "nowhere.invalid").err

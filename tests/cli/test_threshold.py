@@ -90,7 +90,7 @@ def test_what_has_no_validation_images_is_refused(make_run: MakeRun, call: Call)
     ended = call("threshold", make_run().folder, "--error", "5%")
     assert (ended.status, ended.out) == (2, "")
     assert "was trained on all images, so none are left to choose a threshold on" in ended.err
-    assert "nowhere holds no run" in call("threshold", "nowhere", "--error", "5%").err
+    assert "nowhere does not exist" in call("threshold", "nowhere", "--error", "5%").err
     assert "Missing option '--error'" in call("threshold", "nowhere").err
 
 

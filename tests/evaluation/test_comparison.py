@@ -130,6 +130,11 @@ def test_a_run_is_not_compared_with_itself(pair: tuple[Path, Path]) -> None:
     assert not (pair[0] / "compared.json").exists()
 
 
+def test_another_run_that_is_not_in_a_list(pair: tuple[Path, Path]) -> None:
+    with pytest.raises(InputError, match=r"others is '.*sent2'; it must be a list, such as \['.*sent2'\]"):
+        compare_run(pair[0], str(pair[1]))
+
+
 def test_a_run_is_not_compared_twice_with_the_same(pair: tuple[Path, Path]) -> None:
     with pytest.raises(InputError, match=r"sent2/results\.json is given twice; name each run once"):
         compare_run(pair[0], [pair[1], pair[1] / "results.json"])

@@ -251,7 +251,7 @@ def test_a_group_that_is_no_object_is_computed_again(
 
 
 def test_a_run_without_logits_says_what_to_do(run: Run) -> None:
-    with pytest.raises(InputError, match=r"holds no logits; run `counterpoint evaluate .*` without --recompute"):
+    with pytest.raises(InputError, match=r"holds no logits; `counterpoint evaluate .*`, without --recompute, makes"):
         read_about(run)
 
 

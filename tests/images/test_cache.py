@@ -260,7 +260,7 @@ def test_too_little_room_on_the_disk_is_said_before_the_work(
 ) -> None:
     usage = shutil.disk_usage(photos)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(InputError, match=r"the decoded images take 0.0 GB and .* has 0.0 GB left; make room"):
+    with pytest.raises(InputError, match=r"the decoded images take 0.0 MB and .* has 0.0 MB left; make room"):
         opened(photos)
     assert decoded == []
 

@@ -144,6 +144,7 @@ def from_one_seed() -> nn.Module:
         (sharing_a_layer(), "members 0 and 1 share parameters or buffers; factory must make every part"),
         (sharing_statistics(), "members 0 and 1 share parameters or buffers"),
         (from_one_seed, "members 0 and 1 start from the same weights; factory must draw new ones in each call"),
+        (nn.Linear(2, 2), r"factory is a Linear; it must be a function .*, such as lambda: Net\(\)"),
         (lambda: "resnet", "factory gave str; it must give a plain network"),
         (lambda: resnet(5, num_members=2, width=4), "factory gave Ensemble; it must give a plain network"),
     ],

@@ -117,8 +117,10 @@ def test_wrong_inputs_are_named() -> None:
         ensemble(images, tokens[0])
     with pytest.raises(InputError, match=r"the input .tokens. has 6 rows \(members × batch\), and the inputs"):
         ensemble(images, tokens=tokens[:, :3])
-    with pytest.raises(InputError, match=r"needs a tensor \(M, B, …\) among its inputs, and none was given"):
+    with pytest.raises(InputError, match="needs a tensor among its inputs, and was given nothing"):
         ensemble()
+    with pytest.raises(InputError, match=r"was given ndarray, ndarray; torch\.from_numpy makes one"):
+        ensemble.predict(images.numpy(), tokens=tokens.numpy())
 
 
 def test_an_ensemble_can_be_compiled() -> None:

@@ -122,6 +122,12 @@ def test_an_input_that_would_broadcast_is_refused(name: str, shape: tuple[int, .
         layer(torch.zeros(shape, dtype=torch.float64))
 
 
+def test_pixels_that_are_not_normalised_are_refused() -> None:
+    _, layer, _ = converted("Conv2d")
+    with pytest.raises(InputError, match=r"a Conv2d got an input of torch\.uint8; it takes real numbers\. Normalise"):
+        layer(torch.zeros(6, 4, 9, 9, dtype=torch.uint8))
+
+
 def test_rows_may_be_on_the_second_axis_of_a_linear_layer() -> None:
     _, layer, _ = converted("Linear")
     assert isinstance(layer, FoldableLayer)

@@ -216,7 +216,7 @@ def test_a_folder_without_results_says_what_to_do(tmp_path: Path) -> None:
         read_evaluated(tmp_path)
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "run.json").write_text("{}")
-    with pytest.raises(InputError, match=rf"give the runs in it: {tmp_path}/a$"):
+    with pytest.raises(InputError, match=rf"is not a run folder, but holds some: {tmp_path}/a$"):
         read_evaluated(tmp_path)
     with pytest.raises(InputError, match=r"has no results\.json; `counterpoint evaluate .*a` makes it"):
         read_evaluated(tmp_path / "a")

@@ -7,7 +7,7 @@ import pytest
 from counterpoint import config
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.records.results import Imported, Results
-from counterpoint.report.naming import joined_labels, run_labels
+from counterpoint.report.naming import joined_labels, run_labels, settings_apart
 from tests.report.made import MakeEvaluated, changed, changed_all
 
 SINGLE, ENSEMBLE = "cifar10/single", "cifar10/batch-ensemble"
@@ -63,6 +63,27 @@ def test_few_settings_are_named_and_labels_stay_unique(make_evaluated: MakeEvalu
     assert labels[0] == f"{SINGLE} (cardinality 7, base_width 7, epochs 7, run 1)"
     assert labels[2].endswith("epochs 7, run 3)")
     assert "run" not in labels[1]
+
+
+def test_many_settings_give_way_to_folders(make_evaluated: MakeEvaluated) -> None:
+    settings = ["epochs=7", "batch_size=7", "momentum=0.5"]
+    many = [made(make_evaluated, *settings), made(make_evaluated)]
+    assert run_labels(many, ["a", "b"]) == [f"{SINGLE} (a)", f"{SINGLE} (b)"]
+    few = [made(make_evaluated, *settings[:2], seed=1), made(make_evaluated)]
+    assert run_labels(few, ["a", "b"])[0] == f"{SINGLE} (epochs 7, batch_size 7, seed 1)", "the seed is no setting"
+    alike = [made(make_evaluated), made(make_evaluated)]
+    assert run_labels(alike, ["a", "b"]) == [f"{SINGLE} (a)", f"{SINGLE} (b)"]
+    assert run_labels(alike, ["a", "a"]) == [f"{SINGLE} (run 1)", f"{SINGLE} (run 2)"]
+    assert run_labels(alike, ["a", ""]) == [f"{SINGLE} (run 1)", f"{SINGLE} (run 2)"]
+
+
+def test_all_settings_that_differ_from_runs_of_the_same_name(make_evaluated: MakeEvaluated) -> None:
+    settings = ["epochs=7", "batch_size=7", "momentum=0.5", "decay_batchnorm=false"]
+    runs = [made(make_evaluated, *settings), made(make_evaluated), made(make_evaluated, name=ENSEMBLE)]
+    first, second, other = settings_apart(runs)
+    assert first == "epochs 7, batch_size 7, momentum 0.5, decay_batchnorm false"
+    assert second == "epochs 200, batch_size 128, momentum 0.9, decay_batchnorm true"
+    assert other == ""
 
 
 def test_settings_of_another_version_and_of_other_models(make_evaluated: MakeEvaluated) -> None:

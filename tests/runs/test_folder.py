@@ -15,7 +15,7 @@ from tests.small import TINY
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no run \(there is no run.json\)"):
+    with pytest.raises(InputError, match=r"is not a run folder \(there is no run.json\)"):
         load_run(tmp_path)
     for foreign in ('{"schema": 99}', f'{{"schema": {SCHEMA}}}'):
         (tmp_path / "run.json").write_text(foreign)
@@ -98,6 +98,9 @@ def test_another_run_in_its_folder_is_refused(tmp_path: Path) -> None:
     opened(tmp_path)
     with pytest.raises(InputError, match=r"holds another run \(epochs: 3 → 4; seed: 4 → 7\); choose another --out"):
         opened(tmp_path, replace(TINY, epochs=4), seed=7)
+    many = replace(TINY, epochs=4, batch_size=5, learning_rate=0.3, momentum=0.5, width=3, depth=14)
+    with pytest.raises(InputError, match=r"; and 2 more\); choose .*, or the settings that it was begun with: `.+`$"):
+        opened(tmp_path, many, seed=7)
 
 
 def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:

@@ -78,5 +78,5 @@ def test_which_folder_predictions_may_go_into(run: ImportedRun, make_run: MakeRu
 
 
 def test_nothing_there_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no run \(there is no run.json\)"):
+    with pytest.raises(InputError, match=r"is not a run folder \(there is no run.json\)"):
         load_any_run(tmp_path)

@@ -84,3 +84,10 @@ def test_confidences_are_read_as_people_write_them(text: str, value: float) -> N
 def test_other_words_are_refused(text: str) -> None:
     with pytest.raises(InputError, match=f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%"):
         parse_confidence(text)
+
+
+def test_a_percentage_without_its_sign_is_guessed_in_the_message() -> None:
+    with pytest.raises(InputError, match=r"for 70 percent write 70%$"):
+        parse_confidence("70")
+    with pytest.raises(InputError, match=r"or the word threshold$"):
+        parse_confidence("700")

@@ -30,7 +30,8 @@ def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
     """Each image flipped and cropped as planned, black outside; same size and type as before."""
     if images_NCHW.dtype != torch.uint8 or images_NCHW.dim() != 4:
         raise InputError(
-            f"images are {images_NCHW.dtype} of shape {tuple(images_NCHW.shape)}; they must be uint8 (N, C, H, W)"
+            f"images are {images_NCHW.dtype} of shape {tuple(images_NCHW.shape)}; they must be uint8 (N, C, H, W), "
+            "from 0 to 255 and not normalised"
         )
     number, channels, height, width = images_NCHW.shape
     padded = torch.nn.functional.pad(images_NCHW, (plan.padding,) * 4)

@@ -27,8 +27,11 @@ def compare(
     """
     from counterpoint.cli.terminal.tables import comparison_table
     from counterpoint.evaluation.comparison import compare_run
+    from counterpoint.records.compared import with_folder
+    from counterpoint.records.files import results_file
 
     compared = compare_run(run, others)
-    print_parts([comparison_table(compared.called, comparison) for comparison in compared.against])
+    ours = with_folder(compared.called, results_file(run).parent.resolve().name)
+    print_parts([comparison_table(ours, comparison) for comparison in compared.against])
     rest = " ".join(map(quoted, others))
     console.print(f"written: {run / 'compared.json'}; next: `counterpoint report {quoted(run)} {rest}`", soft_wrap=True)

@@ -113,15 +113,15 @@ def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
-            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", _members(answer)]
+            row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", members_in_words(answer)]
             table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
     return table
 
 
-def _members(answer: "Prediction") -> str:
+def members_in_words(answer: "Prediction") -> str:
     if len(answer.members) == 1:
         return "one network"
     if answer.agree:
-        return f"all {len(answer.members)} agree"
+        return "both agree" if len(answer.members) == 2 else f"all {len(answer.members)} agree"
     votes = Counter(member.name for member in answer.members)
     return ", ".join(f"{count} {'says' if count == 1 else 'say'} {name}" for name, count in votes.most_common())

@@ -59,6 +59,8 @@ def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
     >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
     'unsure'
     """
+    if isinstance(others, str | Path):
+        raise InputError(f"others is {str(others)!r}; it must be a list, such as [{str(others)!r}]")
     folder = results_file(Path(run)).parent.resolve()
     their_folders = [results_file(Path(other)).parent for other in others]
     for number, other in enumerate(their_folders):

@@ -85,7 +85,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
     """What the logits were made with."""
     path = run.folder / "logits" / "about.json"
     if not path.exists():
-        raise InputError(f"{run.folder} holds no logits; run `{run.evaluate_command}` without --recompute")
+        raise InputError(f"{run.folder} holds no logits; `{run.evaluate_command}`, without --recompute, makes them")
     about = read_json(path)
     try:
         made_with = decode(MadeWith, about)

@@ -30,7 +30,7 @@ def find_experiment(name: str) -> Experiment:
         return EXPERIMENTS[name]
     holding = [known for known in EXPERIMENTS if name.lower() in known]
     if not holding:
-        raise unknown("experiment", name, EXPERIMENTS)
+        raise unknown("experiment", name, EXPERIMENTS, listed_by="counterpoint experiments")
     if len(holding) > 3:
         raise InputError(
             f"unknown experiment {name!r}; `counterpoint experiments {quoted(name)}` lists the "

@@ -73,9 +73,13 @@ def decode_all(
 def _check_space(folder: Path, needed: int) -> None:
     if needed > (free := shutil.disk_usage(folder).free):
         raise InputError(
-            f"the decoded images take {needed / 1e9:,.1f} GB and {folder} has {free / 1e9:,.1f} GB left; make room, "
+            f"the decoded images take {_size(needed)} and {folder} has {_size(free)} left; make room, "
             "choose a smaller size, or name another cache folder"
         )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _pictures(listing: Listing, at_once: int) -> Iterator[Pictures]:

@@ -70,6 +70,11 @@ def deep_ensemble(
     torch.Size([2, 5, 3])
     """
     check_members(num_members)
+    if isinstance(factory, nn.Module):
+        raise InputError(
+            f"factory is a {type(factory).__name__}; it must be a function that makes a new network in each call, "
+            "such as lambda: Net()"
+        )
     members = [factory() for _ in range(num_members)]
     for member in members:
         if not isinstance(member, nn.Module) or isinstance(member, Ensemble):

@@ -119,7 +119,11 @@ class Ensemble(nn.Module):
                 raise InputError(f"{name} has {here} rows (members × batch), and the inputs before it have {rows}")
             rows = here
         if rows is None:
-            raise InputError("an ensemble needs a tensor (M, B, …) among its inputs, and none was given")
+            given = [type(value).__name__ for value in (*inputs, *by_name.values())]
+            raise InputError(
+                f"an ensemble needs a tensor among its inputs, and was given {', '.join(given) or 'nothing'}; "
+                "torch.from_numpy makes one of an array"
+            )
         return rows
 
 

@@ -95,6 +95,11 @@ class MemberLayer(nn.Module):
             raise InputError(
                 f"a {self.plain.__name__} with members got an input of shape {tuple(input.shape)}; it needs {axes}"
             )
+        if not (input.is_floating_point() or input.is_complex()):
+            raise InputError(
+                f"a {self.plain.__name__} got an input of {input.dtype}; it takes real numbers. Normalise pixels as in "
+                "training: the views of make_views are images / 127.5 - 1"
+            )
         channels, expected = input.shape[self._channel_axis], self.s.shape[1]
         if channels != expected:
             what = "features" if linear else "channels"

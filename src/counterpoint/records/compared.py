@@ -114,5 +114,10 @@ def without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
     return {name: one for name, one in shifts.items() if name not in names}
 
 
+def with_folder(called: str, folder: str) -> str:
+    """A run's name with its folder, unless the name is the folder's already."""
+    return called if folder == called else f"{called} ({folder})"
+
+
 def _called(experiment: str, seed: int | None) -> str:
     return experiment if seed is None else f"{experiment}, seed {seed}"

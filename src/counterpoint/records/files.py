@@ -5,7 +5,7 @@ with a note.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.files import write_json
-from counterpoint.storage.folders import quoted
+from counterpoint.storage.folders import quoted, why_no_run
 
 SCHEMA = 2
 RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json", "compared.json", "threshold.json"
@@ -41,6 +41,8 @@ class Evaluated:
     thresholded: Thresholded | None = None
     notes: tuple[str, ...] = ()
     """What was left out, and how to get it again."""
+    folder: str = field(default="", compare=False)
+    """The name of the run's folder, where it is known: it tells runs of one experiment apart."""
 
 
 def read_evaluated(path: Path) -> Evaluated:
@@ -56,7 +58,7 @@ def read_evaluated(path: Path) -> Evaluated:
     notes = [f"left out: {note}" for note in (no_recalibrated, no_compared, no_thresholded) if note]
     records = {RECALIBRATED: recalibrated, COMPARED: compared, THRESHOLD: thresholded}
     notes += [note for name, record in records.items() if (note := _behind(folder / name, record, results))]
-    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes))
+    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes), folder.resolve().name)
 
 
 def read_results(file: Path) -> Results:
@@ -165,9 +167,7 @@ def _made_by(file: Path) -> str:
 def _why_no_results(folder: Path) -> str:
     if (folder / "run.json").exists():
         return f"{folder} has no results.json; `counterpoint evaluate {quoted(folder)}` makes it"
-    if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
-        return f"{folder} is not a run folder; give the runs in it: {' '.join(map(quoted, runs))}"
-    return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
+    return why_no_run(folder)
 
 
 def _remedy(file: Path) -> str:

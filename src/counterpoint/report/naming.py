@@ -1,4 +1,8 @@
-"""What runs are called on a page: by their names, and where these are equal by the settings that differ."""
+"""What runs are called on a page: by their names, and where these are equal by what differs.
+
+One or two settings that differ tell runs apart. Where more of them differ, or none, their folders do: a long list of
+settings in every sentence hides what the sentence says.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,20 +13,32 @@ from counterpoint.errors import InputError, listed
 from counterpoint.records.results import Results
 from counterpoint.setting_types import written
 
+_FEW_SETTINGS = 2
 _MOST_SETTINGS = 3
 _ON, _MISSING = "on", "not set"
 
 
-def run_labels(all_results: Sequence[Results]) -> list[str]:
-    """A label for each run, no two of them equal."""
+def run_labels(all_results: Sequence[Results], folders: Sequence[str] = ()) -> list[str]:
+    """A label for each run, no two of them equal. A folder is empty where it is not known."""
+    folders = folders or len(all_results) * [""]
     labels = [one.experiment for one in all_results]
     for name, count in Counter(labels).items():
         if count > 1:
             places = [place for place, one in enumerate(all_results) if one.experiment == name]
-            additions = _told_apart([all_results[place] for place in places], places)
+            same_name = [all_results[place] for place in places]
+            additions = _told_apart(same_name, places, [folders[place] for place in places])
             for place, addition in zip(places, additions, strict=True):
                 labels[place] = f"{name} ({addition})"
     return labels
+
+
+def settings_apart(all_results: Sequence[Results]) -> list[str]:
+    """For each run, all its settings that differ from those of other runs of its name; empty where none do."""
+    found = []
+    for one in all_results:
+        same_name = [dict(_settings(other)) for other in all_results if other.experiment == one.experiment]
+        found.append(_text_of(_differing(same_name), dict(_settings(one))))
+    return found
 
 
 def joined_labels(names: Sequence[str], labels: Sequence[str]) -> str:
@@ -33,15 +49,30 @@ def joined_labels(names: Sequence[str], labels: Sequence[str]) -> str:
     return listed(labels)
 
 
-def _told_apart(same_name: Sequence[Results], places: Sequence[int]) -> list[str]:
-    """The first settings that differ between runs of one name; where that is not enough, the place among the runs."""
+def _told_apart(same_name: Sequence[Results], places: Sequence[int], folders: Sequence[str]) -> list[str]:
+    """The settings that differ between runs of one name, if they are few; otherwise the folders.
+
+    Where the folders are not known or equal: the first settings, and the place among the runs if these are equal too.
+    """
     settings = [dict(_settings(one)) for one in same_name]
-    keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _differs(key, settings)]
-    shown = [key for key in keys if not any(key.startswith(f"{other}.") for other in keys)][:_MOST_SETTINGS]
-    texts = [", ".join(f"{key} {_value(key, one)}" for key in shown) for one in settings]
+    keys = _differing(settings)
+    texts = [_text_of(keys[:_MOST_SETTINGS], one) for one in settings]
     seen = Counter(texts)
+    is_enough = len(seen) == len(texts) and len([key for key in keys if key != "seed"]) <= _FEW_SETTINGS
+    if not is_enough and all(folders) and len(set(folders)) == len(folders):
+        return list(folders)
     numbered = [f"run {place + 1}" if seen[text] > 1 else "" for text, place in zip(texts, places, strict=True)]
     return [", ".join(filter(None, both)) for both in zip(texts, numbered, strict=True)]
+
+
+def _differing(settings: Sequence[Mapping[str, object]]) -> list[str]:
+    """The keys whose values differ, and of a part that only some of the runs have, its name."""
+    keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _differs(key, settings)]
+    return [key for key in keys if not any(key.startswith(f"{other}.") for other in keys)]
+
+
+def _text_of(keys: Sequence[str], settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{key} {_value(key, settings)}" for key in keys)
 
 
 def _settings(results: Results) -> Iterator[tuple[str, object]]:

@@ -12,7 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimates, Figures, Honest, Summary
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import Results
-from counterpoint.report.naming import joined_labels, run_labels
+from counterpoint.report.naming import joined_labels, run_labels, settings_apart
 
 AGGREGATES: tuple[Aggregate, ...] = get_args(Aggregate)
 HEADLINE = AGGREGATES[0]
@@ -30,6 +30,7 @@ class ReportedRun:
     label: str
     evaluated: Evaluated
     place: int = 0  # among the runs of a page, from 0; it gives the run its colour and its marker
+    settings: str = ""  # those that differ from other runs of its name
 
     @property
     def results(self) -> Results:
@@ -53,12 +54,13 @@ class ReportedRun:
 
 
 def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:
-    """The runs, each by its experiment's name, with the settings that differ where names are equal."""
+    """The runs, each by its experiment's name, with what tells it apart where names are equal."""
     if not evaluated:
         raise InputError("there is no run to report; give at least one run folder")
-    labels = run_labels([run.results for run in evaluated])
-    named = zip(labels, evaluated, strict=True)
-    return [ReportedRun(label, of_run, place) for place, (label, of_run) in enumerate(named)]
+    all_results = [run.results for run in evaluated]
+    labels = run_labels(all_results, [run.folder for run in evaluated])
+    named = zip(labels, evaluated, settings_apart(all_results), strict=True)
+    return [ReportedRun(label, of_run, place, settings) for place, (label, of_run, settings) in enumerate(named)]
 
 
 def page_title(runs: Sequence[ReportedRun]) -> str:

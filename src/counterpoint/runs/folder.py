@@ -16,12 +16,13 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.runs.description import Description, description_as_json, read_description
 from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
-from counterpoint.storage.folders import quoted
+from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
 
 SCHEMA = 1
 MOST_SEED = 2**63 - 1
+_MOST_NAMED = 5  # settings in a message
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
 
@@ -144,8 +145,10 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
         {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
     )
     if differing:
+        more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
         raise InputError(
-            f"{folder} holds another run ({'; '.join(differing)}); choose another --out, or the same settings"
+            f"{folder} holds another run ({'; '.join(differing[:_MOST_NAMED])}{more}); choose another --out, or the "
+            f"settings that it was begun with: `{run.command}`"
         )
     return run
 
@@ -212,9 +215,7 @@ def load_run(folder: Path) -> Run:
     'mine'
     """
     if not (folder / "run.json").exists():
-        raise InputError(
-            f"{folder} holds no run (there is no run.json); give the folder that `counterpoint train --out` made"
-        )
+        raise InputError(why_no_run(folder))
     check_links(folder)
     record = read_json(folder / "run.json")
     if isinstance(record, dict) and "imported" in record:

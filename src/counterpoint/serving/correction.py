@@ -73,8 +73,9 @@ def parse_confidence(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
+        meant = f"; for {text} percent write {text}%" if 1 < value <= 100 and not text.endswith("%") else ""
         raise InputError(
-            f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%, or the word {THRESHOLD}"
+            f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%, or the word {THRESHOLD}{meant}"
         )
     return value
 

@@ -1,4 +1,4 @@
-"""Where data sets live on disk, and how paths stand in commands that are suggested."""
+"""Where data sets live on disk, which folders hold runs, and how paths stand in commands that are suggested."""
 
 import os
 import platform
@@ -25,6 +25,15 @@ def data_root() -> Path:
 def quoted(path: Path | str) -> str:
     """A path, or another word, as a shell takes it in a command that is suggested."""
     return shlex.quote(str(path))
+
+
+def why_no_run(folder: Path) -> str:
+    """What is wrong with a path that should be a run's folder and has no run.json."""
+    if not folder.exists():
+        return f"{folder} does not exist; give the folder that `counterpoint train --out` made"
+    if runs := sorted(str(file.parent) for file in folder.glob("*/run.json")):
+        return f"{folder} is not a run folder, but holds some: {' '.join(map(quoted, runs))}"
+    return f"{folder} is not a run folder (there is no run.json); give the folder that `counterpoint train --out` made"
 
 
 def download_command(name: str, root: Path) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.imported.checks import read_classes, read_set, read_text
@@ -163,6 +164,14 @@ def test_objects_are_refused_by_name() -> None:
         given(labels=np.array([0, None], object))
     with pytest.raises(InputError, match="'logits' cannot be read as an array"):
         given(logits=[[1, 2], [3]])
+
+
+def test_tensors_of_a_training_loop_are_taken() -> None:
+    logits = torch.tensor([[0.5, -3.0]], requires_grad=True)
+    for tensor in (logits, logits.to(torch.bfloat16)):
+        array = given(logits=tensor).read("logits")
+        assert array.dtype == np.float32
+        assert array.tolist() == [[0.5, -3.0]]
 
 
 def test_arrays_have_a_hash_of_all_that_they_hold() -> None:

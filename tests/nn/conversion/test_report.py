@@ -29,6 +29,12 @@ def test_the_report_says_what_happened() -> None:
     ]
 
 
+def test_batchnorm_of_each_member_is_not_called_shared() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.LayerNorm(16), nn.Linear(16, 5))
+    conversion = batch_ensemble(model, 2, batchnorm="per-member").conversion
+    assert str(conversion).splitlines()[-2:] == ["  per member 1 BatchNorm2d", "  shared     1 LayerNorm"]
+
+
 def test_a_model_of_which_little_converts_gets_a_warning() -> None:
     model = nn.Sequential(*[CosineLinear(2, 2) for _ in range(4)], nn.Linear(2, 2))
     with pytest.warns(UserWarning, match="only 1 of 5 weight layers of Sequential were converted"):

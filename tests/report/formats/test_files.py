@@ -3,6 +3,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,21 @@ from tests.report.made import MakeEvaluated, changed
 Save = Callable[..., Path]
 
 
+def test_one_run_that_is_not_in_a_list(tmp_path: Path) -> None:
+    for run in ("runs/mine", Path("runs/mine")):
+        with pytest.raises(InputError, match=r"runs is 'runs/mine'; it must be a list, such as \['runs/mine'\]"):
+            write_report(run, tmp_path / "report.html")  # type: ignore[arg-type]
+
+
 def test_write_report_makes_the_folder_and_only_the_page(
     tmp_path: Path, make_evaluated: MakeEvaluated, save: Save
 ) -> None:
     run, other = (save(make_evaluated(), name) for name in ("run", "other"))
     out = tmp_path / "new" / "report.html"
     assert write_report([run, other / "results.json"], out) == []
-    assert out.read_text(encoding="utf-8") == render([make_evaluated(), make_evaluated()])
+    assert out.read_text(encoding="utf-8") == render(
+        [replace(make_evaluated(), folder=name) for name in ("run", "other")]
+    )
     assert list(out.parent.iterdir()) == [out]
 
 

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,6 +42,16 @@ def test_figures_are_percents_of_the_headline_aggregate(make_evaluated: MakeEval
         ["", "-C", "40.00", "20.00", "–", "–", "10.00"],
     ]
     assert [row[0] for row in texts(table)[4:]] == ["member 2", ""]
+
+
+def test_a_run_with_its_folder_as_a_name_says_its_settings_once(make_evaluated: MakeEvaluated) -> None:
+    runs = [make_evaluated("a", members=1, seed=seed) for seed in (0, 1)]
+    assert headlines(label_runs(runs)).kinds == ("a (seed 0) is a single network.", "a (seed 1) is a single network.")
+    configs = [{f"setting-{letter}": value for letter in "abc"} for value in (1, 2)]
+    many = [replace(changed(runs[0], "results.config", configs[n]), folder=f"try-{n + 1}") for n in (0, 1)]
+    assert headlines(label_runs(many)).kinds[1] == (
+        "a (try-2) is a single network (setting-a 2, setting-b 2, setting-c 2)."
+    )
 
 
 def test_results_from_before_the_floors_have_dashes(make_evaluated: MakeEvaluated) -> None:

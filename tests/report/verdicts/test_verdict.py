@@ -19,6 +19,8 @@ from counterpoint.records.compared import (
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import Source
 from counterpoint.report import verdict
+from counterpoint.report.pairs import compared_pairs
+from counterpoint.report.run import label_runs
 from tests.report.made import MakeEvaluated, changed, changed_all
 
 LOWER, HIGHER, UNCLEAR = (
@@ -126,6 +128,17 @@ def test_a_run_that_is_not_on_the_page_has_its_name(many: Evaluated, one: Evalua
     again = changed(one, "results.run.seed", 3)
     same_name = changed(again, "results.experiment", "many")
     assert "than many (seed 3) (interval" in said([against(many, same_name, clean=clean(LOWER, None))])[0]
+    same_seed = changed(same_name, "results.run.seed", many.results.seed)
+    run = against(many, same_seed, clean=clean(LOWER, None))
+    run = changed_all(run, {"compared.against.0.run": "first-try", "compared.against.0.made_from.weights": "others"})
+    assert "than many (first-try) (interval" in said([run])[0]
+
+
+def test_two_runs_compared_both_ways_are_one_pair(many: Evaluated, one: Evaluated) -> None:
+    there, back = against(many, one, clean=clean(LOWER, None)), against(one, many, clean=clean(HIGHER, None))
+    assert [pair.label for pair in compared_pairs(label_runs([there, back]))] == ["many − one"]
+    with_more = against(one, many, clean=clean(HIGHER, None), corrupted=corrupted(HIGHER, None))
+    assert [pair.label for pair in compared_pairs(label_runs([there, with_more]))] == ["many − one", "one − many"]
 
 
 def test_three_runs_with_two_comparisons(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
@@ -269,7 +282,7 @@ def test_shifts_of_a_user_and_of_given_predictions_are_named(many: Evaluated, on
     run, other = (changed(one, "results.shifts", {"fog": fog}) for one in (many, one))
     shifts = {"fog": ShiftDifferences(fog.shift, corrupted(LOWER, LOWER))}
     assert said([against(run, other, shifts=shifts), other])[0] == (
-        "On the shifted images of fog many is right 2.0 points more often than one (interval 1.0 to 3.0)."
+        "On the shifted images of “fog” many is right 2.0 points more often than one (interval 1.0 to 3.0)."
     )
     given = changed(many, "results.corrupted.source", Source("given"))
     assert said([given])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the shifted images."

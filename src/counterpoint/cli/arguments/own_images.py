@@ -8,6 +8,7 @@ import typer
 
 from counterpoint.cli.arguments.options import choose_experiment, find_modules_here
 from counterpoint.errors import InputError, listed, some
+from counterpoint.storage.folders import quoted
 
 if TYPE_CHECKING:
     from counterpoint.config import Experiment
@@ -57,7 +58,7 @@ def choose_data(
 ) -> tuple["Experiment", "DataSet | UserImages"]:
     """The experiment with what the command line changes, and its images."""
     from counterpoint.data import load
-    from counterpoint.experiments import find_experiment
+    from counterpoint.experiments import EXPERIMENTS, find_experiment
     from counterpoint.experiments.own import own_experiment, with_warmup
     from counterpoint.training.run_images import read_images
 
@@ -69,6 +70,10 @@ def choose_data(
         assert name is not None
         if skip_bad:
             raise InputError("--skip-bad works only with your own images; add --images PATH, or leave --skip-bad out")
+        if name not in EXPERIMENTS and Path(name).exists():
+            raise InputError(
+                f"{name!r} is a path, and no experiment; for your own images write --images {quoted(name)}"
+            )
         chosen = choose_experiment(name, assignments)
         return chosen, load(chosen.dataset, root)
     recipe = None if name is None else find_experiment(name)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,6 +51,9 @@ def given_arrays(arrays: Mapping[str, ArrayLike]) -> Given:
 
 
 def _array(name: str, values: ArrayLike) -> np.ndarray:
+    if hasattr(values, "detach"):  # a tensor of a training loop, on any device
+        tensor: Any = values.detach().cpu()
+        values = tensor.float() if "bfloat16" in str(tensor.dtype) else tensor  # NumPy has no bfloat16
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as problem:

@@ -85,19 +85,21 @@ def batch_ensemble(
     for layer in plan.layers.values():
         give_members(layer, num_members, init, std, generator)
     _set_batch_axis(network, batch_axis)
-    if batchnorm == "per-member":
-        for module in [m for m in network.modules() if isinstance(m, _BatchNorm)]:
-            give_each_member_a_norm(module, num_members)
+    norms = {name: m for name, m in network.named_modules() if isinstance(m, _BatchNorm)}
+    own = norms if batchnorm == "per-member" else {}
+    for module in own.values():
+        give_each_member_a_norm(module, num_members)
     conversion = Conversion(
         model=type(model).__name__,
         num_members=num_members,
         factors="r and s start as random signs" if init == "signs" else f"r and s start as N(1, {std:g}²)",
         converted=converted,
         left_out=tuple(plan.left_out),
-        shared=tuple(plan.shared),
+        shared=tuple(layer for layer in plan.shared if layer.name not in own),
         parameters=before,
         parameters_converted=kept,
         parameters_added=_count([network]) - before,
+        per_member=tuple(layer for layer in plan.shared if layer.name in own),
     )
     if conversion.warning:
         warnings.warn(f"{conversion.warning}; print(ensemble.conversion) says why", stacklevel=2)

@@ -55,6 +55,8 @@ class Conversion:
     parameters: int  # of the model
     parameters_converted: int  # of them, those of converted layers
     parameters_added: int
+    per_member: tuple[Layer, ...] = ()
+    """Normalisations that each member has for itself."""
 
     @property
     def layer_share(self) -> float:
@@ -86,6 +88,8 @@ class Conversion:
         yield f"  converted  {_counted(self.converted)}: {len(self.converted)} of {layers} weight layers"
         yield f"             with {self.parameter_share:.1%} of the model's {self.parameters:,} parameters"
         yield f"  added      {self.parameters_added:,} parameters ({self.parameters_added / self.parameters:.1%})"
+        if self.per_member:
+            yield f"  per member {_counted(self.per_member)}"
         if self.shared:
             yield f"  shared     {_counted(self.shared)}"
         for (kind, reason), names in _grouped(self.left_out).items():

@@ -71,9 +71,9 @@ def differences_table(ours: str, other: Comparison) -> Table:
         sets[called(shift.source) if shift else "-C"] = by_cells
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
-    folder = "" if other.run == other.called else f" ({other.run})"
+    theirs = compared.with_folder(other.called, other.run)
     return Table(
-        f"{ours} − {other.called}{folder}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{ours} − {theirs}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             Row(_with_unit(label, _unit(key)), tuple(_headline(key, found.get(key)) for found in sets.values()))
@@ -109,7 +109,7 @@ def _comparison(pair: ComparedPair) -> PairDifferences:
     if corrupted:
         sets["corrupted images (each image’s mean over all cells)"] = _found(corrupted.mean)
         sets["corrupted images, by corruption (each image with all its cells)"] = _found(corrupted.by_corruption)
-    sets |= {f"the shifted images of {name}": _joined(one.differences) for name, one in other.shifts.items()}
+    sets |= {f"the shifted images of “{name}”": _joined(one.differences) for name, one in other.shifts.items()}
     rows_of = {images: _differences(found) for images, found in sets.items() if found}
     return PairDifferences(
         label=pair.label,

@@ -166,7 +166,9 @@ def _model(run: ReportedRun, name: str) -> str:
 
 
 def _kind_in_words(run: ReportedRun) -> str:
-    return f"{run.label} is {_kind(run)}."
+    """With the settings that its name leaves out."""
+    settings = "" if run.settings in run.label else f" ({run.settings})"
+    return f"{run.label} is {_kind(run)}{settings}."
 
 
 def _kind(run: ReportedRun) -> str:

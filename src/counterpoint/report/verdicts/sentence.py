@@ -75,7 +75,7 @@ def _measured(run: ReportedRun) -> Iterator[Measured]:
 
 def suite_in_words(shifted: ShiftedRun) -> str:
     if shifted.is_own or (shifted.is_given and not shifted.is_papers):
-        return f"the shifted images of {shifted.called}"
+        return f"the shifted images of “{shifted.called}”"
     return "shifted images" if shifted.is_given else "corrupted images"
 
 

@@ -103,7 +103,7 @@ function showSaid(prediction) {
   const said = one("said");
   const agreeing = prediction.members.filter((member) => member.class === prediction.class).length;
   const members = prediction.members.length;
-  const others = members < 2 ? "" : agreeing === members ? ` All ${members} members agree.` : ` ${agreeing} of ${members} members agree.`;
+  const others = members < 2 ? "" : agreeing === members ? ` ${members === 2 ? "Both" : `All ${members}`} members agree.` : ` ${agreeing} of ${members} members agree.`;
   const name = document.createElement("strong");
   name.textContent = prediction.class;
   said.replaceChildren(name, `, ${percent(prediction.confidence)}.${others} `);
