@@ -180,6 +180,13 @@ def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evalu
     assert said([of_both])[1].endswith("some predictions are over-confident, and others are under-confident.")
 
 
+def test_a_run_that_is_always_sure_and_right_is_not_over_confident(make_evaluated: MakeEvaluated) -> None:
+    perfect = plain(make_evaluated("one", members=1), error=0.0, mean_confidence=1.0)
+    for images in (100, 120, 450):
+        sentence = said([changed(perfect, "results.evaluated_on.images", images)])[1]
+        assert sentence.startswith("On clean images the mean confidence of one fits its accuracy")
+
+
 def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: MakeEvaluated) -> None:
     changes = {
         "results.clean.ensemble.ece_width15": 0.05,
@@ -255,6 +262,16 @@ def test_two_recalibrated_runs_stand_beside_each_other(recalibrated: Mapping[int
         sum(text.startswith("With a temperature from validation images, the ECE on corrupted") for text in texts) == 1
     )
     assert texts[2].endswith("% for of 1.")
+
+
+def test_recalibrated_runs_stand_beside_each_other_on_the_same_images_only(
+    recalibrated: Mapping[int, Evaluated],
+) -> None:
+    one, many = changed(recalibrated[1], "results.corrupted.images", 39), recalibrated[2]
+    (text,) = (
+        text for text in said([against(many, one, clean=clean(LOWER, LOWER)), one]) if text.startswith("With a temp")
+    )
+    assert text.startswith("With a temperature from validation images, the ECE on clean images is")
 
 
 def test_a_run_that_lost_channels(recalibrated: Mapping[int, Evaluated]) -> None:
