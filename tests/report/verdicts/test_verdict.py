@@ -128,6 +128,21 @@ def test_a_run_that_is_not_on_the_page_has_its_name(many: Evaluated, one: Evalua
     assert "than many (seed 3) (interval" in said([against(many, same_name, clean=clean(LOWER, None))])[0]
 
 
+def test_runs_of_one_name_that_are_not_on_the_page_are_told_apart(many: Evaluated, one: Evaluated) -> None:
+    again = changed(one, "results.evaluation.weights", "others")
+    run = against(many, one, again, clean=clean(LOWER, None))
+    found = run.compared
+    assert found is not None
+    folders = [replace(other, run=name) for other, name in zip(found.against, ("a", "b"), strict=True)]
+    texts = said([replace(run, compared=replace(found, against=tuple(folders)))])
+    assert [text.partition("more often than ")[2].partition(" (interval")[0] for text in texts] == [
+        "one (a)",
+        "one (b)",
+    ]
+    twin = changed(many, "results.evaluation.weights", "others")
+    assert "than many (folder) (interval" in said([against(many, twin, clean=clean(LOWER, None))])[0]
+
+
 def test_three_runs_with_two_comparisons(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
     third = plain(make_evaluated("third", members=1, shifted=True, seed=1))
     run = against(many, one, third, clean=clean(LOWER, LOWER), corrupted=corrupted(LOWER, LOWER))
