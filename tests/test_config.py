@@ -179,6 +179,13 @@ def test_a_setting_that_would_have_no_effect_is_refused(assignments: list[str], 
         override(BASE, assignments)
 
 
+@pytest.mark.parametrize("group", ["policy", "policy.augmix", "model_options"])
+def test_a_group_of_settings_takes_no_value_even_where_a_part_of_it_is_set_too(group: str) -> None:
+    part = {"policy": "flip", "policy.augmix": "p", "model_options": "width"}[group]
+    with pytest.raises(InputError, match=f"{group}=true: it must be .*set"):
+        override(BASE, [f"{group}=true", f"{group}.{part}=1"])
+
+
 def test_a_setting_that_an_experiment_merely_has_may_have_no_effect() -> None:
     far_apart = replace(BASE, init_std=0.1, policy=MemberPolicy(augmix=AugMix(p=1.0)))
     single = override(far_apart, ["num_members=none", "policy.augmix=none"])
