@@ -160,6 +160,41 @@ def test_what_has_no_meaning_for_a_deep_ensemble_is_refused(assignment: str, mes
         override(BASE, ["ensemble=deep", assignment])
 
 
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (
+            ["num_members=none", "batchnorm=per-member"],
+            "batchnorm is a setting of ensembles and has no effect on a single",
+        ),
+        (["num_members=none", "init_std=0.1"], "init_std is a setting of ensembles"),
+        (["num_members=none", "init_std=none"], "init_std is a setting of ensembles"),
+        (["num_members=none", "member_rate=0.5"], "member_rate is a setting of ensembles"),
+        (["policy.augmix.beta=0.5"], r"beta has no effect with policy.augmix.mixing=bernoulli; set .*mixing=beta, or"),
+        (["policy.augmix.mixing=beta", "policy.augmix.p=1"], r"augmix.p has no effect with policy.augmix.mixing=beta"),
+    ],
+)
+def test_a_setting_that_would_have_no_effect_is_refused(assignments: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        override(BASE, assignments)
+
+
+@pytest.mark.parametrize("group", ["policy", "policy.augmix", "model_options"])
+def test_a_group_of_settings_takes_no_value_even_where_a_part_of_it_is_set_too(group: str) -> None:
+    part = {"policy": "flip", "policy.augmix": "p", "model_options": "width"}[group]
+    with pytest.raises(InputError, match=f"{group}=true: it must be .*set"):
+        override(BASE, [f"{group}=true", f"{group}.{part}=1"])
+
+
+def test_a_setting_that_an_experiment_merely_has_may_have_no_effect() -> None:
+    far_apart = replace(BASE, init_std=0.1, policy=MemberPolicy(augmix=AugMix(p=1.0)))
+    single = override(far_apart, ["num_members=none", "policy.augmix=none"])
+    assert (single.num_members, single.init_std) == (None, 0.1)
+    assert override(far_apart, ["policy.augmix.mixing=beta"]).policy.augmix == AugMix(p=1.0, mixing="beta")
+    assert override(BASE, ["policy.augmix.beta=1"]).policy.augmix == AugMix(), "at its default it says nothing else"
+    assert override(BASE, ["policy.augmix.beta=3", "policy.augmix=none"]) == BASE
+
+
 def test_a_batch_ensemble_becomes_a_deep_one_by_one_word() -> None:
     batch = replace(BASE, init_std=0.1, member_rate=0.5, batchnorm="per-member")
     assert override(batch, ["ensemble=deep"]) == override(BASE, ["ensemble=deep"])

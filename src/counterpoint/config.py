@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
-from counterpoint.policy import MemberPolicy
+from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.setting_types import all_keys, build, check, dataclass_in, parse
 
 
@@ -144,6 +144,8 @@ class Experiment:
 MOST_STEPS = 999_999_999
 """The name of a checkpoint has nine digits for the step."""
 _BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate")
+_MIXING_OF = {"p": "bernoulli", "beta": "beta"}
+"""The mixing that each setting of AugMix is for."""
 WHOLE_NUMBERS = {
     **dict.fromkeys(("cardinality", "base_width", "depth", "width"), (1, 10_000)),
     "num_members": (1, 1_000),
@@ -197,7 +199,27 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     if values["ensemble"] == "deep" and experiment.ensemble != "deep":
         values |= {key: getattr(Experiment, key) for key in _BATCH_ENSEMBLE_ONLY if key not in named}
     check_fields(named, values["model"])
-    return from_dict(values)
+    changed = from_dict(values)
+    _check_effect(named, changed)
+    return changed
+
+
+def _check_effect(named: set[str], experiment: Experiment) -> None:
+    """Raise for a setting that was given, is not at its default, and would have no effect: nobody would notice."""
+    for key in _BATCH_ENSEMBLE_ONLY:
+        if key in named and experiment.num_members is None and getattr(experiment, key) != getattr(Experiment, key):
+            raise InputError(
+                f"{key} is a setting of ensembles and has no effect on a single network; leave it out, or set "
+                "num_members to a number"
+            )
+    augmix = experiment.policy.augmix or AugMix()
+    for key, mixing in _MIXING_OF.items():
+        is_set = f"policy.augmix.{key}" in named and getattr(augmix, key) != getattr(AugMix, key)
+        if is_set and augmix.mixing != mixing:
+            raise InputError(
+                f"policy.augmix.{key} has no effect with policy.augmix.mixing={augmix.mixing}; set "
+                f"policy.augmix.mixing={mixing}, or leave it out"
+            )
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

@@ -35,6 +35,9 @@ def parse(key: str, text: str, annotation: Any) -> Any:
         return None
     if bool in options and text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if any(dataclasses.is_dataclass(option) or get_origin(option) is Mapping for option in options):
+        # Refused at once, because a later assignment may be for one of its parts.
+        raise InputError(f"{key}={shown(text)}: it must be {describe_type(annotation, key)}")
     try:
         if any(get_origin(option) is tuple for option in options):
             return [float(part) for part in text.strip("[]()").split(",")]

@@ -81,6 +81,7 @@ def test_twins_of_one_folder_are_never_on_both_sides(tmp_path: Path) -> None:
             for part in (data.train, some(data.val), some(data.test))
         ]
         assert len(set.union(*seen)) == sum(map(len, seen)) == 24
+        assert [note.partition(" (")[0] for note in data.notes] == ["12 images are copies"]
 
 
 def test_a_class_with_too_few_images_for_every_part_is_refused(tmp_path: Path) -> None:

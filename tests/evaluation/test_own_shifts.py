@@ -20,6 +20,7 @@ from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.training.run_images import read_images
+from counterpoint.training.starting_weights import weights_hash
 from tests.heard import Heard
 from tests.images.collection import CLASSES, write_collection
 from tests.images.pictures import saved as png
@@ -148,6 +149,22 @@ def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
         f"shifted has no images of {', '.join(CLASSES[1:])}: its figures say nothing about these classes" in heard.notes
     )
     assert any("1 of 1 pictures have the names of images that the run was trained" in note for note in heard.notes)
+
+
+def test_images_that_an_earlier_run_has_seen_are_refused(run: Run, place: Path, tmp_path: Path) -> None:
+    others = write_collection(tmp_path / "others", {"train": 30, "test": 12}, seed=7)
+    new = replace(EXPERIMENT, train_on="all", starts_from=weights_hash(run))
+    data = read_images(new, others, place / "data")
+    assert train(new, tmp_path / "new", data, start=run, root=place / "data", options=Options(device="cpu"))
+    shift = {"shifted": place / "photos" / "train"}
+    match = rf"is the same image as train/.*, which {run.folder}, whose weights the run started from, was trained on"
+    with pytest.raises(InputError, match=match):
+        evaluate(load_run(tmp_path / "new"), place, shift)
+    evaluate(load_run(tmp_path / "new"), place, {"shifted": place / "photos" / "test"})
+    shutil.rmtree(run.folder)
+    heard = Heard()
+    evaluate(load_run(tmp_path / "new"), place, shift, heard=heard)
+    assert [note for note in heard.notes if "it started from another run, which is gone or has changed" in note]
 
 
 def test_bad_files_are_all_named_or_left_out_of_every_severity(run: Run, place: Path, tmp_path: Path) -> None:

@@ -102,7 +102,12 @@ def row_with(setting: str) -> Experiment:
     """One that has the augmentation of a setting already, so that the setting alone changes."""
     if setting in ("depth", "width"):
         return override(find_experiment("cifar10/am-bern-0.875"), ["model=resnet"])
-    for part, name in (("num_members", "batch-ensemble"), ("adversarial", "be+adv"), ("stochastic_depth", "be+sd")):
+    for part, name in (
+        ("num_members", "batch-ensemble"),
+        ("augmix.beta", "am-beta"),
+        ("adversarial", "be+adv"),
+        ("stochastic_depth", "be+sd"),
+    ):
         if part in setting:
             return find_experiment(f"cifar10/{name}")
     return find_experiment("cifar10/am-bern-0.875")

@@ -108,13 +108,14 @@ def test_the_range_that_is_shown_is_the_one_that_is_checked(setting: Setting) ->
     entries = 4 if "separated by commas" in setting.may_be else 2 if "two numbers" in setting.may_be else 1
     base = OWN if setting.key.startswith("images.") else BASE
     base = replace(base, model="resnet") if setting.key in ("depth", "width") else base
+    beside = ["policy.augmix.mixing=beta"] if setting.key == "policy.augmix.beta" else []
     for value in inside:
-        override(base, [f"{setting.key}={','.join([value] * entries)}"])
+        override(base, [f"{setting.key}={','.join([value] * entries)}", *beside])
     for value in outside:
         with pytest.raises(
             InputError, match=re.escape(setting.key.rpartition(".")[2].replace("drop_rate", "drop rate"))
         ):
-            override(base, [f"{setting.key}={','.join([value] * entries)}"])
+            override(base, [f"{setting.key}={','.join([value] * entries)}", *beside])
 
 
 def test_a_line_is_the_first_sentence() -> None:

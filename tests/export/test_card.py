@@ -11,6 +11,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.export.card import check_card_path, model_card
 from counterpoint.export.card_facts import known_of
+from counterpoint.own_images import OwnImages
 from counterpoint.records.files import RECALIBRATED, RESULTS, THRESHOLD, Evaluated, write_record
 from counterpoint.serving.correction import Correction
 from tests.export.made_card import CHOSEN, EVALUATED, OF_THRESHOLD, PLAIN, RECALIBRATED_RUN, made_facts
@@ -57,6 +58,13 @@ def test_what_it_is() -> None:
     assert r"3: 0: ant, 1: a\_b \*c\*, 2: bee\|wasp." in found["Classes"]
     assert "- images: uint8, N × 8 × 12 × 1: pixels from 0 to 255 (grey)" in found["What goes in, what comes out"]
     assert "- members: float32, 2 × N × 3: each member’s probabilities\n" in found["What goes in, what comes out"]
+
+
+def test_images_of_your_own_may_be_held_out_for_testing_too() -> None:
+    facts = made_facts(evaluated=None)
+    own = replace(facts.run.experiment, dataset="images", images=OwnImages())
+    card = model_card(replace(facts, run=replace(facts.run, experiment=own)))
+    assert ", the others held out\n" in sections(card)["What it is"]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from counterpoint.errors import InputError
-from counterpoint.images.duplicates import check_duplicates, first_alike
+from counterpoint.images.duplicates import check_duplicates, first_alike, notes_on_copies
 from counterpoint.images.listing import Listing
 
 
@@ -29,3 +29,27 @@ def test_the_same_content_in_two_parts_is_refused_with_both_names() -> None:
 def test_twins_within_a_part_and_without_parts_are_let_be() -> None:
     check_duplicates(listing(("train", "train", "val", "test")), ["x", "x", "y", "z"])
     check_duplicates(listing(None), ["x", "x", "x", "z"])
+
+
+def test_copies_and_contradictory_labels_are_noted() -> None:
+    counted = "figures and intervals count each copy as an image of its own"
+    wrong = "at least one of them is wrong"
+    for hashes, expected in (
+        (["w", "x", "y", "z"], []),
+        (["x", "x", "y", "z"], [f"1 image is a copy of another one (a/1.png and a/2.png); {counted}"]),
+        (
+            ["x", "x", "x", "z"],
+            [
+                f"2 images are copies (such as a/1.png and a/2.png); {counted}",
+                f"the same image has two labels: a/1.png and b/1.png; {wrong}",
+            ],
+        ),
+        (
+            ["x", "y", "x", "y"],
+            [
+                f"2 images are copies (such as a/1.png and b/1.png); {counted}",
+                f"the same image has two labels: a/1.png and b/1.png (2 such pairs in all); {wrong}",
+            ],
+        ),
+    ):
+        assert list(notes_on_copies(listing(None), hashes)) == expected

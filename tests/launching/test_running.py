@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -79,6 +80,17 @@ def test_one_failing_job_does_not_stop_the_others(tmp_path: Path) -> None:
     run_here(jobs)
     states = job_states(jobs, {})
     assert [state.kind for state in states] == ["finished", "finished", "failed", "failed"]
+
+
+def test_a_file_that_cannot_be_read_stops_its_own_job_only(tmp_path: Path) -> None:
+    damaged, other = (
+        replace(make_job(tmp_path, "done"), results=tmp_path / "r.json"),
+        make_job(tmp_path, "done", name="b"),
+    )
+    (tmp_path / "r.json").write_text("{")
+    run_here([damaged, other])
+    assert [state.kind for state in job_states([damaged, other], {})] == ["failed", "finished"]
+    assert not pids(damaged)
 
 
 def test_a_stop_ends_the_process_with_a_checkpoint_and_starts_no_other(tmp_path: Path) -> None:

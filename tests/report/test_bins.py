@@ -37,6 +37,12 @@ def test_wilson_interval_is_scipys(right: int, count: int) -> None:
     assert wilson_interval(right / count, count) == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
+@pytest.mark.parametrize("count", [100, 120, 450, 10_000])
+def test_wilson_interval_holds_the_share_itself_at_both_ends(count: int) -> None:
+    assert wilson_interval(0.0, count)[0] == 0
+    assert wilson_interval(1.0, count)[1] == 1
+
+
 def test_bins_table_by_hand() -> None:
     bins = [Bin(0.8, 0.9, 1200, 0.86, 0.75)]
     (row,) = bins_table("some bins", bins, intervals=False).rows

@@ -12,7 +12,7 @@ from torch import Tensor
 from counterpoint.data.mapped import MappedSet
 from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
-from counterpoint.images.duplicates import first_alike
+from counterpoint.images.duplicates import first_alike, notes_on_copies
 from counterpoint.images.listing import picture_name
 from counterpoint.watching import SILENT, Watcher
 
@@ -57,6 +57,8 @@ class UserImages:
     """The parts that the source does not have, and that were split off by chance."""
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
+    notes: tuple[str, ...]
+    """What a person should know of images that are copies of others."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
@@ -114,6 +116,7 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
+        notes=tuple(notes_on_copies(images.listing, images.hashes)),
         contents=contents,
         seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
     )

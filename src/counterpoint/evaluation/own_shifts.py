@@ -64,12 +64,14 @@ def read_shift(
     parts: Parts,
     cache: Path | None = None,
     *,
+    earlier: Mapping[Path, Mapping[str, str]] | None = None,
     skip_bad: bool = False,
     watcher: Watcher = SILENT,
 ) -> OwnShift:
     """The images of a folder, a .csv or an .npz file as the run whose `parts` these are would have them.
 
-    Images that the run has seen are refused. A class may be missing, with a note.
+    Images that the run has seen are refused, and those that `earlier` runs have seen whose weights it started from. A
+    class may be missing, with a note.
     """
     found, decoding = list_shifted(source, parts.train.classes), _decoding(parts)
     images = open_listed(found.listing, decoding, _check_not_empty, cache=cache, skip_bad=skip_bad, watcher=watcher)
@@ -77,6 +79,8 @@ def read_shift(
         _check_unseen(images, images.hashes, parts.seen.contents)
     else:
         _check_unseen(images, _pixel_hashes(images), _seen_pixels(parts))
+    for folder, contents in (earlier or {}).items():
+        _check_unseen(images, images.hashes, contents, f"{folder}, whose weights the run started from, was trained on")
     places = found.by_severity(images.listing)
     if not places[0]:
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
@@ -120,18 +124,23 @@ def _check_not_empty(listing: Listing) -> None:
         )
 
 
-def _check_unseen(images: DecodedImages, hashes: Iterable[str], seen: Mapping[str, str]) -> None:
+def _check_unseen(
+    images: DecodedImages,
+    hashes: Iterable[str],
+    seen: Mapping[str, str],
+    by: str = "the run was trained or validated on",
+) -> None:
     """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image.
 
-    `seen` has the name of each such image, by its hash.
+    `seen` has the name of each such image, by its hash. `by` says what has seen them.
     """
     pairs = [(image, seen[content]) for image, content in enumerate(hashes) if content in seen]
     if pairs:
         image, other = pairs[0]
         more = f" ({len(pairs):,} such images in all)" if len(pairs) > 1 else ""
         raise InputError(
-            f"{images.listing.shown(image)} of {images.listing.source} is the same image as {other}, which the run was "
-            f"trained or validated on{more}; leave it out, since only new images show what a shift does"
+            f"{images.listing.shown(image)} of {images.listing.source} is the same image as {other}, which {by}{more}; "
+            "leave it out, since only new images show what a shift does"
         )
 
 

@@ -34,6 +34,7 @@ from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.description import describe_run
 from counterpoint.training.run_images import parts_of_run
+from counterpoint.training.unseen_images import learned_before
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -90,8 +91,9 @@ def evaluate_run(
         # Whatever can be refused is refused before corrupted images are made.
         groups = _clean_groups(described, parts, root, clean_images)
         sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
+        earlier, cache = learned_before(described, root, watcher) if shifts else {}, root / "images"
         for name, path in (shifts or {}).items():
-            own = read_shift(name, Path(path), parts, root / "images", skip_bad=skip_bad, watcher=watcher)
+            own = read_shift(name, Path(path), parts, cache, earlier=earlier, skip_bad=skip_bad, watcher=watcher)
             groups.append(shift_group(own))
         for suite, images in sources:
             groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))

@@ -60,7 +60,8 @@ def check_card_path(path: Path) -> None:
 
 def _what(facts: CardFacts) -> tuple[Part, ...]:
     run, description = facts.run, facts.run.description
-    held_out = ", the others held out for validation" if run.experiment.train_on == "split" else ""
+    use = " for validation" if run.experiment.images is None else ""  # of your own, some may be for testing
+    held_out = f", the others held out{use}" if run.experiment.train_on == "split" else ""
     images = f"{description.height} × {description.width} pixels, {_channels(description.channels)}"
     return (
         Facts(

@@ -1,6 +1,6 @@
-"""Images with the same content: in two parts they are an error, and within a part they stay together."""
+"""Images with the same content: in two parts they are an error, and within a part they stay together, with a note."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import InputError
 from counterpoint.images.listing import Listing
@@ -27,3 +27,23 @@ def check_duplicates(listing: Listing, hashes: Sequence[str]) -> None:
             f"{listing.shown(one)} in {listing.parts[one]} and {listing.shown(other)} in {listing.parts[other]} of "
             f"{listing.source} are the same image{more}; remove it from one of the parts"
         )
+
+
+def notes_on_copies(listing: Listing, hashes: Sequence[str]) -> Iterator[str]:
+    """What a person should know of images with the same content: how many there are, and if their labels differ."""
+    alike = first_alike(hashes)
+    pairs = [(first, image) for image, first in enumerate(alike) if first != image]
+    if pairs:
+        copies = (
+            "1 image is a copy of another one (" if len(pairs) == 1 else f"{len(pairs):,} images are copies (such as "
+        )
+        yield f"{copies}{_both(listing, pairs[0])}); figures and intervals count each copy as an image of its own"
+    contradictory = [(one, other) for one, other in pairs if listing.labels[one] != listing.labels[other]]
+    if contradictory:
+        several = f" ({len(contradictory):,} such pairs in all)" if len(contradictory) > 1 else ""
+        both = _both(listing, contradictory[0])
+        yield f"the same image has two labels: {both}{several}; at least one of them is wrong"
+
+
+def _both(listing: Listing, pair: tuple[int, int]) -> str:
+    return f"{listing.shown(pair[0])} and {listing.shown(pair[1])}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from counterpoint.errors import InputError
 from counterpoint.launching.job import Job, is_done
 from counterpoint.launching.running import JobRunner
 from counterpoint.runs.progress import epochs_done
@@ -13,7 +14,7 @@ def run_here(
     jobs: Sequence[Job], *, should_stop: Callable[[], bool] = lambda: False, watcher: Watcher = SILENT
 ) -> None:
     """Run those of `jobs` that are not done, until `should_stop`. One that fails does not stop the others."""
-    missing = [job for job in jobs if not is_done(job)]
+    missing = [job for job in jobs if _is_missing(job)]
     for number, job in enumerate(missing, 1):
         if should_stop():
             return
@@ -23,6 +24,14 @@ def run_here(
         watcher.noted(f"{number} of {len(missing)}: {job.name}; its output goes to {job.log}")
         outcome = JobRunner(job, own_session=True).run(should_stop, _epochs_told(job, watcher))
         watcher.noted(f"{job.name}: {outcome}")
+
+
+def _is_missing(job: Job) -> bool:
+    """Whether the job can be run, and is not done. One whose files cannot be read has failed, as its state says."""
+    try:
+        return not is_done(job)
+    except InputError:
+        return False
 
 
 def _epochs_told(job: Job, watcher: Watcher) -> Callable[[], None]:

@@ -66,7 +66,8 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     z = 1.959964  # the normal distribution's 97.5 % point
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z * math.sqrt(share * (1 - share) / count + (z / (2 * count)) ** 2) / (1 + z**2 / count)
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Where nothing or everything was seen, rounding must not put the share itself outside.
+    return 0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(1.0, centre + half)
 
 
 def bins_in_words(bins: Sequence[Bin]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.compared import Comparison
+from counterpoint.records.results import MadeFrom, Results
 from counterpoint.report.run import ReportedRun
 
 
@@ -23,11 +24,13 @@ class ComparedPair:
 
 def compared_pairs(runs: Sequence[ReportedRun]) -> Iterator[ComparedPair]:
     """Each two runs once, though `compare` may have been given both ways round."""
+    others = [other for run in runs if run.evaluated.compared for other in run.evaluated.compared.against]
+    known: list[Results | Comparison] = [*(run.results for run in runs), *others]
     seen: list[ComparedPair] = []
     for run in runs:
         for other in run.evaluated.compared.against if run.evaluated.compared else ():
-            found = next((one for one in runs if _is(one, other)), None)
-            pair = ComparedPair(run, other, found.label if found else _name(other, runs), found)
+            found = next((one for one in runs if _identity(one.results) == _identity(other)), None)
+            pair = ComparedPair(run, other, found.label if found else _name(other, known), found)
             if not any(_mirrors(pair, earlier) for earlier in seen):
                 seen.append(pair)
                 yield pair
@@ -44,15 +47,15 @@ def _sets(other: Comparison) -> set[str]:
     return {name for name, found in ours.items() if found} | set(other.shifts)
 
 
-def _is(run: ReportedRun, other: Comparison) -> bool:
-    results = run.results
-    return (results.experiment, results.seed, results.made_from) == (other.experiment, other.seed, other.made_from)
+def _identity(one: Results | Comparison) -> tuple[str, int | None, MadeFrom]:
+    return one.experiment, one.seed, one.made_from
 
 
-def _name(other: Comparison, runs: Sequence[ReportedRun]) -> str:
-    """The seed tells it from runs on the page that have its name; where that is theirs too, its folder does."""
-    seeds = [run.results.seed for run in runs if run.results.experiment == other.experiment]
-    if not seeds:
+def _name(other: Comparison, known: Sequence[Results | Comparison]) -> str:
+    """The seed tells it from others that have its name, or else its folder does."""
+    same_name = [one for one in known if one.experiment == other.experiment and _identity(one) != _identity(other)]
+    if not same_name:
         return other.experiment
-    told_by_seed = other.seed is not None and other.seed not in seeds
-    return f"{other.experiment} ({f'seed {other.seed}' if told_by_seed else other.run})"
+    if other.seed is None or other.seed in [one.seed for one in same_name]:
+        return f"{other.experiment} ({other.run})"
+    return f"{other.experiment} (seed {other.seed})"

@@ -1,5 +1,6 @@
-"""Whether the weights that a run starts from have learned from images that the run validates or tests on."""
+"""What the weights that a run starts from have learned from: no image that the run validates or tests on."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from counterpoint.config import Experiment
@@ -23,17 +24,32 @@ def check_unseen_by(
     Images of another data set are new. A note says so where a run or its images are gone or have changed, so that
     nobody can tell.
     """
-    if isinstance(data, UserImages):
-        if start.experiment.images is not None:
-            _check_contents(start, data, root, watcher)
-    else:
-        _check_split(start, experiment)
-    if start.experiment.starts_from is None:
-        return
-    if (earlier := _started_from(start)) is None:
-        watcher.noted(f"{_not_known(start)}: it started from another run, which is gone or has changed")
-    else:
-        check_unseen_by(earlier, experiment, data, root, watcher)
+    for run in _lineage(start, watcher):
+        if not isinstance(data, UserImages):
+            _check_split(run, experiment)
+        elif run.experiment.images is not None:
+            _check_contents(run, data, root, watcher)
+
+
+def learned_before(run: Run, root: Path | None = None, watcher: Watcher = SILENT) -> dict[Path, Mapping[str, str]]:
+    """The user's images that the weights learned from before `run` began with them, for each run that did so.
+
+    They are the images' names, by the hashes of their contents. A note says so where a run or its images are gone.
+    """
+    earlier = [one for one in _lineage(run, watcher) if one is not run and one.experiment.images is not None]
+    found = {one.folder: _trained_on(one, root, watcher) for one in earlier}
+    return {folder: contents for folder, contents in found.items() if contents is not None}
+
+
+def _lineage(run: Run, watcher: Watcher) -> Iterator[Run]:
+    """The run, the one that it started from, and so on."""
+    yield run
+    while run.experiment.starts_from is not None:
+        earlier = _started_from(run)
+        if earlier is None:
+            watcher.noted(f"{_not_known(run)}: it started from another run, which is gone or has changed")
+            return
+        yield (run := earlier)
 
 
 def _check_split(start: Run, experiment: Experiment) -> None:
@@ -46,16 +62,7 @@ def _check_split(start: Run, experiment: Experiment) -> None:
 
 
 def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Watcher) -> None:
-    try:
-        theirs = data_of_run(start, root, None, watcher)
-    except InputError as problem:
-        watcher.noted(f"{_not_known(start)}: {problem}")
-        return
-    assert isinstance(theirs, UserImages)
-    if theirs.keys.get("train") != start.description.images_key:
-        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
-        return
-    trained, held = theirs.contents["train"], {**data.contents["validation"], **data.contents["test"]}
+    trained, held = _trained_on(start, root, watcher) or {}, {**data.contents["validation"], **data.contents["test"]}
     both = [content for content in held if content in trained]
     if both:
         raise InputError(
@@ -63,6 +70,20 @@ def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Wa
             f"image, {held[both[0]]} ({len(both):,} such images in all); split the images as in that run (train_on, "
             "images.val, images.test and images.split_seed), or leave --from out"
         )
+
+
+def _trained_on(start: Run, root: Path | None, watcher: Watcher) -> Mapping[str, str] | None:
+    """The names of the images that the run was trained on, by the hashes of their contents; None if they are gone."""
+    try:
+        theirs = data_of_run(start, root, None, watcher)
+    except InputError as problem:
+        watcher.noted(f"{_not_known(start)}: {problem}")
+        return None
+    assert isinstance(theirs, UserImages)
+    if theirs.keys.get("train") != start.description.images_key:
+        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
+        return None
+    return theirs.contents["train"]
 
 
 def _started_from(start: Run) -> Run | None:

@@ -84,6 +84,20 @@ def test_a_column_for_each_experiment(make_evaluated: MakeEvaluated) -> None:
     assert [column.label for column in table.columns] == ["Metric", "a", "b"]
 
 
+def test_columns_of_one_name_are_told_apart_by_their_settings(make_evaluated: MakeEvaluated) -> None:
+    runs = [
+        changed(make_evaluated("a", members=1, seed=seed, shifted=epochs == 3), "results.config.epochs", epochs)
+        for epochs, numbers in ((17, (0, 1)), (3, (2, 5, 7)))
+        for seed in numbers
+    ]
+    clean, shifted = tables(label_runs(runs))
+    assert [(column.label, column.unit) for column in clean.columns[1:]] == [
+        ("a (epochs 17)", "n = 2 seeds"),
+        ("a (epochs 3)", "n = 3 seeds"),
+    ]
+    assert [column.label for column in shifted.columns[1:]] == ["a (epochs 3)"], "the same name on every set of images"
+
+
 def test_results_from_before_a_setting_existed_belong_to_the_same_experiment(make_evaluated: MakeEvaluated) -> None:
     one, other = (make_evaluated("a", members=1, seed=seed) for seed in (0, 1))
     settings = to_dict(Experiment("a", "digits", num_members=None))

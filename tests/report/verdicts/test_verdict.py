@@ -141,6 +141,21 @@ def test_two_runs_compared_both_ways_are_one_pair(many: Evaluated, one: Evaluate
     assert [pair.label for pair in compared_pairs(label_runs([there, with_more]))] == ["many − one", "one − many"]
 
 
+def test_runs_of_one_name_that_are_not_on_the_page_are_told_apart(many: Evaluated, one: Evaluated) -> None:
+    again = changed(one, "results.evaluation.weights", "others")
+    run = against(many, one, again, clean=clean(LOWER, None))
+    found = run.compared
+    assert found is not None
+    folders = [replace(other, run=name) for other, name in zip(found.against, ("a", "b"), strict=True)]
+    texts = said([replace(run, compared=replace(found, against=tuple(folders)))])
+    assert [text.partition("more often than ")[2].partition(" (interval")[0] for text in texts] == [
+        "one (a)",
+        "one (b)",
+    ]
+    twin = changed(many, "results.evaluation.weights", "others")
+    assert "than many (folder) (interval" in said([against(many, twin, clean=clean(LOWER, None))])[0]
+
+
 def test_three_runs_with_two_comparisons(many: Evaluated, one: Evaluated, make_evaluated: MakeEvaluated) -> None:
     third = plain(make_evaluated("third", members=1, shifted=True, seed=1))
     run = against(many, one, third, clean=clean(LOWER, LOWER), corrupted=corrupted(LOWER, LOWER))
@@ -191,6 +206,13 @@ def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evalu
     of_one_sign, of_both = (changed(one, "results.clean.ensemble.ece_width15", ece) for ece in (0.059, 0.061))
     assert said([of_one_sign])[1].endswith("But the ECE there is 5.9 %, and the noise floor is 2.0 %.")
     assert said([of_both])[1].endswith("some predictions are over-confident, and others are under-confident.")
+
+
+def test_a_run_that_is_always_sure_and_right_is_not_over_confident(make_evaluated: MakeEvaluated) -> None:
+    perfect = plain(make_evaluated("one", members=1), error=0.0, mean_confidence=1.0)
+    for images in (100, 120, 450):
+        sentence = said([changed(perfect, "results.evaluated_on.images", images)])[1]
+        assert sentence.startswith("On clean images the mean confidence of one fits its accuracy")
 
 
 def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: MakeEvaluated) -> None:
@@ -268,6 +290,16 @@ def test_two_recalibrated_runs_stand_beside_each_other(recalibrated: Mapping[int
         sum(text.startswith("With a temperature from validation images, the ECE on corrupted") for text in texts) == 1
     )
     assert texts[2].endswith("% for of 1.")
+
+
+def test_recalibrated_runs_stand_beside_each_other_on_the_same_images_only(
+    recalibrated: Mapping[int, Evaluated],
+) -> None:
+    one, many = changed(recalibrated[1], "results.corrupted.images", 39), recalibrated[2]
+    (text,) = (
+        text for text in said([against(many, one, clean=clean(LOWER, LOWER)), one]) if text.startswith("With a temp")
+    )
+    assert text.startswith("With a temperature from validation images, the ECE on clean images is")
 
 
 def test_a_run_that_lost_channels(recalibrated: Mapping[int, Evaluated]) -> None:

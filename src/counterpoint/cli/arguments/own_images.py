@@ -126,4 +126,5 @@ def describe_images(data: "UserImages") -> str:
         lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
     if data.skipped:
         lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped])}")
+    lines += data.notes
     return "\n".join(lines)

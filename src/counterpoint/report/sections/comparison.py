@@ -10,6 +10,7 @@ from counterpoint.records.compared import (
     CorruptedDifferences,
     Difference,
     MeanDifferences,
+    with_folder,
 )
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
@@ -71,7 +72,7 @@ def differences_table(ours: str, other: Comparison) -> Table:
         sets[called(shift.source) if shift else "-C"] = by_cells
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
     columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
-    theirs = compared.with_folder(other.called, other.run)
+    theirs = with_folder(other.called, other.run)
     return Table(
         f"{ours} − {theirs}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean, stdev
-from typing import Any
 
 from counterpoint.experiments.hashes import saved_hash
 from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.rows import Strip, strips_chart
 from counterpoint.report.drawing.series import ink_of, legend
+from counterpoint.report.naming import run_labels
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import by_cells, by_suite
@@ -31,6 +31,8 @@ _DRAWN = ("error", "ece_width15")
 
 Measured = tuple[ReportedRun, Scores]
 """A run, and its figures on one set of images."""
+Names = Mapping[str, str]
+"""What each configuration is called on the page."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,24 @@ def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
             measured = [(shifted.run, whole_scores(shifted.aggregate(HEADLINE))) for shifted in together]
             sets.append((f"{images}: {HEADLINE}", measured))
     several = [(images, groups) for images, measured in sets if (groups := _by_experiment(measured))]
-    return Seeds(tuple(_set(images, groups) for images, groups in several)) if several else None
+    names = _names([group[0][0] for _, groups in several for group in groups])
+    return Seeds(tuple(_set(images, groups, names) for images, groups in several)) if several else None
 
 
-def _set(images: str, groups: Sequence[Sequence[Measured]]) -> SetSeeds:
-    plots = tuple(_plot(images, BY_KEY[key], groups) for key in _DRAWN)
-    return SetSeeds(plots, _table(f"Spread over seeds on {images}", groups))
+def _names(runs: Sequence[ReportedRun]) -> Names:
+    """One name can stand for two configurations. Then the settings that differ tell them apart, and not the seed."""
+    by_config = {_identity(run): run.results for run in reversed(runs)}
+    results = [replace(one, run=replace(one.trained, seed=0)) for one in reversed(by_config.values())]
+    return dict(zip(reversed(by_config), run_labels(results), strict=True))
 
 
-def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]]) -> Plot:
-    strips = [_strip(metric, group) for group in groups]
+def _set(images: str, groups: Sequence[Sequence[Measured]], names: Names) -> SetSeeds:
+    plots = tuple(_plot(images, BY_KEY[key], groups, names) for key in _DRAWN)
+    return SetSeeds(plots, _table(f"Spread over seeds on {images}", groups, names))
+
+
+def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]], names: Names) -> Plot:
+    strips = [_strip(metric, group, names) for group in groups]
     words = "; ".join(f"{strip.label}: {_mean_and_spread(metric, strip.mean, strip.deviation)}" for strip in strips)
     name = "ECE in 15 equal-width bins" if metric.key.startswith("ece") else metric.column.label
     return Plot(
@@ -84,32 +94,33 @@ def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]]) -> 
     )
 
 
-def _strip(metric: Metric, group: Sequence[Measured]) -> Strip:
+def _strip(metric: Metric, group: Sequence[Measured], names: Names) -> Strip:
     found = [(run, value) for run, scores in group if (value := scores[metric.key]) is not None]
     values = [value for _, value in found]
     said = [(ink_of(run), value, f"{metric.column.label} {with_sign(value)}") for run, value in found]
-    return Strip(group[0][0].results.experiment, said, mean(values), stdev(values))
+    return Strip(names[_identity(group[0][0])], said, mean(values), stdev(values))
 
 
 def _by_experiment(measured: Sequence[Measured]) -> list[list[Measured]]:
     """The runs of one configuration that differ in their seeds; a seed counts once."""
-    by_config = grouped(measured, lambda one: _identity(one[0].results.config))
+    by_config = grouped(measured, lambda one: _identity(one[0]))
     by_seed = [{one[0].results.seed: one for one in reversed(same)} for same in by_config.values()]
     return [[*reversed(of_seeds.values())] for of_seeds in by_seed if len(of_seeds) > 1]
 
 
-def _identity(settings: Mapping[str, Any]) -> str:
+def _identity(run: ReportedRun) -> str:
     """The same for results from before a setting existed and for those that have it at its default."""
+    settings = run.results.config
     return saved_hash(settings) or json.dumps(settings, sort_keys=True)
 
 
-def _table(caption: str, groups: Sequence[Sequence[Measured]]) -> Table:
+def _table(caption: str, groups: Sequence[Sequence[Measured]], names: Names) -> Table:
     """A column for each experiment, a row for each metric that all runs have."""
     figures = [[scores for _, scores in group] for group in groups]
     known = [
         metric for metric in METRICS if all(scores.get(metric.key) is not None for group in figures for scores in group)
     ]
-    columns = [Column(group[0][0].results.experiment, f"n = {len(group)} seeds") for group in groups]
+    columns = [Column(names[_identity(group[0][0])], f"n = {len(group)} seeds") for group in groups]
     rows = [Row(_name(metric), tuple(_spread(metric, group) for group in figures)) for metric in known]
     return Table(caption, (Column("Metric"), *columns), tuple(rows))
 

@@ -14,7 +14,7 @@ from counterpoint.report.verdicts.of_run import (
     warning_sentences,
 )
 from counterpoint.report.verdicts.of_several import overview_sentences, several_sentences
-from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, in_order
+from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, in_order, measured
 
 _MOST = 5
 
@@ -55,9 +55,12 @@ def _sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
 
 
 def _both_recalibrated(pair: ComparedPair) -> Iterator[Sentence]:
-    """The ECE of both with corrected confidence, on the images that are harder; there is no interval for that."""
+    """The ECE of both with corrected confidence, on the harder of the images that both have; there is no interval for
+    that.
+    """
     ours, theirs = recalibrated_eces(pair.run), recalibrated_eces(pair.other_run) if pair.other_run else {}
-    shared = [on for on in ours if on in theirs]
+    same = [one.on for one in measured(pair.run) if (pair.other.on(one.suite) if one.suite else pair.other.clean)]
+    shared = [on for on in same if on in ours and on in theirs]
     if shared:
         on = next((on for on in shared if on != CLEAN), CLEAN)
         text = (
