@@ -31,6 +31,7 @@ from counterpoint.training.preparing import prepare, sources_of, start_state, to
 from counterpoint.training.reports import Throttled
 from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.step_memory import check_step
 from counterpoint.training.tensorboard import open_tensorboard
 from counterpoint.training.unseen_images import check_unseen_by
 from counterpoint.training.validation import logged_validation, validate
@@ -122,8 +123,8 @@ def train(
     with ExitStack() as held:
         with agreed(world):
             device = choose_device(options.device, world)
-            less_memory = options.less_memory or options.member_by_member
-            name = choose_engine(options.engine, experiment, device, world, less_memory=less_memory)
+            saves = options.less_memory or options.member_by_member
+            name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
             if world.is_first:
                 check_folder(folder)  # before the lock, which puts a file into the folder
                 held.enter_context(locked(folder, busy))
@@ -137,6 +138,19 @@ def train(
             if start is not None and prepared.checkpoint is None:
                 check_unseen_by(start, experiment, data, root, watcher)
             check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
+            less_memory = options.less_memory
+            if device.type == "cpu" and name == "eager":
+                less_memory = check_step(
+                    prepared.model,
+                    experiment,
+                    parts.train.image_shape,
+                    len(parts.train),
+                    less_memory=less_memory,
+                    member_by_member=options.member_by_member,
+                    world=world,
+                    watcher=watcher,
+                )
+        less_memory = any_of(world, less_memory)  # a block that is computed again is so in every process
         with agreed(world):
             environment = describe_environment(device)
             if world.is_first:
@@ -172,7 +186,7 @@ def train(
                     experiment,
                     name,
                     world,
-                    less_memory=options.less_memory,
+                    less_memory=less_memory,
                     member_by_member=options.member_by_member,
                 ),
                 clock,
