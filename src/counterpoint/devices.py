@@ -30,6 +30,7 @@ _CONTAINERS = (
 )
 """A container's limit and use, in either version of cgroups, and what memory.stat calls files that can be dropped."""
 _PROC = Path("/proc")
+_PIXELS_AT_ONCE = 256 * 64 * 64
 
 Precision = Literal["headline", "bf16", "strict"]
 """Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
@@ -109,6 +110,14 @@ def _entry(file: Path, name: str) -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), None)
+
+
+def at_once(most: int, height: int, width: int) -> int:
+    """How many of at most `most` images go through a network together on a CPU, without gradients.
+
+    Large images go in smaller batches, because a system that runs out of memory ends the process without a message.
+    """
+    return max(1, min(most, _PIXELS_AT_ONCE // (height * width)))
 
 
 def has_triton() -> bool:
