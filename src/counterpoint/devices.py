@@ -19,7 +19,18 @@ if sys.platform != "win32":
 
 Module = TypeVar("Module", bound=nn.Module)
 
-_CONTAINER_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_CGROUPS = Path("/sys/fs/cgroup")
+_CONTAINERS = (
+    (_CGROUPS / "memory.max", _CGROUPS / "memory.current", "inactive_file"),
+    (
+        _CGROUPS / "memory" / "memory.limit_in_bytes",
+        _CGROUPS / "memory" / "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
+"""A container's limit and use, in either version of cgroups, and what memory.stat calls files that can be dropped."""
+_PROC = Path("/proc")
+_PIXELS_AT_ONCE = 256 * 64 * 64
 
 Precision = Literal["headline", "bf16", "strict"]
 """Of an evaluation: fp32 with TF32 convolutions on a GPU, bf16 with fp32 linear layers, or fp32 everywhere."""
@@ -64,12 +75,49 @@ def total_memory(device: torch.device) -> int:
     if sys.platform == "win32":
         return sys.maxsize
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), resource.getrlimit(resource.RLIMIT_AS)[0]]
-    for file in _CONTAINER_LIMITS:
-        try:
-            limits.append(int(file.read_text()))
-        except (OSError, ValueError):  # there is no such file, or it says "max"
-            continue
+    limits += [limit for file, _, _ in _CONTAINERS if (limit := _number_in(file)) is not None]
     return min(limit for limit in limits if limit > 0)  # RLIM_INFINITY is −1
+
+
+def free_memory() -> int:
+    """The bytes that this process can still take of the CPU's memory. Swap does not count: it is too slow to train in.
+
+    What the system keeps of files counts as free where the system says so, because it gives that up at once.
+    """
+    free = [total_memory(torch.device("cpu"))]
+    if (available := _entry(_PROC / "meminfo", "MemAvailable:")) is not None:
+        free.append(1024 * available)
+    for file, used_file, droppable in _CONTAINERS:
+        limit, used = _number_in(file), _number_in(used_file)
+        if limit is not None and used is not None:
+            free.append(limit - used + (_entry(file.parent / "memory.stat", droppable) or 0))
+    if sys.platform != "win32" and (most := resource.getrlimit(resource.RLIMIT_AS)[0]) > 0:
+        free.append(most - 1024 * (_entry(_PROC / "self" / "status", "VmSize:") or 0))
+    return max(min(free), 0)
+
+
+def _number_in(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):  # there is no such file, or it says "max"
+        return None
+
+
+def _entry(file: Path, name: str) -> int | None:
+    """The number after `name` at the start of a line."""
+    try:
+        lines = file.read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) for line in lines if line.split()[:1] == [name]), None)
+
+
+def at_once(most: int, height: int, width: int) -> int:
+    """How many of at most `most` images go through a network together on a CPU, without gradients.
+
+    Large images go in smaller batches, because a system that runs out of memory ends the process without a message.
+    """
+    return max(1, min(most, _PIXELS_AT_ONCE // (height * width)))
 
 
 def has_triton() -> bool:

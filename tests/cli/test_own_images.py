@@ -11,7 +11,7 @@ import torch
 from counterpoint.cli.arguments.own_images import slow_on_cpu
 from counterpoint.data import load_images
 from counterpoint.experiments import find_experiment
-from counterpoint.experiments.own import own_experiment
+from counterpoint.experiments.own import own_experiment, with_warmup
 from counterpoint.records.files import read_results
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
@@ -194,16 +194,33 @@ def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: s
 
 
 def test_large_images_on_a_cpu_get_a_note() -> None:
-    large = own_experiment("photos", None, [])
+    large = own_experiment("photos", None, ["images.size=224"])
     note = slow_on_cpu(large, "cpu")
     assert note is not None
-    assert note.startswith(
-        "training on images of 224 × 224 pixels takes long on a CPU and needs much memory; for a first try, "
-        "--set images.size=64 has 1/12 of the pixels"
+    assert note == (
+        "training on images of 224 × 224 pixels takes long on a CPU; for a first try, --set images.size=64 has 1/12 of "
+        "the pixels per image"
     )
     assert slow_on_cpu(large, "cuda") is None
     assert slow_on_cpu(own_experiment("photos", None, ["images.size=64"]), "cpu") is None
     assert slow_on_cpu(find_experiment("cifar10/single"), "cpu") is None
+
+
+def test_a_run_goes_on_with_the_size_that_it_has(tmp_path: Path, call: Call) -> None:
+    """So do runs that were begun when the default was another."""
+    photos = write_collection(tmp_path / "photos", {"": 60})
+    quick = [word for word in QUICK if word != "images.size=16"]
+    quick.remove("--set")
+    sized = [*quick, "--set", "images.size=20", "--set", "epochs=2"]
+    experiment = own_experiment("photos", None, [word for word in sized if "=" in word])
+    data = load_images(photos, 20)
+    begun = with_warmup(experiment, len(data.train), [])
+    assert not train(begun, Path("run"), data, options=Options(device="cpu"), should_stop=lambda: True)
+    ended = call("train", "--images", photos, "--out", "run", *quick, "--set", "epochs=2")
+    assert ended.status == 0, ended.err
+    assert "finished: run" in ended.out
+    other = call("train", "--images", photos, "--out", "run", *quick, "--set", "images.size=16")
+    assert (other.status, "holds another run" in other.err) == (2, True)
 
 
 def test_a_recipe_of_the_paper_on_your_own_images(tmp_path: Path, call: Call) -> None:

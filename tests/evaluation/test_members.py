@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from counterpoint.devices import Precision
+from counterpoint.devices import Precision, at_once
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import check_trusted, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
@@ -57,6 +57,22 @@ def test_bf16_is_near_and_its_logits_are_not_rounded() -> None:
     assert 1e-4 < np.abs(logits - expected).max() / np.abs(expected).max() < 5e-2
     rounded = torch.from_numpy(logits).bfloat16().float().numpy()
     assert (logits != rounded).mean() > 0.9, "the linear layer stays in fp32"
+
+
+def test_large_images_go_in_smaller_batches_on_a_cpu() -> None:
+    """At most as many pixels as 256 images of 64×64 have, and one image at least."""
+    assert [at_once(256, side, side) for side in (8, 64, 65, 224, 2048)] == [256, 256, 248, 20, 1]
+    members, sizes = fold_members(random_model(), CPU), []
+
+    def forward(network: nn.Module, images_BCHW: Tensor, normalisation: Normalisation) -> Tensor:
+        sizes.append(len(images_BCHW))
+        return members.forward(network, images_BCHW, normalisation)
+
+    member_logits(
+        replace(members, networks=members.networks[:1], forward=forward),
+        torch.zeros(25, 3, 224, 224, dtype=torch.uint8),
+    )
+    assert sizes == [20, 5]
 
 
 @pytest.fixture

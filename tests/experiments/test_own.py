@@ -9,7 +9,7 @@ from counterpoint.own_images import OwnImages
 
 
 def test_photographs_have_four_members_with_augmix_of_four_severities() -> None:
-    experiment = own_experiment("photos", None, [])
+    experiment = own_experiment("photos", None, ["images.size=224"])
     assert (experiment.name, experiment.dataset, experiment.images) == ("photos", "images", OwnImages(224))
     assert experiment.policy.augmix is not None
     assert experiment.policy.augmix.severity == (1.0, 2.0, 3.0, 4.0)
@@ -18,9 +18,36 @@ def test_photographs_have_four_members_with_augmix_of_four_severities() -> None:
     assert experiment.policy.crop_scale == (0.25, 1.0)
 
 
-@pytest.mark.parametrize("assignments", [["model=timm/resnet50", "pretrained=true"], []], ids=["published", "a run's"])
+@pytest.mark.parametrize(
+    ("assignments", "size"),
+    [
+        ([], 64),
+        (["model=wide-resnet-28-10", "images.grey=true"], 64),
+        (["model=timm/resnet50"], 224),
+        (["model=mine:make"], 224),
+        (["model=timm/resnet50", "images.size=96"], 96),
+    ],
+    ids=str,
+)
+def test_our_own_networks_get_small_images(assignments: list[str], size: int) -> None:
+    experiment = own_experiment("photos", None, assignments)
+    assert experiment.images == OwnImages(size, grey="images.grey=true" in assignments)
+    assert experiment.batch_size == (128 if size == 64 else 32)
+
+
+def test_a_size_that_is_given_is_the_default() -> None:
+    """A run of an earlier version has 224 pixels, and all that follows from it."""
+    assert own_experiment("photos", None, [], size=224) == own_experiment("photos", None, ["images.size=224"])
+    assert own_experiment("photos", None, ["images.size=16"], size=224).images == OwnImages(16)
+
+
+@pytest.mark.parametrize(
+    "assignments",
+    [["model=timm/resnet50", "pretrained=true"], ["images.size=224"]],
+    ids=["published", "a run's"],
+)
 def test_fine_tuning_is_shorter_gentler_and_starts_near_the_weights(assignments: list[str]) -> None:
-    experiment = own_experiment("photos", None, assignments, fine_tuned=not assignments)
+    experiment = own_experiment("photos", None, assignments, fine_tuned="pretrained=true" not in assignments)
     assert (experiment.epochs, experiment.learning_rate, experiment.weight_decay) == (20, 0.0025, 1e-4)
     assert experiment.init_std is None
     assert experiment.policy.crop_scale == (0.5, 1.0)
@@ -43,7 +70,7 @@ def test_small_images_have_larger_batches_and_a_padded_crop() -> None:
     ids=str,
 )
 def test_the_crop_that_is_set_is_taken(assignments: list[str], padding: int, scale: tuple[float, float] | None) -> None:
-    policy = own_experiment("photos", None, assignments).policy
+    policy = own_experiment("photos", None, ["images.size=224", *assignments]).policy
     assert (policy.crop_padding, policy.crop_scale) == (padding, scale)
 
 
@@ -86,5 +113,5 @@ def test_a_recipe_is_taken_as_it_is() -> None:
     [([], 330, 11), (["epochs=2"], 330, 4), (["warmup_steps=7"], 330, 7), (["steps=20"], 330, 4), ([], 10, 1)],
 )
 def test_the_learning_rate_rises_over_the_first_epoch(assignments: list[str], images: int, steps: int) -> None:
-    experiment = own_experiment("photos", None, assignments)
+    experiment = own_experiment("photos", None, ["images.size=224", *assignments])
     assert with_warmup(experiment, images, assignments).warmup_steps == steps

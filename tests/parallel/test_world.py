@@ -24,6 +24,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
 def test_a_world_is_what_torchrun_says() -> None:
     assert this_world(TORCHRUN) == World(2, 4, 0)
+    assert this_world(TORCHRUN | {"LOCAL_WORLD_SIZE": "2"}) == World(2, 4, 0, 2)
     assert this_world({}) == ALONE
     # Schedulers set some of the names too, and mean something else.
     assert this_world({"RANK": "2", "WORLD_SIZE": "4"}) == ALONE

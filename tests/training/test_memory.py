@@ -1,5 +1,7 @@
 """What cannot fit into memory is refused before it starts, and what runs out of it is told what to change."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import torch
 
 import counterpoint.training.loop
 from counterpoint.config import Experiment
-from counterpoint.devices import total_memory
+from counterpoint.devices import free_memory, total_memory
 from counterpoint.errors import InputError
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.runs.checkpoints import latest_checkpoint
@@ -29,11 +31,34 @@ def test_the_memory_of_this_machine_is_found() -> None:
 
 
 def test_a_containers_limit_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it uses is not free, except for files that can be dropped."""
     (tmp_path / "limit").write_text("1048576\n")
+    (tmp_path / "used").write_text("1000000\n")
     (tmp_path / "none").write_text("max\n")
-    files = (tmp_path / "missing", tmp_path / "none", tmp_path / "limit")
-    monkeypatch.setattr("counterpoint.devices._CONTAINER_LIMITS", files)
+    (tmp_path / "memory.stat").write_text("total_inactive_file 7\ninactive_file 5\n")
+    containers = [(tmp_path / limit, tmp_path / "used", "inactive_file") for limit in ("missing", "none", "limit")]
+    monkeypatch.setattr("counterpoint.devices._CONTAINERS", containers)
     assert total_memory(CPU) == 2**20
+    assert free_memory() == 2**20 - 1_000_000 + 5
+    (tmp_path / "used").write_text("2000000\n")
+    assert free_memory() == 0
+
+
+def test_what_other_programs_use_is_not_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 2**20 < free_memory() < total_memory(CPU)
+    monkeypatch.setattr("counterpoint.devices._PROC", tmp_path)
+    monkeypatch.setattr("counterpoint.devices._CONTAINERS", ())
+    assert free_memory() == total_memory(CPU)  # a system that does not say
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:       3 kB\nSwapFree: 5 kB\n")
+    assert free_memory() == 3 * 1024
+
+
+def test_a_limit_of_this_process_counts() -> None:
+    code = (
+        "import resource; from counterpoint.devices import free_memory; limit = 8 << 30\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); assert 0 < free_memory() < limit - (50 << 20)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize(

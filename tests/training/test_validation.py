@@ -39,6 +39,18 @@ def test_the_figures_are_those_of_the_averaged_prediction() -> None:
     assert found.ece == pytest.approx(ece(confidence_N.numpy(), right_N.numpy()), abs=1e-6)
 
 
+def test_large_images_go_in_smaller_batches_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = build_model(ON_SPLIT, 3, 3, seed=1)
+    images = held_out_images(coloured_data(60), ON_SPLIT)
+    whole = validate(model, images, NORMALISATION, torch.device("cpu"))
+    sizes = []
+    model.register_forward_pre_hook(lambda _, views: sizes.append(len(views[0][0])))
+    monkeypatch.setattr("counterpoint.devices._PIXELS_AT_ONCE", 9 * 8 * 8)
+    parts = validate(model, images, NORMALISATION, torch.device("cpu"))
+    assert max(sizes) == 9 // model.num_members == 4
+    assert (parts.error, parts.nll) == pytest.approx((whole.error, whole.nll), rel=1e-5)
+
+
 def test_each_epoch_is_validated_in_the_log_and_for_the_watcher(tmp_path: Path) -> None:
     heard = Heard()
     data = coloured_data(36)

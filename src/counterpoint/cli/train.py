@@ -109,7 +109,7 @@ def train(
     from counterpoint.data import UserImages
     from counterpoint.devices import choose_device
     from counterpoint.model_names import is_function
-    from counterpoint.parallel.group import agreed, joined
+    from counterpoint.parallel.group import agreed, from_first, joined
     from counterpoint.runs.folder import check_folder, load_run
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
@@ -124,6 +124,10 @@ def train(
             if world.is_first:
                 check_folder(out)
             start = None if from_ is None else load_run(from_)
+            begun = load_run(out) if world.is_first and (out / "run.json").exists() else start
+        # Earlier versions had another default size. The folder may be on the first machine only.
+        size = from_first(world, begun.experiment.images.size if begun and begun.experiment.images else None)
+        with agreed(world):
             chosen, data = choose_data(
                 experiment,
                 images,
@@ -131,6 +135,7 @@ def train(
                 root,
                 skip_bad=skip_bad,
                 fine_tuned=start is not None,
+                size=size,
                 watcher=watcher,
             )
             if start is not None:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import Pixels
-from counterpoint.devices import PRECISIONS, Precision, arithmetic, moved
+from counterpoint.devices import PRECISIONS, Precision, arithmetic, at_once, moved
 from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
@@ -112,8 +112,9 @@ def member_logits(members: Members, images: Pixels) -> np.ndarray:
     """Every member's fp32 logits (M, N, K) of uint8 images."""
     logits = []
     with arithmetic(members.precision, members.device):
-        for start in range(0, len(images), members.images_at_once):
-            batch_BCHW = images[start : start + members.images_at_once]
+        size = members.images_at_once if members.fixed_size else at_once(members.images_at_once, *images[:1].shape[2:])
+        for start in range(0, len(images), size):
+            batch_BCHW = images[start : start + size]
             uploaded = _upload(batch_BCHW, members)
             logits_MBK = torch.stack(
                 [members.forward(network, uploaded, members.normalisation) for network in members.networks]

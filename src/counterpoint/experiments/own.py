@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from counterpoint.config import Experiment, override
+from counterpoint.model_names import is_own
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import AugMix, MemberPolicy
 
 SMALL = 64  # pixels; larger images have smaller batches, and crops that are enlarged
+_LARGE = 224  # pixels: what published weights were trained on
 # Shares of the area. A picture is kept at the size that the network takes, so a quarter of it is enlarged twofold:
 # ImageNet's usual 0.08 would show the network a blur. Trained weights have seen objects at all sizes. In the few epochs
 # of fine-tuning it is more important that a crop seldom misses the object of the picture.
@@ -28,19 +30,31 @@ _PHOTOGRAPHS = Experiment(
 
 
 def own_experiment(
-    name: str, recipe: Experiment | None, assignments: Sequence[str], *, fine_tuned: bool = False
+    name: str,
+    recipe: Experiment | None,
+    assignments: Sequence[str],
+    *,
+    fine_tuned: bool = False,
+    size: int | None = None,
 ) -> Experiment:
     """The experiment on images that are called `name`, with each `key=value` applied.
 
     A recipe is taken as it is, on images of 32 pixels. Without one there are four members with AugMix of severity 1 to
     4. Settings that are not given then depend on the size, on the number of members, and on whether weights are
     `fine_tuned` (those of another run, or published ones). If only crop_padding is given, the padded crop is used.
+
+    `size` is the side of the images if that is not set. By default it is 64 pixels for counterpoint's own networks,
+    which are made for small images: their first layers keep the images large, and a step on 224 pixels needs 44 GiB.
     """
     if recipe is not None:
         title = f"{name}/{recipe.name.rpartition('/')[2]}"
         return override(replace(recipe, name=title, dataset="images", images=OwnImages(size=32)), assignments)
     # A policy that is set may not fit the number of members before that is known.
     known = override(_PHOTOGRAPHS, [one for one in assignments if not one.strip().startswith("policy.")])
+    if not _is_set("images.size", assignments):
+        assert known.images is not None
+        size = size or (SMALL if is_own(known.model) else _LARGE)
+        known = replace(known, images=replace(known.images, size=size))
     photographs = _photographs(name, known, fine_tuned or known.pretrained)
     if _is_set("policy.crop_padding", assignments):
         photographs = replace(photographs, policy=replace(photographs.policy, crop_scale=None))
@@ -60,6 +74,7 @@ def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
     return replace(
         _PHOTOGRAPHS,
         name=name,
+        images=known.images,
         num_members=known.num_members,
         policy=_policy(known, small, fine_tuned),
         epochs=20 if fine_tuned else 100,

@@ -24,19 +24,20 @@ def recompute_blocks(model: nn.Module) -> int:
 
     A block is a module with parts of its own that stands in a list of modules, as networks have their layers.
     """
-    blocks = list(_blocks(model))
+    blocks = list(blocks_of(model))
     for block in blocks:
         block.__class__ = _recomputed(type(block))  # type: ignore[arg-type]
     return len(blocks)
 
 
-def _blocks(module: nn.Module) -> Iterator[nn.Module]:
+def blocks_of(module: nn.Module) -> Iterator[nn.Module]:
+    """The blocks that `recompute_blocks` changes. None of them lies in another."""
     for child in module.children():
         stands_in_list = isinstance(module, _CONTAINERS) and not isinstance(child, _CONTAINERS)
         if stands_in_list and any(True for _ in child.children()):
             yield child
         else:
-            yield from _blocks(child)
+            yield from blocks_of(child)
 
 
 class _Recomputed(nn.Module):

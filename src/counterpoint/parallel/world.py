@@ -14,11 +14,14 @@ _TORCHRUN_SETS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_POR
 
 @dataclass(frozen=True)
 class World:
-    """This process is number `rank` of `size` that work together, and number `local_rank` on its machine."""
+    """This process is number `rank` of `size` that work together, and number `local_rank` of `local_size` on its
+    machine.
+    """
 
     rank: int = 0
     size: int = 1
     local_rank: int = 0
+    local_size: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.rank < self.size or self.local_rank < 0:
@@ -56,6 +59,7 @@ def this_world(environment: Mapping[str, str] = os.environ) -> World:
     if any(name not in environment for name in _TORCHRUN_SETS):
         return ALONE
     numbers = {name: environment[name] for name in _TORCHRUN_SETS[:3]}
+    numbers["LOCAL_WORLD_SIZE"] = environment.get("LOCAL_WORLD_SIZE", "1")
     try:
         return World(*map(int, numbers.values()))
     except ValueError as error:

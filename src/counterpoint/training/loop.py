@@ -33,6 +33,7 @@ from counterpoint.training.preparing import prepare, sources_of, start_state, to
 from counterpoint.training.reports import Throttled
 from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.step_memory import check_step
 from counterpoint.training.tensorboard import open_tensorboard
 from counterpoint.training.unseen_images import check_unseen_by
 from counterpoint.training.validation import logged_validation, validate
@@ -123,8 +124,8 @@ def train(
     with ExitStack() as held:
         with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
             device = choose_device(options.device, world)
-            less_memory = options.less_memory or options.member_by_member
-            name = choose_engine(options.engine, experiment, device, world, less_memory=less_memory)
+            saves = options.less_memory or options.member_by_member
+            name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
             held.enter_context(_held(experiment, folder, device, options, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
@@ -133,6 +134,19 @@ def train(
             if start is not None and prepared.checkpoint is None:
                 check_unseen_by(start, experiment, data, root, watcher)
             check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
+            less_memory = options.less_memory
+            if device.type == "cpu" and name == "eager":
+                less_memory = check_step(
+                    prepared.model,
+                    experiment,
+                    parts.train.image_shape,
+                    len(parts.train),
+                    less_memory=less_memory,
+                    member_by_member=options.member_by_member,
+                    world=world,
+                    watcher=watcher,
+                )
+        less_memory = any_of(world, less_memory)  # a block that is computed again is so in every process
         with agreed(world):
             environment = describe_environment(device)
             if world.is_first:
@@ -148,7 +162,7 @@ def train(
             warn_of_draws(state.model, experiment, world, watcher)
             processes = {} if world.is_alone else {"processes": world.size}
             run.append_log(event="started", step=state.step, engine=name, **processes, environment=environment)
-            saved = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
+            saved = {"less_memory": less_memory, "member_by_member": options.member_by_member}
             training = _Training(
                 run,
                 place(parts.train, device),

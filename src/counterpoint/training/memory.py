@@ -1,4 +1,4 @@
-"""A training's memory: whether it fits at all, where its images lie, and how many steps' views are made together."""
+"""A training's memory: whether weights and views fit, where images lie, and how many steps' views are made together."""
 
 import math
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ def check_weights(network: nn.Module, copies: int) -> None:
     needed = copies * _bytes(network)
     if needed > (there := total_memory(torch.device("cpu"))):
         raise InputError(
-            f"the network's weights take {_gib(needed)}, but this machine has {_gib(there)} of memory; make "
+            f"the network's weights take {gib(needed)}, but this machine has {gib(there)} of memory; make "
             "the network smaller, or have fewer members"
         )
 
@@ -52,13 +52,12 @@ def check_training(
 
     Of several processes each makes the views of its share of the batch.
     """
-    trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
-    weights = _bytes(network) + trained * (2 if experiment.momentum else 1)
-    needed = weights + _bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
+    weights = _bytes(network) + bytes_of_updates(network, experiment)
+    needed = weights + bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
     if needed > (there := total_memory(device)):
         raise InputError(
-            f"a step needs more memory than the {_gib(there)} of {device}: {_gib(weights)} for the weights, their "
-            f"gradients and momentum, and {_gib(needed - weights)} for the views; {_smaller(experiment)}"
+            f"a step needs more memory than the {gib(there)} of {device}: {gib(weights)} for the weights, their "
+            f"gradients and momentum, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
         )
 
 
@@ -94,7 +93,7 @@ def _has_room(images: LabelledImages, device: torch.device) -> bool:
 
 def steps_at_once(experiment: Experiment, image_shape: tuple[int, int, int], device: torch.device) -> int:
     """How many steps' views are made together."""
-    per_step = _bytes_of_views(experiment, image_shape, experiment.batch_size)
+    per_step = bytes_of_views(experiment, image_shape, experiment.batch_size)
     return min(STEPS_AT_ONCE[device.type], max(1, _VIEW_BYTES // per_step))
 
 
@@ -105,7 +104,13 @@ def _smaller(experiment: Experiment) -> str:
     )
 
 
-def _bytes_of_views(experiment: Experiment, image_shape: tuple[int, int, int], batch: int) -> int:
+def bytes_of_updates(network: nn.Module, experiment: Experiment) -> int:
+    """What gradients and momentum take."""
+    trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
+    return trained * (2 if experiment.momentum else 1)
+
+
+def bytes_of_views(experiment: Experiment, image_shape: tuple[int, int, int], batch: int) -> int:
     """What the views of one step take."""
     views = experiment.members * batch * experiment.policy.views_per_step
     return views * math.prod(image_shape) * torch.float32.itemsize
@@ -115,5 +120,6 @@ def _bytes(network: nn.Module) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())
 
 
-def _gib(count: float) -> str:
+def gib(count: float) -> str:
+    """Bytes in words."""
     return f"{count / 2**30:,.1f} GiB"

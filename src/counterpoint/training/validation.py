@@ -7,6 +7,7 @@ import torch
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data import LabelledImages
+from counterpoint.devices import at_once
 from counterpoint.errors import InputError
 from counterpoint.metrics import ece, image_scores
 from counterpoint.nn import Ensemble
@@ -26,8 +27,8 @@ def validate(
     """
     on_gpu, probs = device.type == "cuda", []
     places = torch.arange(len(images), device=images.labels_N.device)
-    at_once = max(1, _VIEWS_AT_ONCE[device.type] // model.num_members)
-    for _, images_BCHW in images.batches(places.split(at_once), pinned=on_gpu):
+    views = _VIEWS_AT_ONCE[device.type] if on_gpu else at_once(_VIEWS_AT_ONCE["cpu"], *images.image_shape[1:])
+    for _, images_BCHW in images.batches(places.split(max(1, views // model.num_members)), pinned=on_gpu):
         inputs_BCHW = normalisation.apply(to_unit(images_BCHW.to(device, non_blocking=True)))
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
             probs.append(model.predict_members(inputs_BCHW).double().mean(dim=0))

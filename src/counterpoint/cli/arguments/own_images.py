@@ -54,9 +54,10 @@ def choose_data(
     *,
     skip_bad: bool,
     fine_tuned: bool = False,
+    size: int | None = None,
     watcher: "Watcher",
 ) -> tuple["Experiment", "DataSet | UserImages"]:
-    """The experiment with what the command line changes, and its images."""
+    """The experiment with what the command line changes, and its images. `size` is theirs if it is not set."""
     from counterpoint.data import load
     from counterpoint.experiments import EXPERIMENTS, find_experiment
     from counterpoint.experiments.own import own_experiment, with_warmup
@@ -78,7 +79,7 @@ def choose_data(
         return chosen, load(chosen.dataset, root)
     recipe = None if name is None else find_experiment(name)
     title = images.resolve().stem if images.is_file() else images.resolve().name
-    chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned)
+    chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned, size=size)
     find_modules_here(chosen.model)
     _check_model(chosen)
     data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
@@ -106,9 +107,8 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
     if device != "cpu" or size <= SMALL:
         return None
     return (
-        f"training on images of {size} × {size} pixels takes long on a CPU and needs much memory; for a first try, "
-        f"--set images.size={SMALL} has 1/{(size / SMALL) ** 2:.0f} of the pixels per image, and --less-memory saves "
-        "memory"
+        f"training on images of {size} × {size} pixels takes long on a CPU; for a first try, --set images.size={SMALL} "
+        f"has 1/{(size / SMALL) ** 2:.0f} of the pixels per image"
     )
 
 
