@@ -18,6 +18,7 @@ from figures.averaged import average, cifar_members
 from figures.drawn import batch_ensemble, stochastic_depth
 from figures.noise import noise_floor
 from figures.screens import NoBrowserError, shoot_report, shoot_serve
+from figures.seeds import seeds
 from figures.seen import adversarial, severities, views
 from figures.sheets import atlas, photograph_atlas
 from figures.sources import Sources
@@ -35,6 +36,7 @@ DRAWINGS: dict[str, Callable[[Sources], Drawing]] = {
     "stochastic-depth": stochastic_depth,
     "adversarial": adversarial,
     "noise-floor": noise_floor,
+    "seeds": seeds,
 }
 PICTURES: dict[str, Callable[[Sources, Path], list[Path]]] = {
     "atlas": atlas,

@@ -49,9 +49,10 @@ def test_a_drawing_is_whole_and_follows_the_colour_scheme(draw: Callable[[Source
     assert root[1].get("class") == "page"
 
 
-def test_a_seeded_drawing_is_the_same_again(tmp_path: Path) -> None:
-    again = make("batch-ensemble", NOWHERE, tmp_path)[0]
-    assert again.read_bytes() == (ROOT / "docs" / "figures" / "batch-ensemble.svg").read_bytes()
+@pytest.mark.parametrize("name", ["batch-ensemble", "cifar-members", "seeds"])
+def test_a_drawing_of_seeds_or_committed_results_is_the_same_again(name: str, tmp_path: Path) -> None:
+    again = make(name, Sources(Path("no demo"), ROOT / "results"), tmp_path)[0]
+    assert again.read_bytes() == (ROOT / "docs" / "figures" / f"{name}.svg").read_bytes()
 
 
 def test_a_drawing_that_is_too_large_is_refused(tmp_path: Path) -> None:
