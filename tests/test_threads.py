@@ -1,11 +1,12 @@
-"""Work in threads gives what `map` gives, and no more of it runs at the same time than is allowed."""
+"""Work in threads gives what `map` gives, and no more of it runs at the same time than is allowed; reading ahead."""
 
 import threading
 import time
 
 import pytest
 
-from counterpoint.threads import in_threads
+from counterpoint.errors import InputError
+from counterpoint.threads import in_threads, read_ahead
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
@@ -36,3 +37,33 @@ def test_at_most_so_many_tasks_run_at_the_same_time(monkeypatch: pytest.MonkeyPa
 
     list(in_threads(work, range(20), most=2))
     assert most == 2
+
+
+def test_reading_ahead_is_one_item_ahead() -> None:
+    begun: list[int] = []
+    second = threading.Event()
+
+    def read(item: int) -> int:
+        begun.append(item)
+        if item == 1:
+            second.set()
+        return item * item
+
+    values = read_ahead(read, range(4))
+    assert next(values) == (0, 0)
+    assert second.wait(10), "the second item is read while the first is in use"
+    assert begun == [0, 1]
+    assert list(values) == [(1, 1), (2, 4), (3, 9)]
+    assert list(read_ahead(read, [])) == []
+
+
+def test_an_error_in_reading_arrives_where_the_item_is_used() -> None:
+    def read(item: int) -> int:
+        if item == 2:
+            raise InputError("cell 2 is damaged")
+        return item
+
+    values = read_ahead(read, range(4))
+    assert [next(values), next(values)] == [(0, 0), (1, 1)]
+    with pytest.raises(InputError, match="cell 2 is damaged"):
+        next(values)

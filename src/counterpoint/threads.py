@@ -1,4 +1,4 @@
-"""Work spread over threads: NumPy and Pillow let other threads run while they compute."""
+"""Work spread over threads: NumPy, Pillow and files let other threads run meanwhile."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -14,3 +14,16 @@ def in_threads(work: Callable[[Task], Result], tasks: Iterable[Task], most: int 
     cpus = os.cpu_count() or 1
     with ThreadPoolExecutor(min(cpus, most or cpus)) as pool:
         yield from pool.map(work, tasks)
+
+
+def read_ahead(read: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
+    """Each task with what `read` gives for it. The next one is read in a thread while this one is in use."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting = None
+        for task in tasks:
+            following = task, pool.submit(read, task)
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+            waiting = following
+        if waiting is not None:
+            yield waiting[0], waiting[1].result()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from counterpoint.data.reading import read_ahead
 from counterpoint.data.sets import ImageSet, in_short
 from counterpoint.errors import InputError
+from counterpoint.threads import read_ahead
 
 
 @dataclass(frozen=True, eq=False, repr=False)

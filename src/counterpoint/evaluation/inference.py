@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from counterpoint.data.reading import read_ahead
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import ImageGroup
@@ -26,6 +25,7 @@ from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
+from counterpoint.threads import read_ahead
 from counterpoint.watching import SILENT, Watcher
 
 

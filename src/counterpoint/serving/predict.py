@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from counterpoint.data.reading import read_ahead
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import Members, fold_members
@@ -19,7 +18,7 @@ from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.network import corrected_probs, load_corrected
-from counterpoint.threads import in_threads
+from counterpoint.threads import in_threads, read_ahead
 
 _FILES_AT_ONCE = 64
 
