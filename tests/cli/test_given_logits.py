@@ -31,7 +31,7 @@ def test_from_a_file_to_a_report(file: Path, call: Call, tmp_path: Path, monkeyp
     assert "NLL on shifted images" in call("recalibrate", "a").out
     assert "Keep" in call("threshold", "a", "--error", "30%").out
     compared = call("compare", "a", "b")
-    assert "ours − b, with 95 % intervals" in compared.out
+    assert "ours (a) − b, with 95 % intervals" in compared.out
     assert "shifted images" in compared.out
     again = call("evaluate", "a", "--recompute")
     assert (again.status, again.err) == (0, "")

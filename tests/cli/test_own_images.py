@@ -125,7 +125,7 @@ def test_a_run_starts_from_another_also_with_other_classes(tmp_path: Path, call:
     assert "starts_from" in other.err
     missing = call("train", "--images", others, "--out", "third", "--from", "nothing", *QUICK)
     assert (missing.status, Path("third").exists()) == (2, False)
-    assert "nothing holds no run" in missing.err
+    assert "nothing does not exist" in missing.err
 
 
 def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> None:

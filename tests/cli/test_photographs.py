@@ -44,7 +44,7 @@ def test_from_photographs_to_a_report(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     photos = write_crops(tmp_path / "photos")
-    trained = call("train", "--images", photos, "--out", "run", *SMALL)
+    trained = call("train", "--images", photos, "--set", "images.size=224", "--out", "run", *SMALL)
     assert trained.status == 0, trained.err
     nights = write_nights(photos, tmp_path / "nights")
     sets = ("--sets", "corrupted,validation-extra", "--shift", f"night={nights}")
