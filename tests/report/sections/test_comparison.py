@@ -12,6 +12,7 @@ from counterpoint.records.compared import (
     Difference,
     MeanDifferences,
 )
+from counterpoint.records.results import Shift, Source
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.comparison import PairDifferences, comparisons, differences_table
 from tests.report.made import MakeEvaluated
@@ -121,6 +122,10 @@ def test_the_headlines_of_a_comparison(make_evaluated: MakeEvaluated) -> None:
 
 
 def test_no_headlines_on_other_images(make_evaluated: MakeEvaluated) -> None:
-    table = differences_table("a, seed 0", comparison(make_evaluated))
-    assert [column.unit for column in table.columns[1:]] == 2 * ["not the same images"]
+    other = comparison(make_evaluated)
+    table = differences_table("a, seed 0", other)
+    assert [column.unit for column in table.columns[1:]] == ["not the same images", "the other run has none"]
+    shift = Shift(Source("official"), 10, "test", ("fog",), (1, 2))
+    has_cells = differences_table("a, seed 0", replace(other, made_from=replace(other.made_from, corrupted=shift)))
+    assert [column.unit for column in has_cells.columns[1:]] == 2 * ["not the same images"]
     assert {entry.text for row in table.rows for entry in row.entries} == {"–"}

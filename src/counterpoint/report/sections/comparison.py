@@ -71,7 +71,10 @@ def differences_table(ours: str, other: Comparison) -> Table:
         by_cells = _joined(corrupted) if corrupted else {}
         sets[called(shift.source) if shift else "-C"] = by_cells
     sets |= {name: _joined(one.differences) for name, one in other.shifts.items()}
-    columns = [Column(images, "" if found else "not the same images") for images, found in sets.items()]
+    lacking = {images: "not the same images" for images, found in sets.items() if not found}
+    if shift is None and "-C" in lacking:
+        lacking["-C"] = "the other run has none"
+    columns = [Column(images, lacking.get(images, "")) for images in sets]
     theirs = with_folder(other.called, other.run)
     return Table(
         f"{ours} − {theirs}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
