@@ -276,6 +276,25 @@ def test_cells_come_in_the_order_of_the_suite(run: Run, collect: Callable[..., N
         assert np.array_equal(images.labels_N, read_labels(run, "cell-labels", shift.images))
 
 
+@pytest.mark.parametrize(("cells", "most"), [(0.5, 1), (2.5, 2)])
+def test_no_more_cells_are_in_memory_than_their_logits_allow(
+    run: Run, collect: Callable[..., None], monkeypatch: pytest.MonkeyPatch, cells: float, most: int
+) -> None:
+    collect()
+    shift = read_about(run).suites["corrupted"]
+    of_a_cell = np.load(run.folder / "logits" / "snow-2.npy").size
+    asked: list[int | None] = []
+
+    def noted(work: Callable[[Any], Any], tasks: Sequence[Any], most: int | None = None) -> Any:
+        asked.append(most)
+        return map(work, tasks)
+
+    monkeypatch.setattr("counterpoint.evaluation.logits._MOST_LOGITS", int(cells * of_a_cell))
+    monkeypatch.setattr("counterpoint.evaluation.logits.in_threads", noted)
+    assert len(list(map_cells(len, run, "corrupted", shift))) == 75
+    assert asked == [most]
+
+
 def test_what_the_network_knows_is_kept_beside_the_logits(run: Run, network: Counted) -> None:
     data = few_digits(40)
     model, _ = load_model(run, CPU)

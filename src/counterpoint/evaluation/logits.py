@@ -173,15 +173,12 @@ def map_cells(
     labels_N = read_labels(run, labels_file(suite), shift.images)[:most]
     members, _, classes = read_shape(_file(run, "clean"), _remedy(run))
 
-    def read_and_work(cell: tuple[str, int]) -> Result:
+    def read_and_work(cell: tuple[str, int]) -> tuple[str, int, Result]:
         logits_MNK = _read_cell(run, cell_file(suite, *cell), shift)[:, :most]
-        return work(Labelled(logits_MNK.astype(np.float64), labels_N))
+        return *cell, work(Labelled(logits_MNK.astype(np.float64), labels_N))
 
     at_once = max(1, _MOST_LOGITS // (members * len(labels_N) * classes))
-    for (name, severity), result in zip(
-        shift.named_cells, in_threads(read_and_work, shift.named_cells, at_once), strict=True
-    ):
-        yield name, severity, result
+    return in_threads(read_and_work, shift.named_cells, at_once)
 
 
 def _read_cell(run: AnyRun, file: str, shift: Shift) -> np.ndarray:
