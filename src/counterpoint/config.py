@@ -85,6 +85,9 @@ class Experiment:
     """The weight decay of SGD: how strongly each step pulls the weights towards 0."""
     decay_rs: bool = True
     """Whether weight decay also applies to r and s, the vectors that each member has for itself."""
+    decay_linear_rs: bool | None = None
+    """The same for r and s of linear layers alone. None means the value of `decay_rs`. BatchNorm undoes a change of
+    scale of the layer before it. After the last linear layer nothing does, so its r and s can make logits large."""
     decay_batchnorm: bool = True
     """Whether weight decay also applies to the weights and biases of BatchNorm layers."""
     member_rate: float = 1.0
@@ -143,7 +146,7 @@ class Experiment:
 
 MOST_STEPS = 999_999_999
 """The name of a checkpoint has nine digits for the step."""
-_BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate")
+_BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate", "decay_linear_rs")
 _MIXING_OF = {"p": "bernoulli", "beta": "beta"}
 """The mixing that each setting of AugMix is for."""
 WHOLE_NUMBERS = {

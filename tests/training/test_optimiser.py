@@ -55,21 +55,29 @@ def test_a_rate_in_memory_is_changed_where_it_lies() -> None:
         group["lr"] = rates[group["name"]]
     set_learning_rate(optimiser, 0.025)
     assert {name: float(rate) for name, rate in rates.items()} == pytest.approx(
-        {"weights": 0.025, "member_biases": 0.0125, "batchnorm": 0.025, "rs": 0.0125}
+        {"weights": 0.025, "member_biases": 0.0125, "batchnorm": 0.025, "rs": 0.0125, "linear_rs": 0.0125}
     )
 
 
 def test_what_is_the_members_own_can_learn_at_another_rate() -> None:
     optimiser = make_optimiser(ensemble(), replace(EXPERIMENT, member_rate=0.5))
-    scaled = {"weights": 0.1, "member_biases": 0.05, "batchnorm": 0.1, "rs": 0.05}
+    scaled = {"weights": 0.1, "member_biases": 0.05, "batchnorm": 0.1, "rs": 0.05, "linear_rs": 0.05}
     assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(scaled)
     set_learning_rate(optimiser, 0.02)
     later = {name: rate / 5 for name, rate in scaled.items()}
     assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(later)
 
 
-@pytest.mark.parametrize("spared", ["rs", "batchnorm", None])
-def test_what_the_experiment_spares_is_not_decayed(spared: str | None) -> None:
-    experiment = override(EXPERIMENT, [f"decay_{spared}=false"] if spared else [])
-    decay = {group["name"]: group["weight_decay"] for group in make_optimiser(ensemble(), experiment).param_groups}
-    assert decay == {kind: 0.0 if kind == spared else 5e-4 for kind in ("weights", "member_biases", "batchnorm", "rs")}
+@pytest.mark.parametrize(
+    ("settings", "spared"),
+    [
+        ([], set()),
+        (["decay_rs=false"], {"rs", "linear_rs"}),
+        (["decay_rs=false", "decay_linear_rs=true"], {"rs"}),
+        (["decay_batchnorm=false"], {"batchnorm"}),
+    ],
+)
+def test_what_the_experiment_spares_is_not_decayed(settings: list[str], spared: set[str]) -> None:
+    groups = make_optimiser(ensemble(), override(EXPERIMENT, settings)).param_groups
+    kinds = ("weights", "member_biases", "batchnorm", "rs", "linear_rs")
+    assert {g["name"]: g["weight_decay"] for g in groups} == {k: 0.0 if k in spared else 5e-4 for k in kinds}

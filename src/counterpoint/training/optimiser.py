@@ -7,7 +7,7 @@ import torch
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, parameter_groups
 
-_MEMBER_GROUPS = ("rs", "member_biases")
+_MEMBER_GROUPS = ("rs", "linear_rs", "member_biases")
 
 
 def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
@@ -20,6 +20,7 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
         model,
         experiment.weight_decay,
         decay_rs=experiment.decay_rs,
+        decay_linear_rs=experiment.decay_linear_rs,
         decay_batchnorm=experiment.decay_batchnorm,
     )
     device = next(model.parameters()).device
