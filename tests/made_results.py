@@ -20,8 +20,10 @@ from counterpoint.records.figures import (
     Estimates,
     Figures,
     Honest,
+    Intervals,
     Reliability,
     Summary,
+    WithInterval,
 )
 from counterpoint.records.recalibrated import (
     Candidate,
@@ -227,6 +229,17 @@ def _summary(*, honest_members: bool) -> Summary:
     )
 
 
+_INTERVALS = Intervals(
+    error=WithInterval(0.25, 0.2, 0.3),
+    nll=WithInterval(0.7, 0.6, 0.8),
+    brier=WithInterval(0.35, 0.3, 0.4),
+    **dict.fromkeys(
+        ("ece_width15_debiased", "ece_rms_width15_debiased", "ece_mass15_debiased", "ece_rms_mass15_debiased"),
+        WithInterval(0.04, 0.02, 0.06),
+    ),
+)
+
+
 def _shifted(*corruptions: str) -> Shifted:
     aggregates = {"by-corruption": _AGGREGATE, "by-cell": _AGGREGATE, "pooled": _AGGREGATE}
     cell = _summary(honest_members=False)
@@ -236,7 +249,7 @@ def _shifted(*corruptions: str) -> Shifted:
         part="test",
         corruptions=corruptions,
         severities=(1, 2),
-        aggregates=Aggregates(aggregates, (aggregates, aggregates), 0.1, 0.2),  # type: ignore[arg-type]
+        aggregates=Aggregates(aggregates, (aggregates, aggregates), 0.1, 0.2, _INTERVALS),  # type: ignore[arg-type]
         cells=dict.fromkeys(corruptions, (cell, cell)),
         risk_coverage=(_CURVE, _CURVE),
         member_bins=((_BINS, _BINS), (_BINS, _BINS)),

@@ -18,6 +18,7 @@ from counterpoint.metrics import (
     ece,
     image_scores,
     independent_disagreement,
+    intervals_over_cells,
     mean_pairwise_kl,
     noise_floor,
     score_set,
@@ -123,6 +124,25 @@ def test_the_ensemble_has_floors_on_every_set(run: Run, results: Results, corrup
     floors = [cell.honest.ensemble["ece_rms_mass15"].floor for cell in corrupted.all_cells() if cell.honest]
     assert len(floors) == 75
     assert corrupted.aggregates.ensemble["by-cell"].ece_rms_mass15_floor == pytest.approx(np.mean(floors))
+
+
+def test_figures_over_all_cells_have_intervals(run: Run, corrupted: Shifted) -> None:
+    labels = saved(run, "cell-labels")
+    grid = {
+        name: [image_scores(probs(run, f"{name}-{severity}").mean(0), labels) for severity in SEVERITIES]
+        for name in CORRUPTIONS
+    }
+    assert corrupted.aggregates.intervals is not None
+    for name, expected in intervals_over_cells(grid).items():
+        found = getattr(corrupted.aggregates.intervals, name)
+        ends = (expected.value, expected.low, expected.high)
+        assert (found.value, found.low, found.high) == pytest.approx(ends, abs=1e-6), name
+
+
+def test_one_image_has_no_interval(make_run: MakeRun) -> None:
+    results = evaluated(make_run(members=2, train_on="split", cell_images=1))
+    assert results.corrupted is not None
+    assert results.corrupted.aggregates.intervals is None
 
 
 def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: Results, corrupted: Shifted) -> None:

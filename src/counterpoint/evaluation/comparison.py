@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from counterpoint.errors import InputError
 from counterpoint.evaluation.scores import RunScores, read_scores
 from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
+from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.scores import Grid
 from counterpoint.records.compared import (
     CalibrationDifferences,
@@ -166,17 +165,9 @@ def _by_severity(*grids: Grid) -> Iterator[tuple[tuple[ImageScores, ...], ...]]:
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
-    our_means, their_means = _means_of_images(ours), _means_of_images(theirs)
+    our_means, their_means = means_of_images(ours), means_of_images(theirs)
     found = {name: mean_difference(our_means[name], their_means[name]) for name in our_means}
     return MeanDifferences(**_records(found))
-
-
-def _means_of_images(cells: Sequence[ImageScores]) -> dict[str, np.ndarray]:
-    return {
-        "error": np.mean([~cell.correct for cell in cells], axis=0),
-        "nll": np.mean([cell.nll for cell in cells], axis=0),
-        "brier": np.mean([cell.brier for cell in cells], axis=0),
-    }
 
 
 def _records(differences: Mapping[str, Interval]) -> dict[str, Difference]:

@@ -16,12 +16,12 @@ from counterpoint.evaluation.member_differences import collapse_record
 from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import ImageScores, SetScores, aggregate, score_set, summarise
+from counterpoint.metrics import ImageScores, SetScores, aggregate, intervals_over_cells, score_set, summarise
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
 from counterpoint.recalibration.fit import Labelled
-from counterpoint.records.figures import Bin, Summary
+from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
 from counterpoint.runs.folder import Run
@@ -145,11 +145,17 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
             tuple(aggregate(grid) for grid in cells.grids[1:]),
             _mean(summary.disagreement for summary in all_cells),
             _mean(summary.pairwise_kl for summary in all_cells),
+            _intervals(cells.ensemble) if shift.images > 1 else None,
         ),
         cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},
         risk_coverage=tuple(map(risk_coverage_points, ensemble)),
         member_bins=tuple(map(_width_bins, zip(*members, strict=True))) if len(members) > 1 else (),
     )
+
+
+def _intervals(grid: Grid) -> Intervals:
+    found = intervals_over_cells(grid)
+    return Intervals(**{name: WithInterval(one.value, one.low, one.high) for name, one in found.items()})
 
 
 def _by_severity(grid: Grid) -> list[ImageScores]:

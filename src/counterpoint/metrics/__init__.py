@@ -5,6 +5,7 @@ from counterpoint.metrics.collapse import collapse_verdict, factor_correlation, 
 from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
+from counterpoint.metrics.over_cells import intervals_over_cells
 from counterpoint.metrics.paired import (
     error_difference,
     mean_difference,
@@ -42,6 +43,7 @@ __all__ = [
     "factor_correlation",
     "image_scores",
     "independent_disagreement",
+    "intervals_over_cells",
     "likely_start",
     "lowest_threshold",
     "mean_difference",

@@ -3,15 +3,12 @@
 An image counts once, with all its cells: the interval is over samples of images. The truth estimated here is what the
 same bins would show on infinitely many images.
 
-Each run's own interval holds every truth that its plug-in value does not reject, on two rows of populations, as in
-`debiased`; but the second, equally far off everywhere with the observed signs, counts only where gaps as uneven as the
-observed ones can come from it. How the value scatters comes from `clustered`. The two are joined by the correlation of
-the plug-in values (MOVER: Zou & Donner 2008). With symmetric intervals that is the root of the variance of a
-difference. A run that may be perfectly calibrated lies on the edge: its estimate can err to one side only, and towards
-0 its distance is added in full.
+The intervals of the two runs come from `over_cells`. They are joined by the correlation of the plug-in values (MOVER:
+Zou & Donner 2008). With symmetric intervals that is the root of the variance of a difference. A run that may be
+perfectly calibrated lies on the edge: its estimate can err to one side only, and towards 0 its distance is added in
+full.
 """
 
-from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 import numpy as np
@@ -19,12 +16,11 @@ from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.clustered import Ece, EceRms
 from counterpoint.metrics.debiased import Interval
 from counterpoint.metrics.image_sums import ImageSums, image_sums
-from counterpoint.metrics.inversion import TAIL, Row, not_rejected
-from counterpoint.metrics.sampling import Scatter
+from counterpoint.metrics.inversion import TAIL
+from counterpoint.metrics.over_cells import estimate
 from counterpoint.metrics.scores import Grid
 
 _Statistic = TypeVar("_Statistic", Ece, EceRms)
@@ -70,7 +66,7 @@ def _require_the_same_images(one: ImageSums, two: ImageSums) -> None:
 
 
 def _difference(ours: _Statistic, other: _Statistic) -> Interval:
-    a, b = _of_run(ours), _of_run(other)
+    a, b = estimate(ours), estimate(other)
     scale = np.sqrt(ours.scatter(a.surplus_B).variance * other.scatter(b.surplus_B).variance)
     correlation = float(ours.covariance(other, a.surplus_B, b.surplus_B) / scale) if scale > 0 else 0.0
     value = a.value - b.value
@@ -79,43 +75,6 @@ def _difference(ours: _Statistic, other: _Statistic) -> Interval:
     below = _joined(a.value - a.low, b.high - b.value, correlation if a.low > 0 else -1.0, least)
     above = _joined(b.value - b.low, a.high - a.value, correlation if b.low > 0 else -1.0, least)
     return Interval(value, max(value - below, -1.0), min(value + above, 1.0))
-
-
-@dataclass(frozen=True, eq=False)
-class _OfRun:
-    """A run's debiased value with its interval, and the population that has that value."""
-
-    value: float
-    low: float
-    high: float
-    surplus_B: Floats
-
-
-def _of_run(statistic: Ece | EceRms) -> _OfRun:
-    """The value is that of the likeliest population whose plug-in value is the observed one on average; 0 if all exceed
-    it."""
-    sums, observed = statistic.sums, statistic.observed
-    size_B, sign_B = np.abs(sums.surplus_B), np.where(sums.surplus_B > 0, 1.0, -1.0)
-    step_B = statistic.deviation**2 / np.max(statistic.deviation**2)
-
-    def likeliest(x: float) -> Floats:
-        """Of all with its Σ |surplus|, it has the least Σ (surplus − observed surplus)² / variance."""
-        return sign_B * np.clip(size_B + x * step_B, 0.0, sums.share_B)
-
-    def evenly_off(x: float) -> Floats:
-        return sign_B * x * sums.confidence_B
-
-    def mean(scatter: Scatter) -> float:
-        return scatter.mean
-
-    reach = float(np.max(size_B / step_B))
-    row = Row(lambda x: statistic.scatter(likeliest(x)), -reach, 1 / float(step_B.min()), precision=1e-9)
-    even_row = Row(lambda x: statistic.scatter(evenly_off(x)), 0.0, 1.0)
-    surplus_B = likeliest(row.where(mean, observed))
-    value = statistic.scatter(surplus_B).truth
-    may_be_even = statistic.may_come_from(evenly_off(even_row.where(mean, observed)))
-    low, high = not_rejected((row, even_row) if may_be_even else (row,), observed)
-    return _OfRun(value, min(value, low), max(value, high), surplus_B)
 
 
 def _joined(one: float, other: float, correlation: float, least: float) -> float:

@@ -47,6 +47,28 @@ class AggregateFigures(Figures):
 
 
 @dataclass(frozen=True)
+class WithInterval:
+    """A figure and its 95 % interval over images."""
+
+    value: Nats
+    low: Nats
+    high: Nats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """Of the figures over all cells, by corruption. An image counts once, with all its cells."""
+
+    error: WithInterval
+    nll: WithInterval
+    brier: WithInterval
+    ece_width15_debiased: WithInterval
+    ece_rms_width15_debiased: WithInterval
+    ece_mass15_debiased: WithInterval
+    ece_rms_mass15_debiased: WithInterval
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What noise alone would make of a calibration error, the excess over it, and the debiased value."""
 

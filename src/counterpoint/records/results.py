@@ -12,6 +12,7 @@ from counterpoint.records.figures import (
     Count,
     Curve,
     Fraction,
+    Intervals,
     Nats,
     Summary,
 )
@@ -161,6 +162,8 @@ class Aggregates:
     members: Annotated[tuple[Mapping[Aggregate, AggregateFigures], ...], Sized("members")]
     disagreement: Fraction | None
     pairwise_kl: Nats | None = None
+    intervals: Intervals | None = None
+    """Of the ensemble. Results of earlier versions have none, and neither has a single image."""
 
 
 @dataclass(frozen=True, kw_only=True)
