@@ -1,0 +1,133 @@
+"""The figures on the pages are those of the committed results.
+
+A new result changes them: these tests then say which page is behind.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from counterpoint.experiments.schedules import SCHEDULES
+from counterpoint.reproduction.rows import Folders, select_rows
+from counterpoint.reproduction.tables import Line, page, table_lines
+from tests.docs.pages import ROOT
+
+RESULTS = ROOT / "results"
+FOLDERS = Folders(ROOT / "there-are-no-runs", RESULTS)
+ROWS_OF_THE_README = {
+    "CIFAR-10": {
+        "single network": "single",
+        "single network, AugMix": "single-am-bern-0.875",
+        "BatchEnsemble": "batch-ensemble",
+        "BatchEnsemble, AugMix, diverse": "am-bern-0.875",
+    },
+    "CIFAR-100": {
+        "single network, two seeds": "single",
+        "single network, AugMix, two seeds": "single-am-bern-0.875",
+        "BatchEnsemble, stochastic depth, diverse": "be+sd",
+        "BatchEnsemble, stochastic depth, not diverse": "be+sd-not-diverse",
+    },
+}
+IN_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+INTERVAL = re.compile(r"([+-]?\d+\.\d+)(?: %| points| nats)? \(([+-]?\d+\.\d+) to ([+-]?\d+\.\d+)(?: %)?\)")
+NOT_IN_A_RESULT = {
+    "docs/findings.md": "### Does disagreement help an ensemble",  # benchmarks/signals.py prints these from logits
+    "docs/differences.md": "## Weight decay on r and s",  # these brackets hold the range of the members
+}
+"""The section of a page whose brackets are no intervals of a committed result."""
+
+
+@cache
+def lines() -> dict[str, Line]:
+    return {line.row: line for line in table_lines(select_rows("all"), SCHEDULES["paper"], FOLDERS)}
+
+
+def text_of(name: str) -> str:
+    """A page in one line, with the hyphen as its minus and without the section that is not checked."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if skipped := NOT_IN_A_RESULT.get(name):
+        before, _, after = text.partition(skipped)
+        assert after, f"{name} has no section {skipped!r} any more"
+        text = before + after[after.index("\n#") :]
+    return re.sub(r"\s+", " ", text.replace("−", "-"))
+
+
+def intervals_in(record: Any) -> Iterator[tuple[float, float, float]]:
+    """A value with its interval, wherever a record has one, and the same difference turned round."""
+    if isinstance(record, dict):
+        for name in ("difference", "debiased"):
+            if {name, "low", "high"} <= record.keys():
+                yield record[name], record["low"], record["high"]
+                yield -record[name], -record["high"], -record["low"]
+    for inner in record.values() if isinstance(record, dict) else record if isinstance(record, list) else ():
+        yield from intervals_in(inner)
+
+
+@cache
+def known_intervals() -> set[tuple[float, ...]]:
+    """Every interval of the committed results as pages round them: in percent, or plain with up to four digits."""
+    records = (json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.rglob("*.json"))
+    found = {interval for record in records for interval in intervals_in(record)}
+    rounded = ((scale, digits) for scale, digits in ((100, 2), (100, 1), (1, 2), (1, 3), (1, 4)))
+    return {
+        tuple(round(scale * value, digits) for value in interval) for scale, digits in rounded for interval in found
+    }
+
+
+def test_the_page_of_all_rows_is_what_its_command_writes() -> None:
+    written = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert written == page(FOLDERS), "run `counterpoint reproduce all --page docs/reproduction.md`"
+
+
+@pytest.mark.parametrize("dataset", ROWS_OF_THE_README)
+def test_the_readme_has_the_figures_of_its_rows(dataset: str) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition(f"| {dataset} | error | ECE | -C error | -C ECE |\n")[2].partition("\n\n")[0]
+    shown = dict(re.findall(r"^\| ([^|]*\S) \| (.+) \|$", table, re.MULTILINE))
+    expected = {}
+    for words, row in ROWS_OF_THE_README[dataset].items():
+        line = lines()[f"{dataset.lower().replace('-', '')}/{row}"]
+        figures = [f"{line.ours[i].partition(' ')[0]} ({line.theirs[i]})" for i in (0, 1, 3, 4)]
+        expected[words] = " | ".join(figures)
+        assert ("two seeds" in words) == line.status.startswith("n = 2")
+    assert shown == expected
+
+
+def test_the_page_of_differences_has_the_difference_of_every_figure() -> None:
+    table = text_of("docs/differences.md").partition("## Where our figures differ")[2]
+    for line in (line for line in lines().values() if line.status.startswith("n = 1")):
+        cells = table.partition(f"[`{line.row}`]")[2].split(" | ")[1:7]
+        shown = [float(cell.strip("* |")) for cell in cells]
+        ours_less_theirs = [float(ours) - float(theirs) for ours, theirs in zip(line.ours, line.theirs, strict=True)]
+        assert shown == pytest.approx(ours_less_theirs, abs=0.011), line.row
+        assert [cell.strip(" |").startswith("**") for cell in cells] == [abs(one) > 1 for one in shown], line.row
+
+
+def test_the_pages_say_how_many_rows_and_seeds_there_are() -> None:
+    seeds = [int(n[1]) for line in lines().values() if (n := re.match(r"n = (\d+)", line.status))]
+    rows, twice, once = (IN_WORDS[count] for count in (len(seeds), seeds.count(2), seeds.count(1)))
+    assert max(seeds) == 2, "a row has three seeds: say so on these pages, and here"
+    said = {
+        "README.md": f"{rows.title()} of its 36 rows are trained, {twice} of them with two seeds.",
+        "docs/findings.md": f"{rows.title()} of the paper's 36 rows are trained and evaluated at its schedule. "
+        f"{twice.title()} of them have two seeds",
+        "docs/trust.md": f"{rows.title()} of the paper's rows are trained at its schedule. {twice.title()} of them "
+        f"have two seeds, the other {once} have one.",
+    }
+    behind = {name: words for name, words in said.items() if words not in text_of(name)}
+    assert not behind, f"these pages should say: {behind}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/findings.md", "docs/differences.md", "docs/trust.md"])
+def test_every_interval_is_that_of_a_result(name: str) -> None:
+    shown = {found.groups(): found[0] for found in INTERVAL.finditer(text_of(name))}
+    wrong = [words for values, words in shown.items() if tuple(map(float, values)) not in known_intervals()]
+    assert not wrong, f"{name}: no file in results/ has {wrong}"
+
+
+def test_the_findings_have_intervals_to_check() -> None:
+    assert len(INTERVAL.findall(text_of("docs/findings.md"))) > 50
