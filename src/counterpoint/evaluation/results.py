@@ -145,6 +145,7 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
             tuple(aggregate(grid) for grid in cells.grids[1:]),
             _mean(summary.disagreement for summary in all_cells),
             _mean(summary.pairwise_kl for summary in all_cells),
+            floors_over="images",
         ),
         cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},
         risk_coverage=tuple(map(risk_coverage_points, ensemble)),

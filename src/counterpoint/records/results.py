@@ -161,6 +161,8 @@ class Aggregates:
     members: Annotated[tuple[Mapping[Aggregate, AggregateFigures], ...], Sized("members")]
     disagreement: Fraction | None
     pairwise_kl: Nats | None = None
+    floors_over: Literal["cells", "images"] = "cells"
+    """What the noise floors take as independent draws. Earlier results took an image's cells so, which is too low."""
 
 
 @dataclass(frozen=True, kw_only=True)
