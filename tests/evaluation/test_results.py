@@ -145,6 +145,17 @@ def test_one_image_has_no_interval(make_run: MakeRun) -> None:
     assert results.corrupted.aggregates.intervals is None
 
 
+def test_the_floor_over_cells_counts_an_image_with_all_its_cells(run: Run, corrupted: Shifted) -> None:
+    labels, floors = saved(run, "cell-labels"), []
+    for name in CORRUPTIONS:
+        cells = [image_scores(probs(run, f"{name}-{severity}").mean(axis=0), labels) for severity in SEVERITIES]
+        confidence, correct = (np.concatenate([getattr(c, of) for c in cells]) for of in ("confidence", "correct"))
+        image = np.tile(np.arange(len(labels)), len(cells))
+        floors.append(noise_floor(confidence, correct, images=image).ece_mean)
+    assert corrupted.aggregates.ensemble["by-corruption"].ece_width15_floor == pytest.approx(np.mean(floors))
+    assert corrupted.aggregates.floors_over == "images"
+
+
 def test_risk_coverage_pools_the_corruptions_of_a_severity(run: Run, results: Results, corrupted: Shifted) -> None:
     assert results.clean.risk_coverage is not None
     assert len(results.clean.risk_coverage.risk) == 80, "a point an image where there are fewer than 100"

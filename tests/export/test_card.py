@@ -16,6 +16,7 @@ from counterpoint.records.files import RECALIBRATED, RESULTS, THRESHOLD, Evaluat
 from counterpoint.serving.correction import Correction
 from tests.export.made_card import CHOSEN, EVALUATED, OF_THRESHOLD, PLAIN, RECALIBRATED_RUN, made_facts
 from tests.made_results import make_recalibrated, make_results, make_thresholded
+from tests.report.made import changed
 
 
 def sections(card: str) -> dict[str, str]:
@@ -116,6 +117,14 @@ def test_without_a_recalibration_the_figures_are_the_results() -> None:
     assert "2.00 to 7.00" in measured
     only_clean = replace(make_results(), corrupted=None, shifts={})
     assert "Under shift it was not measured." in model_card(made_facts(evaluated=Evaluated(only_clean)))
+
+
+def test_floors_that_are_too_low_are_said_to_be() -> None:
+    said = "It took the cells of an image as independent, so these floors are too low."
+    for over, sentences in (("cells", 1), ("images", 0)):
+        results = changed(make_results(), "corrupted.aggregates.floors_over", over)
+        measured = sections(model_card(made_facts(evaluated=Evaluated(results))))["Measured"]
+        assert measured.count(said) == sentences
 
 
 def test_the_recalibration_is_named_with_its_parameters() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit, ndtr
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import ece, ece_rms, noise_floor
@@ -74,6 +75,67 @@ def test_the_order_of_images_changes_no_bit_and_the_seed_does() -> None:
     assert noise_floor(confidence, correct) != noise_floor(confidence, correct, seed=1)
 
 
+def dependent_entries(
+    temperature: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Confidence, correct and image of 300 images in 15 cells, and what a calibrated model would have right.
+
+    Difficulty and luck are mostly an image's own, so that its entries depend on each other. At a temperature below 1
+    the model is over-confident.
+    """
+    shape = (300, 15)
+
+    def shared() -> np.ndarray:
+        return np.sqrt(0.8) * rng.standard_normal((300, 1)) + np.sqrt(0.2) * rng.standard_normal(shape)
+
+    odds = 2.5 - 0.2 * np.arange(15) + 2 * shared()
+    confidence, luck = expit(odds / temperature), ndtr(shared())
+    image = np.repeat(np.arange(300)[:, None], 15, axis=1)
+    return confidence.ravel(), (luck < expit(odds)).ravel(), image.ravel(), (luck < confidence).ravel()
+
+
+@pytest.mark.parametrize("binning", ["width", "mass"])
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+def test_a_calibrated_model_with_dependent_entries_shows_the_floor(temperature: float, binning: Binning) -> None:
+    """Also where the observed model is far off. As independent draws the same entries have a floor that is too low."""
+    rng = np.random.default_rng(0)
+    shown, floors, independent = [], [], []
+    for seed in range(150):
+        confidence, correct, image, calibrated = dependent_entries(temperature, rng)
+        shown.append([metric(confidence, calibrated, 15, binning) for metric in (ece, ece_rms)])
+        for found, images in ((floors, image), (independent, None)):
+            floor = noise_floor(confidence, correct, 15, binning, simulations=50, seed=seed, images=images)
+            found.append([floor.ece_mean, floor.ece_rms_mean])
+    shown_mean, floor_mean, independent_mean = (np.mean(one, axis=0) for one in (shown, floors, independent))
+    assert floor_mean / shown_mean == pytest.approx(1, abs=0.1)  # the mean of 150 draws is known to 2.5 %
+    assert (independent_mean / shown_mean).max() < 0.9
+
+
+def test_copies_of_an_image_prove_nothing_new() -> None:
+    """Each image four times: the floor is that of the images, as often as they are there."""
+    rng = np.random.default_rng(0)
+    confidence = rng.uniform(0.1, 1, 300)
+    correct = rng.random(300) < confidence
+    once = noise_floor(confidence, correct, simulations=4000)
+    copied = noise_floor(np.tile(confidence, 4), np.tile(correct, 4), simulations=4000, images=np.tile(range(300), 4))
+    assert copied.ece_mean == pytest.approx(once.ece_mean, rel=0.01)
+    assert copied.ece_sd == pytest.approx(once.ece_sd, rel=0.05)
+    assert copied.ece_rms_mean == pytest.approx(once.ece_rms_mean, rel=0.02)
+
+
+def test_images_with_one_entry_each_are_independent() -> None:
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.random(200), rng.random(200) < 0.5
+    found = noise_floor(confidence, correct, images=rng.permutation(200))
+    assert vars(found) == pytest.approx(vars(noise_floor(confidence, correct)))
+
+
+def test_a_bin_without_scatter_counts_as_independent() -> None:
+    """All entries have the same confidence and are right, so that nothing but a rounding error is left."""
+    found = noise_floor([0.7] * 30, [1] * 30, images=[0] * 30)
+    assert found == noise_floor([0.7] * 30, [1] * 30)
+
+
 @pytest.mark.parametrize("simulations", [0, 1, 2.5, "200"])
 def test_simulations_must_be_several(simulations: Any) -> None:
     with pytest.raises(InputError, match="whole number, 2 or more"):
@@ -85,3 +147,7 @@ def test_nonsense_is_refused() -> None:
         noise_floor([math.nan], [1])
     with pytest.raises(InputError, match="must be 0 or 1"):
         noise_floor([0.5], [2])
+    with pytest.raises(InputError, match=r"images has shape \(3,\); there are 2 predictions"):
+        noise_floor([0.5, 0.6], [1, 0], images=[0, 0, 1])
+    with pytest.raises(InputError, match="image numbers must be integers"):
+        noise_floor([0.5, 0.6], [1, 0], images=[0.5, 1.5])

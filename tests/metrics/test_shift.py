@@ -65,7 +65,9 @@ def test_aurc_and_floors_are_summed_up_like_the_calibration_errors(grid: dict[st
         return aurc(joined(cells, "confidence"), joined(cells, "correct"))
 
     def floor(cells: list[ImageScores]) -> float:
-        return noise_floor(joined(cells, "confidence"), joined(cells, "correct"), 15, "mass").ece_rms_mean
+        image = np.tile(np.arange(400), len(cells))
+        confidence, correct = joined(cells, "confidence"), joined(cells, "correct")
+        return noise_floor(confidence, correct, 15, "mass", images=image).ece_rms_mean
 
     everything = [scores for cells in grid.values() for scores in cells]
     for of, found in (

@@ -232,6 +232,7 @@ def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
             tuple(map(aggregate, of_members)),
             _mean([cell.disagreement for cell in all_cells]),
             _mean([cell.pairwise_kl for cell in all_cells]),
+            floors_over="images",
         ),
         cells=cells,
         risk_coverage=tuple(map(risk_coverage_points, _by_severity(ensemble))),

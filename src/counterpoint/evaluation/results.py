@@ -146,6 +146,7 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
             _mean(summary.disagreement for summary in all_cells),
             _mean(summary.pairwise_kl for summary in all_cells),
             _intervals(cells.ensemble) if shift.images > 1 else None,
+            floors_over="images",
         ),
         cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},
         risk_coverage=tuple(map(risk_coverage_points, ensemble)),

@@ -61,18 +61,24 @@ def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
     return array
 
 
-def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) -> Integers:
-    """`values` as `length` whole numbers from 0 to `num_classes` − 1."""
+def whole_numbers(values: ArrayLike, name: str, length: int, of: str) -> Integers:
+    """`values` as `length` whole numbers, each the number `of` something."""
     array = _numbers(values, name)
     _require_length(array.shape, name, length)
     if array.dtype.kind not in "iu":
-        raise InputError(f"{name} has dtype {array.dtype}; class numbers must be integers")
+        raise InputError(f"{name} has dtype {array.dtype}; {of} numbers must be integers")
+    return array.astype(np.int64)
+
+
+def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) -> Integers:
+    """`values` as `length` whole numbers from 0 to `num_classes` − 1."""
+    array = whole_numbers(values, name, length, of="class")
     unknown_class = (array < 0) | (array >= num_classes)
     if unknown_class.any():
         raise InputError(
             f"{name} holds {array[unknown_class][0]}; with {num_classes} classes 0 … {num_classes - 1} exist"
         )
-    return array.astype(np.int64)
+    return array
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:

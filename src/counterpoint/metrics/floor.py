@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.calibration import Binning, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, fractions
+from counterpoint.metrics.calibration import Binning, ReliabilityBins, reliability_bins
+from counterpoint.metrics.checks import Floats, Integers, fractions, whole_numbers, zeros_and_ones
 
 _DRAWS_AT_ONCE = 2**15
 """So many stay in the processor's cache. How many there are changes no draw."""
+
+_ROUNDING = 1e-20  # of a squared gap
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,17 @@ def noise_floor(
     binning: Binning = "width",
     simulations: int = 200,
     seed: int = 0,
+    images: ArrayLike | None = None,
 ) -> NoiseFloor:
     """The ECE that a perfectly calibrated model would show on as many images.
 
     `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. In
     each of the `simulations`, every image is made right with a chance equal to its confidence. The bins stay the
     observed ones.
+
+    If an image has several entries, such as one for each severity of a corruption, these are not independent, and the
+    floor is higher. Then `images` (N,) holds each entry's image as a whole number. The simulated gaps of a bin are
+    widened by as much as an image's entries there are right or wrong together.
 
     >>> from counterpoint.metrics import noise_floor
     >>> few = noise_floor([0.9] * 10, [True] * 9 + [False])
@@ -58,6 +65,8 @@ def noise_floor(
     confidence_N = fractions(confidence, "confidence", ndim=1)
     right = _simulated_right(np.sort(confidence_N), table.count, simulations, np.random.default_rng(seed))
     gap = right / table.count - table.confidence
+    if images is not None:
+        gap *= _widening(table, confidence_N, zeros_and_ones(correct, "correct", len(confidence_N)), images)
     weight = table.count / len(confidence_N)
     eces, rmses = np.abs(gap) @ weight, np.sqrt(gap**2 @ weight)
     return NoiseFloor(
@@ -83,3 +92,20 @@ def _simulated_right(sorted_N: Floats, count: Integers, simulations: int, rng: n
         right_SN = rng.random(shape, dtype=np.float32) < sorted_N
         rows.append(np.add.reduceat(right_SN, starts, axis=1, dtype=np.int64))
     return np.concatenate(rows)
+
+
+def _widening(table: ReliabilityBins, confidence_N: Floats, correct_N: Floats, images: ArrayLike) -> Floats:
+    """How many times wider each bin's gap scatters than it would if all entries were independent.
+
+    It is the root of the design effect: the variance of the sum of correct − confidence by images, over that by
+    entries. The bin's own gap is taken off first, because it is no noise. A bin without scatter shows nothing, and
+    counts as independent.
+    """
+    _, image_N = np.unique(whole_numbers(images, "images", len(confidence_N), of="image"), return_inverse=True)
+    bin_N = np.searchsorted(table.high, confidence_N, side="left")
+    noise_N = correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N]
+    bins = len(table.count)
+    of_image_IB = np.bincount(image_N * bins + bin_N, noise_N, minlength=(image_N.max() + 1) * bins).reshape(-1, bins)
+    by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(bin_N, noise_N**2)
+    scatters = by_entries > _ROUNDING * table.count
+    return np.sqrt(np.divide(by_images, by_entries, out=np.ones(bins), where=scatters))

@@ -9,10 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, reliability_bins
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.scores import Grid, ImageScores, join_scores
+from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells, join_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +47,7 @@ class ImageSums:
 
 def image_sums(grid: Grid, bins: int, binning: Binning) -> ImageSums:
     """The severities of a corruption share their bins, those of `reliability_bins` on all of them."""
-    images = {len(cell) for severities in grid.values() for cell in severities}
-    if len(images) != 1:
-        raise InputError(f"the cells have {sorted(images)} images; each must hold the same ones, in the same order")
+    images_of_cells(grid)
     parts = [_of_corruption(severities, bins, binning) for severities in grid.values()]
     surplus_NB, share_NB, confidence_NB = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
     corruption = np.repeat(np.arange(len(parts)), [part[0].shape[1] for part in parts])

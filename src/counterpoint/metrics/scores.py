@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, class_labels, probabilities
 
 # A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
@@ -65,6 +66,14 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
 def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
     """The scores of the images of all `parts`."""
     return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
+
+
+def images_of_cells(grid: Grid) -> int:
+    """How many images each cell has; `InputError` if they differ, because then row i cannot be the same image."""
+    images = {len(cell) for severities in grid.values() for cell in severities}
+    if len(images) != 1:
+        raise InputError(f"the cells have {sorted(images)} images; each must hold the same ones, in the same order")
+    return images.pop()
 
 
 def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:

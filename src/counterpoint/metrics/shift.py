@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from counterpoint.metrics.scores import Grid, ImageScores, join_scores
+from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells, join_scores
 from counterpoint.metrics.summary import figures, floors
 from counterpoint.records.figures import Aggregate, AggregateFigures
 from counterpoint.threads import in_threads
@@ -34,8 +34,9 @@ def aggregate(grid: Grid) -> Aggregates:
 
 
 def aggregate_with_floors(grid: Grid) -> Aggregates:
-    """With the noise floor of each calibration error. An image's cells count as independent of each other."""
-    return _three_aggregates(grid, lambda scores: vars(figures(scores)) | floors(scores))
+    """With the noise floor of each calibration error. Row i of every cell must be the same image."""
+    images = images_of_cells(grid)
+    return _three_aggregates(grid, lambda scores: vars(figures(scores)) | floors(scores, images))
 
 
 def _three_aggregates(grid: Grid, measure: Callable[[ImageScores], dict[str, float]]) -> Aggregates:

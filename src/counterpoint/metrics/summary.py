@@ -68,11 +68,14 @@ def honest(scores: ImageScores) -> Estimates:
     return cast(Estimates, rows)
 
 
-def floors(scores: ImageScores) -> dict[str, float]:
-    """The noise floor of each calibration error, named after it."""
-    rows = {}
+def floors(scores: ImageScores, images: int) -> dict[str, float]:
+    """The noise floor of each calibration error, named after it.
+
+    The scores are of so many images in each of several cells, one cell after another.
+    """
+    rows, image_N = {}, np.arange(len(scores)) % images
     for binning in _BINNINGS:
-        floor = noise_floor(scores.confidence, scores.correct, 15, binning)
+        floor = noise_floor(scores.confidence, scores.correct, 15, binning, images=image_N)
         rows[f"ece_{binning}15_floor"] = floor.ece_mean
         rows[f"ece_rms_{binning}15_floor"] = floor.ece_rms_mean
     return rows

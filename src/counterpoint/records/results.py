@@ -164,6 +164,8 @@ class Aggregates:
     pairwise_kl: Nats | None = None
     intervals: Intervals | None = None
     """Of the ensemble. Results of earlier versions have none, and neither has a single image."""
+    floors_over: Literal["cells", "images"] = "cells"
+    """What the noise floors take as independent draws. Earlier results took an image's cells so, which is too low."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,3 +85,17 @@ def test_different_images_are_apart(run: ReportedRun, make_evaluated: MakeEvalua
         ["mine", "member 1", "member 2"],
         ["other"],
     ]
+
+
+def test_floors_of_an_earlier_version_are_said_to_be_too_low(run: ReportedRun, make_evaluated: MakeEvaluated) -> None:
+    """They took the cells of an image as independent. The page shows them beside others, and names the run."""
+    new = honesty([run])
+    assert new is not None
+    assert new.too_low == ()
+    earlier = changed(make_evaluated(members=1, shifted=True), "results.corrupted.aggregates.floors_over", "cells")
+    both = honesty([run, ReportedRun("old", earlier)])
+    assert both is not None
+    (sentence,) = both.too_low
+    assert "of old. It took the cells of an image as independent, so these floors are too low" in sentence
+    (block,) = both.blocks()
+    assert block.parts[-1] == sentence

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate, CalibrationError
 from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
@@ -45,6 +46,7 @@ class HonestPanel(Panel):
 @dataclass(frozen=True)
 class Honesty(Content):
     errors: tuple[HonestPanel, ...]
+    too_low: tuple[str, ...]  # about floors that an earlier version computed
 
     @property
     def panels(self) -> Sequence[Panel]:
@@ -52,18 +54,30 @@ class Honesty(Content):
 
     def blocks(self) -> Iterator[Block]:
         tables = tuple(table for panel in self.errors for table in panel.tables)
-        yield Block("Calibration errors and their noise floors", tables)
+        yield Block("Calibration errors and their noise floors", (*tables, *self.too_low))
 
 
 def honesty(runs: Sequence[ReportedRun]) -> Honesty | None:
     """None where no run has estimates on clean images."""
     honest = [run for run in runs if run.clean.honest]
     shifted = [one for one in papers_suites(runs) if _has_floors(one)]
-    return Honesty(tuple(_panel(key, honest, shifted) for key in CALIBRATION)) if honest else None
+    if not honest:
+        return None
+    return Honesty(tuple(_panel(key, honest, shifted) for key in CALIBRATION), tuple(_too_low(shifted)))
 
 
 def _has_floors(shifted: ShiftedRun) -> bool:
     return shifted.figures.aggregates.ensemble[HEADLINE].ece_width15_floor is not None
+
+
+def _too_low(shifted: Sequence[ShiftedRun]) -> Iterator[str]:
+    earlier = [one.label for one in shifted if one.figures.aggregates.floors_over == "cells"]
+    if earlier:
+        yield (
+            f"An earlier version of counterpoint computed the noise floors on corrupted images of {listed(earlier)}. "
+            "It took the cells of an image as independent, so these floors are too low. If a run's folder still has "
+            "the logits, “counterpoint evaluate” with --recompute computes them again."
+        )
 
 
 def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> HonestPanel:
