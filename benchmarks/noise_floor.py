@@ -9,6 +9,7 @@ core. Their mean is then known to about 1 %.
 """
 
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 from coverage import Floats, Simulated, World
@@ -40,7 +41,7 @@ def main() -> None:
     print(f"{'':20}" + "".join(f"{aggregate:>32}" for aggregate in AGGREGATES))
     for name, temperature in RUNS.items():
         runs = (Simulated(0, temperature), CalibratedTwin(0, temperature))
-        sets = [_of_set(*world.draw(runs, asked.images, rng), seed) for seed in range(asked.sets)]
+        sets = [_of_set(world.draw(runs, asked.images, rng), seed) for seed in range(asked.sets)]
         found = np.mean(sets, axis=0)
         columns = []
         for of_aggregate in found:
@@ -49,13 +50,17 @@ def main() -> None:
         print(f"{name:20}" + "".join(f"{column:>32}" for column in columns), flush=True)
 
 
-def _of_set(grid: Grid, twin: Grid, seed: int) -> Floats:
+def _of_set(grids: Sequence[Grid], seed: int) -> Floats:
     """For each aggregate and binning: the twin's ECE, the run's floor, and the floor with independent cells.
 
     The floors of each set have other draws, so that their noise averages out over the sets.
     """
-    together = ({"all": [cell for cells in one.values() for cell in cells]} for one in (grid, twin))
-    return np.array([_of_grid(grid, twin, seed), _of_grid(*together, seed)])
+    grid, twin = grids
+    return np.array([_of_grid(grid, twin, seed), _of_grid(_together(grid), _together(twin), seed)])
+
+
+def _together(grid: Grid) -> Grid:
+    return {"all": [cell for cells in grid.values() for cell in cells]}
 
 
 def _of_grid(grid: Grid, twin: Grid, seed: int) -> Floats:

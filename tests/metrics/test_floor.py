@@ -99,7 +99,9 @@ def dependent_entries(
 def test_a_calibrated_model_with_dependent_entries_shows_the_floor(temperature: float, binning: Binning) -> None:
     """Also where the observed model is far off. As independent draws the same entries have a floor that is too low."""
     rng = np.random.default_rng(0)
-    shown, floors, independent = [], [], []
+    shown: list[list[float]] = []
+    floors: list[list[float]] = []
+    independent: list[list[float]] = []
     for seed in range(150):
         confidence, correct, image, calibrated = dependent_entries(temperature, rng)
         shown.append([metric(confidence, calibrated, 15, binning) for metric in (ece, ece_rms)])

@@ -60,7 +60,8 @@ def _without(run: ReportedRun) -> Iterator[Part]:
     yield headline_table(run)
     yield from (confidence_in_words(run, one) for one in sets_of(run))
     if (honest := honesty([run])) is not None:
-        yield from (*honest.errors[0].tables, *honest.too_low)
+        yield from honest.errors[0].tables
+        yield from honest.too_low
 
 
 def confidence(facts: CardFacts) -> Iterator[Part]:
