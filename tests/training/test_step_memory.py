@@ -22,7 +22,7 @@ from counterpoint.training.loop import Options, train
 from counterpoint.training.network import build_model
 from counterpoint.training.step_memory import _HELD_BESIDES, Trial, check_step
 from tests.heard import Heard
-from tests.nn.test_kept import held_by
+from tests.nn.test_activations_kept import held_by
 from tests.small import TINY, noise_data
 
 SHAPE, BATCH = (3, 16, 16), 24

@@ -17,7 +17,7 @@ from counterpoint.devices import free_memory
 from counterpoint.errors import InputError
 from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
-from counterpoint.nn.kept import Kept, measure_kept
+from counterpoint.nn.activations import Kept, measure_kept
 from counterpoint.nn.one_member import check_member_by_member, only_member
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.training.memory import bytes_of_updates, bytes_of_views, gib, steps_at_once

@@ -10,7 +10,7 @@ from counterpoint.config import Experiment
 from counterpoint.data import parts_of
 from counterpoint.errors import InputError
 from counterpoint.nn import resnet, vit
-from counterpoint.nn.recomputed import recompute_blocks
+from counterpoint.nn.activations import recompute_blocks
 from counterpoint.training.engines import choose_engine, make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
