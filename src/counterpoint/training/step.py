@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.adversarial import perturb
-from counterpoint.augment.consistency import jensen_shannon
+from counterpoint.augment.augmix import jensen_shannon
 from counterpoint.augment.views import Views, sample_views
 from counterpoint.config import Experiment
 from counterpoint.data import LabelledImages
