@@ -39,8 +39,7 @@ from counterpoint.records.results import Images, Shift, Source
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
 from counterpoint.storage.files import read_json, write_json
-from counterpoint.training.description import describe_run
-from counterpoint.training.network import build_model
+from counterpoint.training.network import build_model, describe_run
 from counterpoint.training.step import total_steps
 from tests.heard import Heard
 from tests.made_runs import retrain

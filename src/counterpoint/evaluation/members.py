@@ -24,7 +24,7 @@ from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_name
-from counterpoint.training.description import build_described, fitting_weights
+from counterpoint.training.network import build_described, fitting_weights
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}

@@ -32,7 +32,7 @@ from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import describe_environment
-from counterpoint.training.description import describe_run
+from counterpoint.training.network import describe_run
 from counterpoint.training.run_images import parts_of_run
 from counterpoint.training.unseen_images import learned_before
 from counterpoint.watching import SILENT, Watcher

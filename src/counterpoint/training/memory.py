@@ -11,33 +11,12 @@ from counterpoint.config import Experiment
 from counterpoint.data import LabelledImages, MappedSet
 from counterpoint.devices import total_memory
 from counterpoint.errors import InputError, is_out_of_memory
-from counterpoint.model_names import wide_resnet_size
 from counterpoint.parallel.world import ALONE, World
 
 STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}
 """The views of this many steps are made together, or of fewer steps if the views are large."""
 _VIEW_BYTES = 1 << 29
 _GPU_SHARE = 4  # images in a file go to a GPU whole if they take no more than one part in so many of its free memory
-_LARGE = 256
-"""A network with a size above this is counted before it is made. That takes seconds, and smaller ones fit anywhere."""
-
-
-def is_large(experiment: Experiment) -> bool:
-    """Whether the experiment asks for a network that may not fit into memory."""
-    named = wide_resnet_size(experiment.model) or ()
-    sizes = (experiment.cardinality, experiment.base_width, experiment.depth, experiment.width, experiment.members)
-    options = (value for value in experiment.model_options.values() if isinstance(value, int))
-    return max(*sizes, *named, *options) > _LARGE
-
-
-def check_weights(network: nn.Module, copies: int) -> None:
-    """Raise if so many copies of a network would not fit into this machine's memory. It may be on the meta device."""
-    needed = copies * _bytes(network)
-    if needed > (there := total_memory(torch.device("cpu"))):
-        raise InputError(
-            f"the network's weights take {gib(needed)}, but this machine has {gib(there)} of memory; make "
-            "the network smaller, or have fewer members"
-        )
 
 
 def check_training(
@@ -52,7 +31,7 @@ def check_training(
 
     Of several processes each makes the views of its share of the batch.
     """
-    weights = _bytes(network) + bytes_of_updates(network, experiment)
+    weights = bytes_of_weights(network) + bytes_of_updates(network, experiment)
     needed = weights + bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
     if needed > (there := total_memory(device)):
         raise InputError(
@@ -116,7 +95,8 @@ def bytes_of_views(experiment: Experiment, image_shape: tuple[int, int, int], ba
     return views * math.prod(image_shape) * torch.float32.itemsize
 
 
-def _bytes(network: nn.Module) -> int:
+def bytes_of_weights(network: nn.Module) -> int:
+    """What the network itself takes. It may be on the meta device."""
     return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())
 
 

@@ -14,8 +14,8 @@ from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, find_run
-from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.layers_of_others import introduce
+from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, Watcher
