@@ -23,20 +23,24 @@ from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_che
 from counterpoint.runs.folder import Run, check_folder, follow_run, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
-from counterpoint.training.divergence import check_finite, check_loss
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.layers_of_others import draws_put_back, seed_layers, warn_of_draws
 from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
+from counterpoint.training.monitoring import (
+    Throttled,
+    check_finite,
+    check_loss,
+    logged_validation,
+    open_tensorboard,
+    validate,
+)
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
-from counterpoint.training.reports import Throttled
 from counterpoint.training.several_processes import check_batches, start_alike
 from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.step_memory import check_step
-from counterpoint.training.tensorboard import open_tensorboard
 from counterpoint.training.unseen_images import check_unseen_by
-from counterpoint.training.validation import logged_validation, validate
 from counterpoint.watching import SILENT, Watcher
 
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
