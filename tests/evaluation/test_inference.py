@@ -39,8 +39,8 @@ from counterpoint.records.results import Images, Shift, Source
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
 from counterpoint.storage.files import read_json, write_json
+from counterpoint.training.batches import total_steps
 from counterpoint.training.network import build_model, describe_run
-from counterpoint.training.step import total_steps
 from tests.heard import Heard
 from tests.made_runs import retrain
 from tests.small import QUICK, TINY, few_digits, held_out_images, noise_data

@@ -23,10 +23,10 @@ from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_che
 from counterpoint.runs.folder import Run, check_folder, follow_run, keep_description, open_run
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment, now
+from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.layers_of_others import draws_put_back, seed_layers, warn_of_draws
-from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
+from counterpoint.training.memory import check_step, check_training, enough_memory
 from counterpoint.training.monitoring import (
     Throttled,
     check_finite,
@@ -36,10 +36,16 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
-from counterpoint.training.several_processes import check_batches, start_alike
-from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
-from counterpoint.training.step_memory import check_step
+from counterpoint.training.preparing import (
+    check_batches,
+    prepare,
+    sources_of,
+    start_alike,
+    start_state,
+    to_validate_on,
+    warn_of_draws,
+)
+from counterpoint.training.step import draws_put_back, seed_layers
 from counterpoint.training.unseen_images import check_unseen_by
 from counterpoint.watching import SILENT, Watcher
 

@@ -17,8 +17,8 @@ from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, keep_description
 from counterpoint.seeding import Stream
+from counterpoint.training.batches import total_steps
 from counterpoint.training.memory import bytes_of_weights, gib
-from counterpoint.training.step import total_steps
 
 WithWeights = Callable[[nn.Module], nn.Module]
 
