@@ -19,14 +19,14 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
-from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_checkpoints
-from counterpoint.runs.folder import Run, check_folder, follow_run, keep_description, open_run
+from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
+from counterpoint.runs.folder import Run, check_folder
 from counterpoint.storage.locks import locked
-from counterpoint.storage.provenance import describe_environment, now
+from counterpoint.storage.provenance import now
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.memory import check_step, check_training, enough_memory
+from counterpoint.training.memory import check_memory, enough_memory
 from counterpoint.training.monitoring import (
     Throttled,
     check_finite,
@@ -37,13 +37,12 @@ from counterpoint.training.monitoring import (
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import (
+    begin,
     check_batches,
     prepare,
     sources_of,
     start_alike,
-    start_state,
     to_validate_on,
-    warn_of_draws,
 )
 from counterpoint.training.step import draws_put_back, seed_layers
 from counterpoint.training.unseen_images import check_unseen_by
@@ -143,41 +142,38 @@ def train(
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
             if start is not None and prepared.checkpoint is None:
                 check_unseen_by(start, experiment, data, root, watcher)
-            check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
-            less_memory = options.less_memory
-            if device.type == "cpu" and name == "eager":
-                less_memory = check_step(
-                    prepared.model,
-                    experiment,
-                    parts.train.image_shape,
-                    len(parts.train),
-                    less_memory=less_memory,
-                    member_by_member=options.member_by_member,
-                    world=world,
-                    watcher=watcher,
-                )
+            less_memory = check_memory(
+                prepared.model,
+                experiment,
+                parts.train,
+                device,
+                name,
+                less_memory=options.less_memory,
+                member_by_member=options.member_by_member,
+                world=world,
+                watcher=watcher,
+            )
         less_memory = any_of(world, less_memory)  # a block that is computed again is so in every process
         with agreed(world):
-            environment = describe_environment(device)
-            if world.is_first:
-                asked, sources = dataclasses.asdict(options), sources_of(data, start)
-                run = open_run(folder, experiment, seed=seed, options=asked, environment=environment, sources=sources)
-                run = keep_description(run, prepared.description)
-            else:
-                run = follow_run(folder, experiment, seed=seed, description=prepared.description)
-            state = start_state(run, prepared, device)
-            if world.is_first:
-                sweep_checkpoints(folder, state.step)
+            run, state = begin(
+                folder,
+                experiment,
+                prepared,
+                device,
+                seed=seed,
+                engine=name,
+                options=dataclasses.asdict(options),
+                sources=sources_of(data, start),
+                world=world,
+                watcher=watcher,
+            )
             clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
-            warn_of_draws(state.model, experiment, world, watcher)
-            processes = {} if world.is_alone else {"processes": world.size}
-            run.append_log(event="started", step=state.step, engine=name, **processes, environment=environment)
-            saved = {"less_memory": less_memory, "member_by_member": options.member_by_member}
+            saving = {"less_memory": less_memory, "member_by_member": options.member_by_member}
             training = _Training(
                 run,
                 place(parts.train, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world, **saved),
+                make_engine(state, experiment, name, world, **saving),
                 clock,
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),

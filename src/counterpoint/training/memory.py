@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from counterpoint.config import Experiment
+from counterpoint.data import LabelledImages
 from counterpoint.devices import free_memory, total_memory
 from counterpoint.errors import InputError, is_out_of_memory
 from counterpoint.model_names import is_own
@@ -31,6 +32,27 @@ _HELD_BESIDES = 8
 the copies that convolutions make. This was measured (docs/images.md, What it costs)."""
 _LEAST_BATCH = 4  # smaller ones are not proposed, because BatchNorm needs images
 _SIZES = range(96, 4096, 32)  # pixels, of images that are proposed; smaller ones have other defaults
+
+
+def check_memory(
+    network: Ensemble,
+    experiment: Experiment,
+    images: LabelledImages,
+    device: torch.device,
+    engine: str,
+    *,
+    less_memory: bool,
+    member_by_member: bool,
+    world: World = ALONE,
+    watcher: Watcher = SILENT,
+) -> bool:
+    """Raise if the training does not fit into memory. The result is whether to train with less_memory."""
+    shape, count = images.image_shape, len(images)
+    check_training(network, experiment, shape, count, device, world)
+    if device.type != "cpu" or engine != "eager":
+        return less_memory
+    saving = {"less_memory": less_memory, "member_by_member": member_by_member}
+    return check_step(network, experiment, shape, count, **saving, world=world, watcher=watcher)
 
 
 def check_training(

@@ -1,5 +1,6 @@
-"""What is needed before the first step: the network, the run's description, and the validation images."""
+"""Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,12 @@ from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
 from counterpoint.parallel.group import copy_from_first, from_first
 from counterpoint.parallel.world import World
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, sweep_checkpoints
 from counterpoint.runs.description import Description
-from counterpoint.runs.folder import Run, find_run
+from counterpoint.runs.folder import Run, find_run, follow_run, keep_description, open_run
+from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.batches import steps_per_epoch, total_steps
+from counterpoint.training.engines import EngineName
 from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState, has_draws
@@ -124,7 +127,36 @@ def check_batches(experiment: Experiment, images: int, world: World) -> None:
         )
 
 
-def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
+def begin(
+    folder: Path,
+    experiment: Experiment,
+    prepared: Prepared,
+    device: torch.device,
+    *,
+    seed: int,
+    engine: EngineName,
+    options: Mapping[str, Any],
+    sources: Mapping[str, Any],
+    world: World,
+    watcher: Watcher,
+) -> tuple[Run, TrainState]:
+    """The run in its folder, found or begun, and the state that it goes on from. The log says that it does."""
+    environment = describe_environment(device)
+    if world.is_first:
+        run = open_run(folder, experiment, seed=seed, options=options, environment=environment, sources=sources)
+        run = keep_description(run, prepared.description)
+    else:
+        run = follow_run(folder, experiment, seed=seed, description=prepared.description)
+    state = _start_state(run, prepared, device)
+    if world.is_first:
+        sweep_checkpoints(folder, state.step)
+    warn_of_draws(state.model, experiment, world, watcher)
+    processes = {} if world.is_alone else {"processes": world.size}
+    run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
+    return run, state
+
+
+def _start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
     """The state after the run's last checkpoint, or before its first step."""
     state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
     if checkpoint := prepared.checkpoint:
