@@ -12,7 +12,7 @@ import counterpoint.data
 from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.data.sets import DataSet
-from counterpoint.evaluation.corrupted_set import make_corrupted_set
+from counterpoint.evaluation.suites import make_corrupted_set
 from counterpoint.experiments import EXPERIMENTS, schedules
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.results import Images, Results, Segment, Source

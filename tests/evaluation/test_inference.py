@@ -14,7 +14,6 @@ from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_group,
@@ -33,7 +32,7 @@ from counterpoint.evaluation.logits import (
 )
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import recompute_results
-from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, CorruptedSet, Suite, corrupted_set
 from counterpoint.policy import MemberPolicy
 from counterpoint.records.results import Images, Shift, Source
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint

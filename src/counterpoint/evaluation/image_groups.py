@@ -13,9 +13,8 @@ from torch import Tensor
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet
 from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
-from counterpoint.evaluation.suites import Suite
+from counterpoint.evaluation.suites import CorruptedSet, Suite
 from counterpoint.records.codec import encode
 from counterpoint.records.results import Images, Part
 from counterpoint.runs.folder import Run

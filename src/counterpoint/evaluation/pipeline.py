@@ -8,7 +8,6 @@ import torch
 
 from counterpoint.data import Parts, data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_group,
@@ -23,7 +22,7 @@ from counterpoint.evaluation.members import check_trusted
 from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
 from counterpoint.evaluation.results import write_results
-from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
+from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
