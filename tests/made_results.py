@@ -23,6 +23,7 @@ from counterpoint.records.figures import (
     Reliability,
     Summary,
 )
+from counterpoint.records.images import Images, Source
 from counterpoint.records.recalibrated import (
     Candidate,
     Choice,
@@ -45,12 +46,10 @@ from counterpoint.records.results import (
     FactorCorrelation,
     HealthAfter,
     HealthRecord,
-    Images,
     Outside,
     Results,
     Segment,
     Shifted,
-    Source,
     Trained,
 )
 from counterpoint.records.threshold import Checked, Promise, Thresholded, Tried

@@ -34,7 +34,7 @@ from counterpoint.evaluation.members import Members, fold_members, load_model, m
 from counterpoint.evaluation.pipeline import recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, CorruptedSet, Suite, corrupted_set
 from counterpoint.policy import MemberPolicy
-from counterpoint.records.results import Images, Shift, Source
+from counterpoint.records.images import Images, Shift, Source
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
 from counterpoint.storage.files import read_json, write_json

@@ -23,7 +23,7 @@ from counterpoint.own_images import OwnImages
 from counterpoint.recalibration.choose import choose, fit_held_out
 from counterpoint.recalibration.families import families
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images
+from counterpoint.records.images import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train

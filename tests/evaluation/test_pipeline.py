@@ -23,8 +23,9 @@ from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import brier, disagreement, ece, ece_rms, error, nll
 from counterpoint.records.files import read_evaluated, read_results, write_record
+from counterpoint.records.images import Images, Source
 from counterpoint.records.recalibrated import Recalibrated
-from counterpoint.records.results import Images, Results, Source
+from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated

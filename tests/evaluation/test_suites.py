@@ -20,7 +20,7 @@ from counterpoint.evaluation.suites import (
     make_corrupted_set,
 )
 from counterpoint.pictures.atlas import draw_image_atlas
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
 from tests.small import few_digits
 
 PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")

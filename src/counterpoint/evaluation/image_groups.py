@@ -18,7 +18,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images, Part
+from counterpoint.records.images import Images, Part
 from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 

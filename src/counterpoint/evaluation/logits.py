@@ -17,7 +17,7 @@ from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.records.results import Images, MadeFrom, Shift
+from counterpoint.records.images import Images, MadeFrom, Shift
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
 from counterpoint.storage.files import read_json

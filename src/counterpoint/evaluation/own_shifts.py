@@ -22,7 +22,7 @@ from counterpoint.images.cache import open_listed
 from counterpoint.images.listing import picture_name, printable
 from counterpoint.images.shifted import list_shifted
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
 from counterpoint.runs.folder import Run
 from counterpoint.training.unseen_images import learned_before
 from counterpoint.watching import SILENT, Watcher

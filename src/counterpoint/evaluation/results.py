@@ -23,17 +23,8 @@ from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.figures import Bin, Summary
 from counterpoint.records.files import RESULTS, read_results, write_record
-from counterpoint.records.results import (
-    Aggregates,
-    Auroc,
-    Evaluation,
-    Outside,
-    Results,
-    Segment,
-    Shift,
-    Shifted,
-    Trained,
-)
+from counterpoint.records.images import Shift
+from counterpoint.records.results import Aggregates, Auroc, Evaluation, Outside, Results, Segment, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted

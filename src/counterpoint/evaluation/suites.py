@@ -24,7 +24,7 @@ from counterpoint.corrupt import (
 )
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError, one_of
-from counterpoint.records.results import Part, Shift, Source
+from counterpoint.records.images import Part, Shift, Source
 from counterpoint.storage.arrays import read_array
 from counterpoint.watching import SILENT, Watcher
 
