@@ -18,7 +18,7 @@ from counterpoint.devices import PRECISIONS, Precision, arithmetic, at_once, mov
 from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
