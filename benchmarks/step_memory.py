@@ -1,4 +1,4 @@
-"""How much memory a training step really takes on a CPU, beside what `check_step` expects before the first step.
+"""How much memory a training step really takes on a CPU, beside what `check_memory` expects before the first step.
 
     python benchmarks/step_memory.py
 

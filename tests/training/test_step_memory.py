@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from counterpoint.policy import AugMix, MemberPolicy, StochasticDepth
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.training import memory
 from counterpoint.training.loop import Options, train
-from counterpoint.training.memory import _HELD_BESIDES, Trial, check_step
+from counterpoint.training.memory import _HELD_BESIDES, Trial, check_memory
 from counterpoint.training.network import build_model
 from tests.heard import Heard
 from tests.nn.test_activations_kept import held_by
@@ -29,6 +30,7 @@ SHAPE, BATCH = (3, 16, 16), 24
 MEMBERS = Experiment("small", "digits", model="resnet", width=4, num_members=3, batch_size=BATCH)
 PHOTOS = replace(MEMBERS, dataset="images", images=OwnImages(size=160))
 KEYS = ("batch_size", "learning_rate", "images.size")
+check_step = partial(check_memory, device=torch.device("cpu"), engine="eager")
 FREE = "counterpoint.training.memory.free_memory"
 
 

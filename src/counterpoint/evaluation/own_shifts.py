@@ -24,7 +24,7 @@ from counterpoint.images.shifted import list_shifted
 from counterpoint.records.codec import encode
 from counterpoint.records.images import Shift, Source
 from counterpoint.runs.folder import Run
-from counterpoint.training.unseen_images import learned_before
+from counterpoint.training.run_images import learned_before
 from counterpoint.watching import SILENT, Watcher
 
 _NAME = re.compile(r"\w[\w-]{0,59}")

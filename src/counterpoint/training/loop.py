@@ -5,28 +5,25 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
-from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
-from counterpoint.runs.folder import Run, check_folder
-from counterpoint.storage.locks import locked
+from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import now
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.memory import check_memory, enough_memory
+from counterpoint.training.memory import check_memory
 from counterpoint.training.monitoring import (
     Throttled,
     check_finite,
@@ -36,16 +33,9 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import (
-    begin,
-    check_batches,
-    prepare,
-    sources_of,
-    start_alike,
-    to_validate_on,
-)
-from counterpoint.training.step import draws_put_back, seed_layers
-from counterpoint.training.unseen_images import check_unseen_by
+from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
+from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, Watcher
 
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
@@ -135,7 +125,7 @@ def train(
             device = choose_device(options.device, world)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            held.enter_context(_held(experiment, folder, device, options, world))
+            held.enter_context(hold(folder, experiment, device, options.deterministic, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
@@ -145,9 +135,10 @@ def train(
             less_memory = check_memory(
                 prepared.model,
                 experiment,
-                parts.train,
-                device,
-                name,
+                parts.train.image_shape,
+                len(parts.train),
+                device=device,
+                engine=name,
                 less_memory=options.less_memory,
                 member_by_member=options.member_by_member,
                 world=world,
@@ -181,21 +172,6 @@ def train(
         start_alike(state, world)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         return _train_epochs(training, lambda: any_of(world, should_stop() or clock.here > limit))
-
-
-@contextmanager
-def _held(experiment: Experiment, folder: Path, device: torch.device, options: Options, world: World) -> Iterator[None]:
-    """Inside, no other process trains in the folder, and torch computes as the options say."""
-    if world.is_first:
-        check_folder(folder)  # before the lock, which puts a file into the folder
-    busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with (
-        locked(folder, busy) if world.is_first else nullcontext(),
-        training_arithmetic(device, options.deterministic),
-        draws_put_back(device, experiment),
-        enough_memory(experiment, device),
-    ):
-        yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from counterpoint.config import Experiment
-from counterpoint.data import LabelledImages
 from counterpoint.devices import free_memory, total_memory
 from counterpoint.errors import InputError, is_out_of_memory
 from counterpoint.model_names import is_own
@@ -37,63 +36,27 @@ _SIZES = range(96, 4096, 32)  # pixels, of images that are proposed; smaller one
 def check_memory(
     network: Ensemble,
     experiment: Experiment,
-    images: LabelledImages,
+    image_shape: tuple[int, int, int],
+    images: int,
+    *,
     device: torch.device,
     engine: str,
-    *,
-    less_memory: bool,
-    member_by_member: bool,
-    world: World = ALONE,
-    watcher: Watcher = SILENT,
-) -> bool:
-    """Raise if the training does not fit into memory. The result is whether to train with less_memory."""
-    shape, count = images.image_shape, len(images)
-    check_training(network, experiment, shape, count, device, world)
-    if device.type != "cpu" or engine != "eager":
-        return less_memory
-    saving = {"less_memory": less_memory, "member_by_member": member_by_member}
-    return check_step(network, experiment, shape, count, **saving, world=world, watcher=watcher)
-
-
-def check_training(
-    network: nn.Module,
-    experiment: Experiment,
-    image_shape: tuple[int, int, int],
-    images: int,
-    device: torch.device,
-    world: World = ALONE,
-) -> None:
-    """Raise if the weights with gradients and momentum, and one step's views, alone exceed the device's memory.
-
-    Of several processes each makes the views of its share of the batch.
-    """
-    weights = bytes_of_weights(network) + bytes_of_updates(network, experiment)
-    needed = weights + bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
-    if needed > (there := total_memory(device)):
-        raise InputError(
-            f"a step needs more memory than the {gib(there)} of {device}: {gib(weights)} for the weights, their "
-            f"gradients and momentum, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
-        )
-
-
-def check_step(
-    network: Ensemble,
-    experiment: Experiment,
-    image_shape: tuple[int, int, int],
-    images: int,
-    *,
     less_memory: bool = False,
     member_by_member: bool = False,
     world: World = ALONE,
     watcher: Watcher = SILENT,
 ) -> bool:
-    """Raise if an eager step would not fit into the CPU's free memory. The result is whether to train with less_memory.
+    """Raise if the training does not fit into the device's memory. The result is whether to train with less_memory.
 
-    counterpoint's own networks do so by themselves where a step would not fit without: the result has the same bits. A
-    network that cannot be tried with a few images is not checked.
+    The weights with gradients and momentum, and one step's views, must fit in any case. An eager step on a CPU is also
+    tried, unless the network cannot be tried with a few images. counterpoint's own networks train with less_memory by
+    themselves where a step would not fit without: the result has the same bits.
     """
+    batch = world.count(min(experiment.batch_size, images))  # of several processes each has its share
+    _check_least(network, experiment, image_shape, batch, device)
+    if device.type != "cpu" or engine != "eager":
+        return less_memory
     free = free_memory() // world.local_size
-    batch = world.count(min(experiment.batch_size, images))
     trial = Trial(network, experiment, image_shape, member_by_member)
     need = trial.need(batch, less_memory, free)
     if need is None or need.bytes(batch, less_memory) <= free:
@@ -108,6 +71,18 @@ def check_step(
         return True
     less_memory = less_memory or is_own(experiment.model)
     raise InputError(_does_not_fit(trial, need, batch, less_memory, free, world))
+
+
+def _check_least(
+    network: Ensemble, experiment: Experiment, image_shape: tuple[int, int, int], batch: int, device: torch.device
+) -> None:
+    weights = bytes_of_weights(network) + bytes_of_updates(network, experiment)
+    needed = weights + bytes_of_views(experiment, image_shape, batch)
+    if needed > (there := total_memory(device)):
+        raise InputError(
+            f"a step needs more memory than the {gib(there)} of {device}: {gib(weights)} for the weights, their "
+            f"gradients and momentum, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
+        )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
-from counterpoint.devices import moved
+from counterpoint.devices import moved, training_arithmetic
 from counterpoint.errors import InputError
 from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
@@ -17,14 +18,33 @@ from counterpoint.parallel.group import copy_from_first, from_first
 from counterpoint.parallel.world import World
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, sweep_checkpoints
 from counterpoint.runs.description import Description
-from counterpoint.runs.folder import Run, find_run, follow_run, keep_description, open_run
+from counterpoint.runs.folder import Run, check_folder, find_run, follow_run, keep_description, open_run
+from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.batches import steps_per_epoch, total_steps
 from counterpoint.training.engines import EngineName
+from counterpoint.training.memory import enough_memory
 from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting_weights import build_from, weights_hash
-from counterpoint.training.step import TrainState, has_draws
+from counterpoint.training.step import TrainState, draws_put_back, has_draws
 from counterpoint.watching import SILENT, Watcher
+
+
+@contextmanager
+def hold(
+    folder: Path, experiment: Experiment, device: torch.device, deterministic: bool, world: World
+) -> Iterator[None]:
+    """Inside, no other process trains in the folder, and torch computes as training needs it."""
+    if world.is_first:
+        check_folder(folder)  # before the lock, which puts a file into the folder
+    busy = f"another process is training in {folder}; wait for it, or choose another --out"
+    with (
+        locked(folder, busy) if world.is_first else nullcontext(),
+        training_arithmetic(device, deterministic),
+        draws_put_back(device, experiment),
+        enough_memory(experiment, device),
+    ):
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,36 +167,17 @@ def begin(
         run = keep_description(run, prepared.description)
     else:
         run = follow_run(folder, experiment, seed=seed, description=prepared.description)
-    state = _start_state(run, prepared, device)
+    state = TrainState.before_first_step(moved(prepared.model, device).train(), experiment)
+    if checkpoint := prepared.checkpoint:
+        with fitting_weights(run):
+            state.restore(checkpoint.tensors, checkpoint.step)
+    run.trim_log(state.step)
     if world.is_first:
         sweep_checkpoints(folder, state.step)
     warn_of_draws(state.model, experiment, world, watcher)
     processes = {} if world.is_alone else {"processes": world.size}
     run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
     return run, state
-
-
-def _start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
-    """The state after the run's last checkpoint, or before its first step."""
-    state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
-    if checkpoint := prepared.checkpoint:
-        with fitting_weights(run):
-            state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit
-            _check_shapes(checkpoint, state)
-            state.restore(checkpoint.tensors, checkpoint.step)
-    run.trim_log(state.step)
-    return state
-
-
-def _check_shapes(checkpoint: Checkpoint, state: TrainState) -> None:
-    """Raise RuntimeError, as torch does for weights, for what `restore` would stretch to fit, or would not find."""
-    wanted = {f"momentum.{name}": parameter.shape for name, parameter in state.model.named_parameters()}
-    wanted["sums"] = state.sums.shape
-    if "sums" not in checkpoint.tensors:
-        raise RuntimeError("sums is missing")
-    for name, tensor in checkpoint.tensors.items():
-        if not name.startswith("model.") and tensor.shape != wanted.get(name):
-            raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
 
 
 @torch.no_grad()

@@ -62,15 +62,26 @@ class TrainState:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Go back to what `tensors()` gave at `step`."""
+        """Go back to what `tensors()` gave at `step`. RuntimeError, as torch raises it, if it does not fit."""
         model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         self.model.load_state_dict(model)
+        self._check_shapes(tensors)
         for name, parameter in self.model.named_parameters():
             if (saved := tensors.get(f"momentum.{name}")) is not None:
                 # The fused update needs the momentum in the memory format of its parameter.
                 self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
         self.sums.copy_(tensors["sums"])
         self.step = step
+
+    def _check_shapes(self, tensors: Mapping[str, Tensor]) -> None:
+        """Raise for what `copy_` would stretch to fit, or would not find."""
+        wanted = {f"momentum.{name}": parameter.shape for name, parameter in self.model.named_parameters()}
+        wanted["sums"] = self.sums.shape
+        if "sums" not in tensors:
+            raise RuntimeError("sums is missing")
+        for name, tensor in tensors.items():
+            if not name.startswith("model.") and tensor.shape != wanted.get(name):
+                raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
 
 
 def take_step(
