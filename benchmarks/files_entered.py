@@ -21,10 +21,11 @@ from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.report import write_report
 from counterpoint.runs.folder import load_run
+from counterpoint.training.batches import Batch, epoch_batches
 from counterpoint.training.engines import make_engine
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 
 PACKAGE = Path(counterpoint.__file__).parent
 EXPERIMENT = Experiment(

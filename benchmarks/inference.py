@@ -27,10 +27,10 @@ from torch._dynamo.utils import counters
 from counterpoint.augment.standard import to_unit
 from counterpoint.data import DataSet, data_root, load, parts_of
 from counterpoint.devices import Precision, arithmetic, choose_device
-from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
 from counterpoint.evaluation.image_groups import clean_group, suite_group
 from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
+from counterpoint.evaluation.suites import CorruptedSet, corrupted_set
 from counterpoint.metrics import ece, error
 from counterpoint.nn import Ensemble
 from counterpoint.normalisation import NORMALISATION

@@ -38,11 +38,11 @@ from counterpoint.devices import choose_device, moved, training_arithmetic
 from counterpoint.experiments.own import own_experiment
 from counterpoint.models import ModelFacts, describe_model, wanted_of
 from counterpoint.policy import MemberPolicy
+from counterpoint.training.batches import Batch, epoch_batches, steps_at_once
 from counterpoint.training.engines import Engine, choose_engine, make_engine
 from counterpoint.training.loop import update
-from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 
 CLASSES = 100
 AHEAD = 2  # batches that each process may be ahead

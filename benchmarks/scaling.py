@@ -23,11 +23,11 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
 from counterpoint.devices import moved, training_arithmetic
 from counterpoint.experiments import find_experiment
+from counterpoint.training.batches import epoch_batches, steps_at_once
 from counterpoint.training.engines import choose_engine, make_engine
 from counterpoint.training.loop import update
-from counterpoint.training.memory import steps_at_once
 from counterpoint.training.network import build_model
-from counterpoint.training.step import TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 
 CLASSES = 10
 EXPERIMENT = find_experiment("cifar10/batch-ensemble")

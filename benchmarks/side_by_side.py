@@ -27,10 +27,11 @@ from counterpoint.devices import choose_device, moved
 from counterpoint.errors import one_of
 from counterpoint.experiments import find_experiment
 from counterpoint.storage.provenance import command_line, describe_environment
+from counterpoint.training.batches import Batch, epoch_batches, total_steps
 from counterpoint.training.engines import ENGINES, choose_engine, make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState, epoch_batches, total_steps
+from counterpoint.training.step import TrainState
 
 
 def all_batches(images: ImageSet, experiment: Experiment, seed: int, num_blocks: int) -> Iterator[Batch]:

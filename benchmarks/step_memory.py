@@ -1,4 +1,4 @@
-"""How much memory a training step really takes on a CPU, beside what `check_step` expects before the first step.
+"""How much memory a training step really takes on a CPU, beside what `check_memory` expects before the first step.
 
     python benchmarks/step_memory.py
 
@@ -19,10 +19,11 @@ import torch
 from counterpoint.augment.views import Views
 from counterpoint.experiments import find_experiment
 from counterpoint.experiments.own import own_experiment
+from counterpoint.training.batches import Batch
 from counterpoint.training.engines import make_engine
+from counterpoint.training.memory import Trial
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState
-from counterpoint.training.step_memory import Trial
+from counterpoint.training.step import TrainState
 
 CASES = (("resnext29", 32, 16), ("photographs", 64, 32), ("photographs", 96, 16))
 """The network, the pixels of a side, and the images in a batch, each seen by four members."""

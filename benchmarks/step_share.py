@@ -18,10 +18,11 @@ import torch
 from counterpoint.config import Experiment
 from counterpoint.data.sets import ImageSet
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy
+from counterpoint.training.batches import epoch_batches
 from counterpoint.training.engines import choose_engine, make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 
 AT_ONCE = 64
 POLICIES = {

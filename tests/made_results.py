@@ -25,6 +25,7 @@ from counterpoint.records.figures import (
     Summary,
     WithInterval,
 )
+from counterpoint.records.images import Images, Source
 from counterpoint.records.recalibrated import (
     Candidate,
     Choice,
@@ -47,12 +48,10 @@ from counterpoint.records.results import (
     FactorCorrelation,
     HealthAfter,
     HealthRecord,
-    Images,
     Outside,
     Results,
     Segment,
     Shifted,
-    Source,
     Trained,
 )
 from counterpoint.records.threshold import Checked, Promise, Thresholded, Tried

@@ -12,10 +12,11 @@ import counterpoint.data
 from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS, SEVERITIES
 from counterpoint.data.sets import DataSet
-from counterpoint.evaluation.corrupted_set import make_corrupted_set
+from counterpoint.evaluation.suites import make_corrupted_set
 from counterpoint.experiments import EXPERIMENTS, schedules
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
-from counterpoint.records.results import Images, Results, Segment, Source
+from counterpoint.records.images import Images, Source
+from counterpoint.records.results import Results, Segment
 from counterpoint.reproduction.rows import Folders, RowRun
 from tests.made_results import make_results
 from tests.small import noise_data

@@ -18,7 +18,8 @@ from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
 from counterpoint.experiments import find_experiment
 from counterpoint.policy import MemberPolicy
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images, Results, Shift, Source
+from counterpoint.records.images import Images, Shift, Source
+from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.arrays import write_array, write_arrays

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from counterpoint.augment.stochastic_depth import branch_factors
+from counterpoint.augment.views import branch_factors
 from counterpoint.seeding import Stream
 from figures.sources import Sources
 from figures.svg import Drawing

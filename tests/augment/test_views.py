@@ -7,7 +7,7 @@ from torch import Tensor
 from counterpoint.augment import apply_augmix, make_views, sample_augmix
 from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
-from counterpoint.augment.views import Views, assign, sample_views
+from counterpoint.augment.views import Views, assign, branch_factors, sample_views
 from counterpoint.errors import InputError
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import Adversarial, Assignment, AugMix, MemberPolicy, StochasticDepth
@@ -201,3 +201,14 @@ def test_some_images_are_cut_out_of_every_field() -> None:
     for name in ("amount_MB", "keep_LMB", "companions_2MBCHW"):
         axis = name.rpartition("_")[2].index("B")
         assert torch.equal(getattr(cut, name), getattr(whole, name).narrow(axis, 1, 2)), name
+
+
+def test_factors_drop_at_the_members_rate_and_keep_the_mean() -> None:
+    uniform = torch.rand(3, 2, 100_000, generator=torch.Generator().manual_seed(0))
+    factors = branch_factors(uniform, torch.tensor([[0.0], [0.25]]))
+    assert (factors[:, 0] == 1).all()
+    assert factors[:, 1].unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert abs((factors[:, 1] == 0).float().mean() - 0.25) < 0.005
+    assert abs(factors[:, 1].mean() - 1) < 0.01
+    unscaled = branch_factors(uniform, torch.tensor([[0.0], [0.25]]), rescale=False)
+    assert torch.equal(unscaled, (factors > 0).float())

@@ -7,7 +7,7 @@ from counterpoint.cli.threshold import parse_share
 from counterpoint.errors import InputError
 from counterpoint.records.codec import encode
 from counterpoint.records.files import read_evaluated
-from counterpoint.records.results import Images
+from counterpoint.records.images import Images
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array
 from tests.cli.conftest import Call

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.data.sets import DataSet
-from counterpoint.evaluation.corrupted_set import make_corrupted_set
+from counterpoint.evaluation.suites import make_corrupted_set
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
 from tests.small import QUICK, few_digits

@@ -16,7 +16,8 @@ from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.metrics import ece, nll
 from counterpoint.records.codec import encode
 from counterpoint.records.files import read_evaluated, stale_notes
-from counterpoint.records.results import Results, Shift, Source
+from counterpoint.records.images import Shift, Source
+from counterpoint.records.results import Results
 from counterpoint.report import render, to_csv, to_markdown
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array

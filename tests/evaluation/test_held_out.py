@@ -11,7 +11,7 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import read_held_out, validation_run
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
-from counterpoint.records.results import Shift
+from counterpoint.records.images import Shift
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array
 from tests.made_runs import CLASSES, IMAGES, MakeRun, add_suite, copied, keep_cells, saved, set_about, shift_of

@@ -10,7 +10,6 @@ import torch
 from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
     clean_group,
     images_to_corrupt,
@@ -19,7 +18,7 @@ from counterpoint.evaluation.image_groups import (
     validation_group,
 )
 from counterpoint.evaluation.logits import cell_file, labels_file
-from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA
+from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA, corrupted_set
 from counterpoint.runs.folder import Run
 from tests.small import QUICK, few_digits, held_out_images
 

@@ -14,7 +14,6 @@ from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet, corrupted_set
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_group,
@@ -33,15 +32,14 @@ from counterpoint.evaluation.logits import (
 )
 from counterpoint.evaluation.members import Members, fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import recompute_results
-from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, CorruptedSet, Suite, corrupted_set
 from counterpoint.policy import MemberPolicy
-from counterpoint.records.results import Images, Shift, Source
+from counterpoint.records.images import Images, Shift, Source
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, open_run
 from counterpoint.storage.files import read_json, write_json
-from counterpoint.training.description import describe_run
-from counterpoint.training.network import build_model
-from counterpoint.training.step import total_steps
+from counterpoint.training.batches import total_steps
+from counterpoint.training.network import build_model, describe_run
 from tests.heard import Heard
 from tests.made_runs import retrain
 from tests.small import QUICK, TINY, few_digits, held_out_images, noise_data

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import counterpoint.evaluation.ood
-from counterpoint.evaluation.ood import load_outside, outside_record
+import counterpoint.evaluation.image_groups
+from counterpoint.evaluation.image_groups import load_outside
+from counterpoint.evaluation.results import outside_record
 from counterpoint.storage.arrays import write_array
 from tests.made_runs import MakeRun
 
@@ -37,7 +38,7 @@ def test_without_another_set_there_is_none(make_run: MakeRun) -> None:
 
 def test_the_other_cifar_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(counterpoint.evaluation.ood, "load", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(counterpoint.evaluation.image_groups, "load", lambda *arguments: asked.append(arguments))
     (tmp_path / "cifar-100-python").mkdir()
     for dataset in ("cifar100", "digits", "cifar10"):
         load_outside(dataset, tmp_path)

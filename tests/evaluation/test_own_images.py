@@ -23,13 +23,12 @@ from counterpoint.own_images import OwnImages
 from counterpoint.recalibration.choose import choose, fit_held_out
 from counterpoint.recalibration.families import families
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images
+from counterpoint.records.images import Images
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.training.loop import Options, train
-from counterpoint.training.run_images import data_name, parts_of_run, read_images
+from counterpoint.training.run_images import check_unseen_by, data_name, parts_of_run, read_images
 from counterpoint.training.starting_weights import weights_hash
-from counterpoint.training.unseen_images import check_unseen_by
 from tests.heard import Heard
 from tests.images.collection import write_collection
 from tests.made_runs import IMAGES, MakeRun, evaluated, saved, set_about

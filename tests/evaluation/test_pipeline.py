@@ -17,14 +17,15 @@ from counterpoint.data.cifar import CIFAR10
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
+from counterpoint.evaluation.image_groups import OUTSIDE
 from counterpoint.evaluation.members import load_model, member_logits
-from counterpoint.evaluation.ood import OUTSIDE
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import brier, disagreement, ece, ece_rms, error, nll
 from counterpoint.records.files import read_evaluated, read_results, write_record
+from counterpoint.records.images import Images, Source
 from counterpoint.records.recalibrated import Recalibrated
-from counterpoint.records.results import Images, Results, Source
+from counterpoint.records.results import Results
 from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated
@@ -78,7 +79,7 @@ def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
 
 def test_results_say_what_they_are(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load_outside", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr("counterpoint.evaluation.image_groups.load_outside", lambda *arguments: asked.append(arguments))
     results = evaluate(run, root, cell_images=25)
     assert asked == [("digits", root)]
     assert read_results(run.folder / "results.json") == results
@@ -117,7 +118,7 @@ def test_recompute_needs_no_network_and_no_images(run: Run, root: Path, monkeypa
 
 
 def test_all_that_was_asked_for_reaches_the_network(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.load_outside", lambda *_: few_digits(40, "cifar10"))
+    monkeypatch.setattr("counterpoint.evaluation.image_groups.load_outside", lambda *_: few_digits(40, "cifar10"))
     monkeypatch.setitem(OUTSIDE, "digits", CIFAR10)
     results = evaluate(run, root, clean_images=15, cell_images=10, precision="bf16")
     assert results.evaluation.precision == "bf16 activations and convolutions, fp32 linear layers"

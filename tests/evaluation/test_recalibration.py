@@ -26,8 +26,8 @@ from counterpoint.recalibration.signals import member_signals
 from counterpoint.records.codec import encode
 from counterpoint.records.compared import CorruptedDifferences
 from counterpoint.records.files import read_evaluated, read_record, read_results
+from counterpoint.records.images import Images
 from counterpoint.records.recalibrated import FittedOn, Recalibrated, Recalibration, ScaledCorrupted
-from counterpoint.records.results import Images
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import read_array, write_array
 from tests.heard import Heard

@@ -26,7 +26,8 @@ from counterpoint.metrics import (
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Bin
 from counterpoint.records.files import read_evaluated, read_results
-from counterpoint.records.results import HealthAfter, Images, MadeFrom, Results, Segment, Shifted
+from counterpoint.records.images import Images, MadeFrom
+from counterpoint.records.results import HealthAfter, Results, Segment, Shifted
 from counterpoint.runs.folder import Run
 from tests.made_runs import MakeRun, add_suite, copied, evaluated, files_of, saved, set_about, shift_of
 

@@ -8,7 +8,7 @@ import pytest
 
 from counterpoint.evaluation.scores import RunScores, read_scores, write_scores
 from counterpoint.metrics import ImageScores, image_scores
-from counterpoint.records.results import Images, MadeFrom, Shift, Source
+from counterpoint.records.images import Images, MadeFrom, Shift, Source
 
 
 def some_scores(seed: int, images: int = 6) -> ImageScores:

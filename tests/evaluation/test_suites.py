@@ -1,10 +1,29 @@
-"""The suites of shifts, and how they are named."""
+"""The suites of shifts and how they are named, and a suite's images: whose files are used, and whose frost."""
 
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 
-from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
+from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
-from counterpoint.evaluation.suites import CORRUPTED, SUITES, VALIDATION_EXTRA, find_suites
+from counterpoint.evaluation.suites import (
+    CORRUPTED,
+    SUITES,
+    VALIDATION_EXTRA,
+    corrupted_set,
+    find_suites,
+    make_corrupted_set,
+)
+from counterpoint.pictures.atlas import draw_image_atlas
+from counterpoint.records.images import Shift, Source
+from tests.small import few_digits
+
+PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
 def test_a_suite_has_each_corruption_at_each_severity() -> None:
@@ -28,3 +47,96 @@ def test_suites_are_found_by_name_once_each() -> None:
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"unknown set of images 'corupted'; did you mean 'corrupted'\?.*validation-e"):
         find_suites(["validation-extra", "corupted"])
+
+
+@pytest.fixture
+def photographs_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """COUNTERPOINT_DATA has flat white photographs."""
+    folder = tmp_path / "elsewhere" / "frost"
+    folder.mkdir(parents=True)
+    for name in PHOTOGRAPHS:
+        Image.new("RGB", (300, 200), (255, 255, 255)).save(folder / name)
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder.parent))
+
+
+def official_set(folder: Path, data: DataSet) -> Path:
+    folder.mkdir()
+    np.save(folder / "labels.npy", np.tile(data.test.labels_N.numpy(), 5).astype(np.uint8))
+    for name in CORRUPTIONS:
+        np.save(folder / f"{name}.npy", np.zeros((5 * len(data.test), 32, 32, 3), np.uint8))
+    return folder
+
+
+@pytest.mark.usefixtures("photographs_elsewhere")
+def test_the_frost_of_another_data_folder_is_not_used(tmp_path: Path) -> None:
+    made = make_corrupted_set(few_digits(2), tmp_path / "data", workers=1)
+    assert made.source.frost == "texture"
+    images_NHWC = few_digits(2).test.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    assert np.array_equal(made.read("frost", 3), corrupt(images_NHWC, "frost", 3, frost_dir="texture"))
+
+
+@pytest.mark.usefixtures("photographs_elsewhere")
+def test_the_atlas_does_not_use_it_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_image_atlas("1", "digits", tmp_path / "beside.png", seed=0, root=tmp_path / "data")
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(tmp_path / "data"))
+    draw_image_atlas("1", "digits", tmp_path / "alone.png", seed=0, root=tmp_path / "data")
+    assert (tmp_path / "beside.png").read_bytes() == (tmp_path / "alone.png").read_bytes()
+
+
+def test_the_official_set_comes_first(tmp_path: Path) -> None:
+    data = few_digits(2, "cifar10")
+    folder = official_set(tmp_path / "CIFAR-10-C", data)
+    found = corrupted_set(data, tmp_path)
+    assert (found.folder, found.images, found.source) == (folder, 2, Source("official"))
+    assert found.suite == CORRUPTED
+    assert torch.equal(found.labels_N, data.test.labels_N)
+
+
+def test_only_the_papers_suite_has_official_files(tmp_path: Path, split_data: DataSet) -> None:
+    official_set(tmp_path / "digits-C", split_data)
+    held_out = split_data.train.first(2)
+    made = corrupted_set(split_data, tmp_path, VALIDATION_EXTRA, held_out)
+    assert made.folder == tmp_path / "regenerated" / "digits-validation-extra-seed0"
+    assert made.source == Source("regenerated", 0, VERSION, "texture")
+    assert torch.equal(made.labels_N, held_out.labels_N)
+    images_NHWC = held_out.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    for name, severity in VALIDATION_EXTRA.cells:
+        assert np.array_equal(made.read(name, severity), corrupt(images_NHWC, name, severity, seed=0))
+
+
+def test_photographs_get_imagenet_c_s_constants_and_a_folder_of_their_own(tmp_path: Path) -> None:
+    few = few_digits(1)
+    photographs = replace(few, test=replace(few.test, images_NCHW=torch.zeros(1, 3, 80, 80, dtype=torch.uint8)))
+    suite = replace(CORRUPTED, corruptions=("brightness",))
+    made = make_corrupted_set(photographs, tmp_path, suite, workers=1)
+    small_constants = make_corrupted_set(photographs, tmp_path, suite, workers=1, constants="cifar-c")
+    assert made.folder == tmp_path / "regenerated" / "digits-C-imagenet-c-seed0"
+    assert small_constants.folder == tmp_path / "regenerated" / "digits-C-seed0"
+    assert (made.source.constants, small_constants.source.constants) == ("imagenet-c", "cifar-c")
+    assert [int(one.read("brightness", 5).max()) for one in (made, small_constants)] == [127, 76]
+
+
+def test_a_set_says_what_a_part_of_it_is(root: Path) -> None:
+    made = corrupted_set(few_digits(40), root)
+    assert made.images == 40
+    assert made.shift(25) == Shift(made.source, 25, "test", CORRUPTIONS, SEVERITIES)
+
+
+def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:
+    data = few_digits(2, "cifar100")
+    folder = official_set(tmp_path / "CIFAR-100-C", data)
+    (folder / "labels.npy").unlink()
+    with pytest.raises(InputError, match=r"labels\.npy is missing or damaged"):
+        corrupted_set(data, tmp_path)
+    np.save(folder / "labels.npy", np.full(10, 9, np.uint8))
+    with pytest.raises(InputError, match=r"labels\.npy does not hold the labels of cifar100's test images five times"):
+        corrupted_set(data, tmp_path)
+
+
+@pytest.mark.parametrize("name", [CORRUPTIONS[0], CORRUPTIONS[-1]])
+def test_an_official_set_that_lacks_a_file_is_refused_before_any_work(tmp_path: Path, name: str) -> None:
+    data = few_digits(2)
+    folder = official_set(tmp_path / "digits-C", data)
+    (folder / f"{name}.npy").unlink()
+    with pytest.raises(InputError, match=rf"{name}\.npy is missing"):
+        corrupted_set(data, tmp_path)

@@ -19,8 +19,8 @@ from counterpoint.recalibration.families import families
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import encode
 from counterpoint.records.files import read_evaluated
+from counterpoint.records.images import Images
 from counterpoint.records.recalibrated import Recalibration
-from counterpoint.records.results import Images
 from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array

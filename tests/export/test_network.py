@@ -3,7 +3,7 @@ import torch
 from counterpoint.augment.standard import to_unit
 from counterpoint.evaluation.members import load_model
 from counterpoint.export.network import whole_network
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 from counterpoint.normalisation import Normalisation
 from counterpoint.recalibration.choose import NONE
 from tests.export.conftest import MakeTrained

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble, deep_ensemble, extract_member, measure_health, parameter_groups, resnet, resnext29
 from counterpoint.nn.deep import IndependentMembers
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 
 
 def make(members: int = 3, **options: Any) -> Ensemble:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from counterpoint.nn import Ensemble, batch_ensemble, resnet, resnext29
 from counterpoint.nn.conversion import BatchNorm
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 
 
 def ensemble_of(network: nn.Module) -> Ensemble:

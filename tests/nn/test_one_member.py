@@ -14,10 +14,11 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble, batch_ensemble, resnet
 from counterpoint.nn.one_member import check_member_by_member, only_member
 from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.training.batches import epoch_batches
 from counterpoint.training.engines import make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 from tests.small import TINY, noise_data
 
 SMALL = replace(TINY, width=2, batch_size=6, batchnorm="per-member")

@@ -33,11 +33,12 @@ from counterpoint.parallel.group import add_up, agreed, any_of, first_then_other
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.runs.folder import load_run
+from counterpoint.training.batches import Batch, epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.engines import make_engine
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
 from counterpoint.training.preparing import Prepared, prepare
-from counterpoint.training.step import Batch, TrainState, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.step import TrainState
 from tests.small import QUICK, TINY, few_digits, noise_data
 
 IMAGES = noise_data(38, 3)

@@ -13,8 +13,8 @@ from counterpoint.nn import Ensemble
 from counterpoint.parallel.group import add_up, agreed, any_of, first_then_others, from_first, joined
 from counterpoint.parallel.world import ALONE, AgreedError, ProcessLostError, World, is_told_by_another, this_world
 from counterpoint.training.engines import EngineName, choose_engine
-from counterpoint.training.layers_of_others import seed_layers, warn_of_draws
-from counterpoint.training.several_processes import check_batches
+from counterpoint.training.preparing import check_batches, warn_of_draws
+from counterpoint.training.step import seed_layers
 from tests.heard import Heard
 
 TORCHRUN = {"RANK": "2", "WORLD_SIZE": "4", "LOCAL_RANK": "0", "MASTER_ADDR": "here", "MASTER_PORT": "1"}

@@ -12,7 +12,8 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
-from counterpoint.records.results import Imported, Results, Source
+from counterpoint.records.images import Source
+from counterpoint.records.results import Imported, Results
 from tests.made_results import make_compared, make_recalibrated, make_results, make_thresholded
 
 MAKERS: dict[str, Callable[[], Any]] = {

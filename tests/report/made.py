@@ -40,6 +40,7 @@ from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import Evaluated
+from counterpoint.records.images import Images, Part, Shift, Source
 from counterpoint.records.recalibrated import (
     Choice,
     FittedOn,
@@ -58,13 +59,9 @@ from counterpoint.records.results import (
     Evaluation,
     HealthAfter,
     HealthRecord,
-    Images,
     Outside,
-    Part,
     Results,
-    Shift,
     Shifted,
-    Source,
     Trained,
 )
 from counterpoint.records.threshold import Checked, Thresholded

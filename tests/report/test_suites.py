@@ -1,7 +1,7 @@
 import pytest
 
 from counterpoint import corrupt
-from counterpoint.records.results import Source
+from counterpoint.records.images import Source
 from counterpoint.report.run import AGGREGATES, ReportedRun, label_runs
 from counterpoint.report.suites import (
     ShiftedRun,

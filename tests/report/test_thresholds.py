@@ -6,7 +6,7 @@ import pytest
 
 from counterpoint.metrics.threshold import verdict
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
 from counterpoint.records.threshold import Checked, CheckedShift, Thresholded
 from counterpoint.report.tables import Table
 from counterpoint.report.thresholds import cells_table, checks_table, highest_error, threshold_in_words

@@ -20,10 +20,11 @@ from counterpoint.normalisation import Normalisation
 from counterpoint.policy import MemberPolicy
 from counterpoint.seeding import Stream
 from counterpoint.training import engines
+from counterpoint.training.batches import Batch, epoch_batches
 from counterpoint.training.engines import Engine, EngineName, make_engine, make_forward
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches, take_step
+from counterpoint.training.step import Forward, TrainState, take_step
 from tests.small import ALL_AUGMENTATIONS, TINY, noise_data
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")

@@ -14,9 +14,10 @@ from counterpoint.data import parts_of
 from counterpoint.nn import Ensemble, extract_member
 from counterpoint.policy import AugMix, MemberPolicy, StochasticDepth
 from counterpoint.runs.checkpoints import latest_checkpoint
+from counterpoint.training.batches import Batch, epoch_batches
 from counterpoint.training.loop import Options, train
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState, epoch_batches, take_step
+from counterpoint.training.step import TrainState, take_step
 from tests.small import ALL_AUGMENTATIONS, TINY, noise_data
 
 DEEP = replace(TINY, ensemble="deep", policy=MemberPolicy())

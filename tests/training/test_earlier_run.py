@@ -16,11 +16,12 @@ from counterpoint.data import load, parts_of
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.runs.transfer import import_run
+from counterpoint.training.batches import epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
 from counterpoint.training.optimiser import learning_rate
-from counterpoint.training.step import TrainState, epoch_batches, steps_per_epoch, total_steps
+from counterpoint.training.step import TrainState
 
 EARLIER = Path(__file__).parents[1] / "fixtures" / "run-of-98b0d55"
 

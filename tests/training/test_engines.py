@@ -17,9 +17,10 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.training import engines
+from counterpoint.training.batches import Batch, epoch_batches
 from counterpoint.training.engines import EngineName, choose_engine, make_engine, make_forward
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, TrainState, epoch_batches, take_step
+from counterpoint.training.step import TrainState, take_step
 from tests.small import TINY, noise_data
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")

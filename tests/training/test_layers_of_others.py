@@ -15,8 +15,8 @@ from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy, StochasticDepth
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import checkpoint_paths
-from counterpoint.training.layers_of_others import introduce
 from counterpoint.training.loop import Options, train
+from counterpoint.training.preparing import introduce
 from tests.heard import Heard
 from tests.small import TINY, noise_data
 

@@ -21,10 +21,10 @@ from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.runs.checkpoints import Checkpoint, finished_checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
+from counterpoint.training.batches import Batch
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch
 from tests.heard import Heard
 from tests.small import noise_data
 from tests.training.tiny_run import Plans, lives

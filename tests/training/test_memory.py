@@ -17,7 +17,7 @@ from counterpoint.errors import InputError
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.training.loop import Options, train
-from counterpoint.training.memory import check_training
+from counterpoint.training.memory import check_memory
 from counterpoint.training.network import build_model
 from tests.small import TINY, noise_data
 
@@ -81,12 +81,12 @@ def test_the_least_that_a_step_needs(
     statistics = sum(buffer.nbytes for buffer in network.buffers())
     needed = copies * parameters + statistics + views * 64 * 4
     monkeypatch.setattr("counterpoint.training.memory.total_memory", lambda _: needed)
-    check_training(network, experiment, (1, 8, 8), 7, CPU)
+    check_memory(network, experiment, (1, 8, 8), 7, device=CPU, engine="compiled")
     monkeypatch.setattr("counterpoint.training.memory.total_memory", lambda _: needed - 1)
     with pytest.raises(
         InputError, match=r"a step needs more memory than the 0.0 GiB of cpu: .* lower batch_size \(now"
     ):
-        check_training(network, experiment, (1, 8, 8), 7, CPU)
+        check_memory(network, experiment, (1, 8, 8), 7, device=CPU, engine="compiled")
 
 
 def test_training_is_refused_before_a_run_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from counterpoint.policy import MemberPolicy
 from counterpoint.runs.checkpoints import Checkpoint, fingerprint, save_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, keep_description, open_run
-from counterpoint.training.description import build_described
+from counterpoint.training.network import build_described
 from counterpoint.training.starting_weights import build_from, weights_hash
 from tests.other_models import declare_torchvision_operators, needs
 from tests.small import TINY, noise

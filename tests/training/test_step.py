@@ -21,11 +21,12 @@ from counterpoint.nn import Ensemble
 from counterpoint.normalisation import NORMALISATION
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 from counterpoint.seeding import Stream
+from counterpoint.training.batches import epoch_batches, steps_per_epoch
 from counterpoint.training.engines import Engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
 from counterpoint.training.optimiser import make_optimiser
-from counterpoint.training.step import TrainState, epoch_batches, perturbed_views, steps_per_epoch, take_step
+from counterpoint.training.step import TrainState, perturbed_views, take_step
 from tests.small import TINY, coloured_data, noise_data
 
 GOLDEN = Path(__file__).with_name("golden_trace.txt")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,19 +18,20 @@ from counterpoint.own_images import OwnImages
 from counterpoint.parallel.world import World
 from counterpoint.policy import AugMix, MemberPolicy, StochasticDepth
 from counterpoint.runs.checkpoints import latest_checkpoint
-from counterpoint.training import step_memory
+from counterpoint.training import memory
 from counterpoint.training.loop import Options, train
+from counterpoint.training.memory import _HELD_BESIDES, Trial, check_memory
 from counterpoint.training.network import build_model
-from counterpoint.training.step_memory import _HELD_BESIDES, Trial, check_step
 from tests.heard import Heard
-from tests.nn.test_kept import held_by
+from tests.nn.test_activations_kept import held_by
 from tests.small import TINY, noise_data
 
 SHAPE, BATCH = (3, 16, 16), 24
 MEMBERS = Experiment("small", "digits", model="resnet", width=4, num_members=3, batch_size=BATCH)
 PHOTOS = replace(MEMBERS, dataset="images", images=OwnImages(size=160))
 KEYS = ("batch_size", "learning_rate", "images.size")
-FREE = "counterpoint.training.step_memory.free_memory"
+check_step = partial(check_memory, device=torch.device("cpu"), engine="eager")
+FREE = "counterpoint.training.memory.free_memory"
 
 
 class ScaledWeights(nn.Module):
@@ -211,7 +213,7 @@ def test_a_step_that_surely_fits_is_tried_once() -> None:
 
 
 def test_training_is_refused_before_a_run_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_memory, "free_memory", lambda: 1000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1000)
     with pytest.raises(InputError, match="a step needs about"):
         train(TINY, tmp_path / "run", noise_data(36, 4), options=Options(device="cpu"))
     assert not (tmp_path / "run" / "run.json").exists()

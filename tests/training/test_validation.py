@@ -15,8 +15,8 @@ from counterpoint.normalisation import NORMALISATION
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
+from counterpoint.training.monitoring import validate
 from counterpoint.training.network import build_model
-from counterpoint.training.validation import validate
 from tests.heard import Heard
 from tests.small import TINY, coloured_data, held_out_images, noise_data
 

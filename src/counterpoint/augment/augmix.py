@@ -6,6 +6,7 @@ is mixed with the clean image, with weight m (docs/paper.md, 6).
 Shapes: N images, W chains per image, R = N·W chains, D places in a chain, C channels, H W pixels.
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -24,8 +25,7 @@ from counterpoint.augment.augmix_plan import (
     shear_of,
     threshold_of,
 )
-from counterpoint.augment.ops import check_images, images_per_chunk
-from counterpoint.augment.standard import white
+from counterpoint.augment.standard import check_images, images_per_chunk, white
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 
@@ -147,3 +147,14 @@ def _mix(images_NCHW: Tensor, chains_NWCHW: Tensor, plan: AugMixPlan) -> Tensor:
     for chain_NCHW, weight_N in zip(chains_NWCHW.unbind(1), weights_NW.unbind(1), strict=True):
         mixed_NCHW.add_(chain_NCHW.float().mul_(weight_N[:, None, None, None]))
     return mixed_NCHW.div_(white(mixed_NCHW.dtype, mixed_NCHW.device)).clamp_(max=1)
+
+
+def jensen_shannon(logits_VNK: Tensor) -> Tensor:
+    """AugMix's consistency loss: the Jensen–Shannon divergence, in nats, of the predictions for V views of each image.
+
+    It is the mean over the views of KL(view ‖ mean of the views), averaged over the images (Hendrycks et al. 2020,
+    eq. 1 and 2).
+    """
+    log_probs_VNK = logits_VNK.log_softmax(dim=-1)
+    log_mean_NK = torch.logsumexp(log_probs_VNK, dim=0) - math.log(len(logits_VNK))
+    return (log_probs_VNK.exp() * (log_probs_VNK - log_mean_NK)).sum(dim=-1).mean()

@@ -7,13 +7,13 @@ The results are those of Pillow as built for x86-64. Where a compiler fuses mult
 work is done in `geometry` and `tone`.
 """
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from counterpoint.augment import geometry, tone
+from counterpoint.augment.standard import check_images, images_per_chunk
 from counterpoint.errors import InputError
 
 
@@ -176,21 +176,6 @@ def sharpness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
     50
     """
     return _in_chunks(tone.sharpness, images_NCHW, factor_N)
-
-
-def check_images(images_NCHW: Tensor) -> None:
-    if images_NCHW.dtype != torch.uint8:
-        raise InputError(f"images are {images_NCHW.dtype}; they must be torch.uint8, values 0 to 255")
-    if images_NCHW.ndim != 4 or 0 in images_NCHW.shape[1:]:
-        raise InputError(
-            f"images have shape {tuple(images_NCHW.shape)}; it must be (N, C, H, W) with C, H, W at least 1"
-        )
-
-
-def images_per_chunk(images_NCHW: Tensor) -> int:
-    """How many images to work on at once, so that on a CPU the float64 intermediates stay in its cache."""
-    values = 2**18 if images_NCHW.device.type == "cpu" else 2**24
-    return max(1, values // math.prod(images_NCHW.shape[1:]))
 
 
 def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameters: Tensor) -> Tensor:

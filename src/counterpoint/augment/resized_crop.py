@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from counterpoint.augment.ops import check_images, images_per_chunk
+from counterpoint.augment.standard import check_images, images_per_chunk
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 from counterpoint.seeding import Stream

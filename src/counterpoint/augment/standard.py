@@ -1,5 +1,8 @@
-"""Random left-right flip and crop, before any other augmentation (docs/paper.md, 10), and 8-bit images as numbers."""
+"""Random left-right flip and crop, before any other augmentation (docs/paper.md, 10), and 8-bit images: checked,
+divided into chunks, and as numbers.
+"""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -46,6 +49,21 @@ def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
         rows_NH[:, None, :, None],
         cols_NW[:, None, None, :],
     ]
+
+
+def check_images(images_NCHW: Tensor) -> None:
+    if images_NCHW.dtype != torch.uint8:
+        raise InputError(f"images are {images_NCHW.dtype}; they must be torch.uint8, values 0 to 255")
+    if images_NCHW.ndim != 4 or 0 in images_NCHW.shape[1:]:
+        raise InputError(
+            f"images have shape {tuple(images_NCHW.shape)}; it must be (N, C, H, W) with C, H, W at least 1"
+        )
+
+
+def images_per_chunk(images_NCHW: Tensor) -> int:
+    """How many images to work on at once, so that on a CPU the float64 intermediates stay in its cache."""
+    values = 2**18 if images_NCHW.device.type == "cpu" else 2**24
+    return max(1, values // math.prod(images_NCHW.shape[1:]))
 
 
 def to_unit(images_u8: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:

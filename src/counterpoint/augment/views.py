@@ -16,7 +16,6 @@ from counterpoint.augment.augmix import apply_augmix
 from counterpoint.augment.augmix_plan import concatenate, draw_augmix
 from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
-from counterpoint.augment.stochastic_depth import branch_factors
 from counterpoint.errors import InputError, shown
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import AugMix, MemberPolicy
@@ -181,6 +180,16 @@ def assign(values: Sequence[float], assignment: str, num_members: int, steps_B: 
     if assignment == "shuffled":
         return vector[stream.words(steps_B, num_members).argsort(dim=1, stable=True)].T
     return vector[:, None].expand(num_members, len(steps_B))
+
+
+def branch_factors(uniform_LMB: Tensor, drop_rate_MB: Tensor, *, rescale: bool = True) -> Tensor:
+    """What each of L residual branches is multiplied by for each view (L, M, B): 0 if dropped, 1/(1−rate) if kept.
+
+    This is stochastic depth: an image skips a residual branch with its member's drop rate (docs/paper.md, 18). The
+    factor 1/(1−rate) keeps the branch's expectation. Without `rescale` a kept branch is multiplied by 1.
+    """
+    kept_MB = 1 / (1 - drop_rate_MB) if rescale else torch.ones_like(drop_rate_MB)
+    return torch.where(uniform_LMB < drop_rate_MB, 0.0, kept_MB).float()
 
 
 def _augmix(

@@ -55,8 +55,7 @@ def corrupt(
     """
     from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, Constants
     from counterpoint.data import data_root, load
-    from counterpoint.evaluation.corrupted_set import make_corrupted_set
-    from counterpoint.evaluation.suites import CORRUPTED
+    from counterpoint.evaluation.suites import CORRUPTED, make_corrupted_set
     from counterpoint.pictures.atlas import draw_image_atlas
     from counterpoint.pictures.sheet import check_picture_name
 

@@ -5,7 +5,7 @@ from counterpoint.corrupt.constants import default_constants
 from counterpoint.corrupt.frost import FrostDir, FrostSource, find_frost, frost_source
 from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
 from counterpoint.corrupt.writer import write_corrupted_set
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 
 __all__ = [
     "CORRUPTIONS",

@@ -18,7 +18,7 @@ from counterpoint.corrupt.frost import FrostSource
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 from counterpoint.storage.files import write_json
 from counterpoint.storage.locks import shared
 

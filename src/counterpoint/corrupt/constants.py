@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from counterpoint.errors import one_of
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 
 _LARGEST_SMALL_SIDE = 64
 _FILES: dict[Constants, str] = {"cifar-c": "cifar_c.toml", "imagenet-c": "imagenet_c.toml"}

@@ -11,7 +11,7 @@ from counterpoint.corrupt.frost import FrostDir, frost_pictures
 from counterpoint.corrupt.pixels import Images, Scale
 from counterpoint.corrupt.spatter import spatter
 from counterpoint.errors import InputError, one_of
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 
 VERSION = "1"  # of the generator; it rises when the same seed no longer gives the same bytes
 SEVERITIES = (1, 2, 3, 4, 5)

@@ -16,7 +16,7 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
 from counterpoint.errors import InputError
 from counterpoint.processes import count_workers, parallel_map
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 
 Written = Callable[[str, int, int], None]
 

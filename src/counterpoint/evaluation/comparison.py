@@ -20,7 +20,8 @@ from counterpoint.records.compared import (
     ShiftDifferences,
 )
 from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
-from counterpoint.records.results import MadeFrom, Results, Source
+from counterpoint.records.images import MadeFrom, Source
+from counterpoint.records.results import Results
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 

@@ -18,7 +18,7 @@ from counterpoint.evaluation.logits import (
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.choose import HeldOut
 from counterpoint.recalibration.fit import Labelled
-from counterpoint.records.results import Shift
+from counterpoint.records.images import Shift
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted

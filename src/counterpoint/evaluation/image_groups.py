@@ -4,23 +4,26 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from counterpoint.data import DataSet, LabelledImages, Parts
+from counterpoint.data import DataSet, LabelledImages, Parts, load
+from counterpoint.data.cifar import CIFAR10, CIFAR100
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
-from counterpoint.evaluation.corrupted_set import CorruptedSet
 from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
-from counterpoint.evaluation.suites import Suite
+from counterpoint.evaluation.suites import CorruptedSet, Suite
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Images, Part
+from counterpoint.records.images import Images, Part
 from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 
+OUTSIDE = {"cifar10": CIFAR100, "cifar100": CIFAR10}
+"""Each data set's images from outside: CIFAR-100's for a network on CIFAR-10, and the reverse."""
 _SUITE_BYTES = 4 << 30
 
 
@@ -40,6 +43,16 @@ class ImageGroup:
     """How many images a set has."""
     own: bool = False
     """Whether it is a user's own shift, which may have any name and has a folder of that name."""
+
+
+def clean_groups(run: Run, parts: Parts, root: Path, count: int | None = None) -> list[ImageGroup]:
+    """The images that the figures are of, the validation images where these are others, and images from outside."""
+    groups = [clean_group(run, parts, count)]
+    if (validation := validation_group(parts, count)) is not None:
+        groups.append(validation)
+    if (outside := load_outside(run.experiment.dataset, root)) is not None:
+        groups.append(outside_group(outside, count))
+    return groups
 
 
 def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
@@ -65,6 +78,14 @@ def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | Non
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
     about = Images(parts.name, part, len(images), parts.keys.get(part))
     return ImageGroup(name, encode(about), {name: lambda: images}, (labels, images.labels_N), np.float32, len(images))
+
+
+def load_outside(dataset: str, root: Path) -> DataSet | None:
+    """The data set whose images are outside `dataset`, if there is one in `root`."""
+    outside = OUTSIDE.get(dataset)
+    if outside is None or not any((root / folder).is_dir() for folder in outside.folders):
+        return None
+    return load(outside.name, root)
 
 
 def outside_group(outside: DataSet, count: int | None = None) -> ImageGroup:

@@ -17,7 +17,7 @@ from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.records.results import Images, MadeFrom, Shift
+from counterpoint.records.images import Images, MadeFrom, Shift
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
 from counterpoint.storage.files import read_json
@@ -33,41 +33,18 @@ _MOST_LOGITS = 1 << 26
 _FILE_NAME = re.compile(r"\w[^/\\\x00]*")
 
 
-@dataclass(frozen=True)
-class LogitsAbout:
-    """What the logits in a folder were made with, the suites that are complete, and how much others lack."""
-
-    weights: str | None
-    """A hash; None for given predictions."""
-    given: str | None
-    """For given predictions: their hash."""
-    precision: str
-    clean: Images
-    validation: Images | None
-    """The validation images, where the clean ones are test images; None where there are none."""
-    suites: Mapping[str, Shift]
-    missing_files: Mapping[str, int]
-
-    @property
-    def made_from(self) -> MadeFrom:
-        corrupted = self.suites.get(CORRUPTED.name)
-        return MadeFrom(self.weights, self.precision, self.clean, corrupted, self.validation, self.given)
-
-    @property
-    def held_out(self) -> Images | None:
-        """The images that temperatures and thresholds may be chosen on, clean or not."""
-        return self.clean if self.clean.part == "validation" else self.validation
-
-
 @dataclass(frozen=True, kw_only=True)
 class MadeWith:
     """What about.json says of all logits, and of the clean ones."""
 
     weights: str | None = None
+    """A hash; None for given predictions."""
     given: str | None = None
+    """For given predictions: their hash."""
     precision: str
     clean: Images
     validation: Images | None = None
+    """The validation images, where the clean ones are test images; None where there are none."""
     suites: Mapping[str, Shift] | None = None
     """Of given predictions, and a user's own shifts, by name. A suite of ours stands beside the others under its name.
     """
@@ -79,6 +56,25 @@ class MadeWith:
         named = [(name, *shift.corruptions) for name, shift in (self.suites or {}).items()]
         foreign = next((name for name in chain.from_iterable(named) if not _FILE_NAME.fullmatch(name)), None)
         return "" if foreign is None else f"suites has {shown(foreign)!r}, which cannot be part of a file's name"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogitsAbout(MadeWith):
+    """What the logits in a folder were made with. Its suites are those that are complete, ours among them."""
+
+    suites: Mapping[str, Shift]
+    missing_files: Mapping[str, int]
+    """How many files the other suites lack."""
+
+    @property
+    def made_from(self) -> MadeFrom:
+        corrupted = self.suites.get(CORRUPTED.name)
+        return MadeFrom(self.weights, self.precision, self.clean, corrupted, self.validation, self.given)
+
+    @property
+    def held_out(self) -> Images | None:
+        """The images that temperatures and thresholds may be chosen on, clean or not."""
+        return self.clean if self.clean.part == "validation" else self.validation
 
 
 def read_about(run: AnyRun) -> LogitsAbout:
@@ -96,13 +92,13 @@ def read_about(run: AnyRun) -> LogitsAbout:
     suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
-        made_with.weights,
-        made_with.given,
-        made_with.precision,
-        made_with.clean,
-        made_with.validation if has_logits(run, VALIDATION) else None,
-        {name: shift for name, shift in suites.items() if not missing[name]},
-        {name: count for name, count in missing.items() if count},
+        weights=made_with.weights,
+        given=made_with.given,
+        precision=made_with.precision,
+        clean=made_with.clean,
+        validation=made_with.validation if has_logits(run, VALIDATION) else None,
+        suites={name: shift for name, shift in suites.items() if not missing[name]},
+        missing_files={name: count for name, count in missing.items() if count},
     )
 
 

@@ -18,13 +18,13 @@ from counterpoint.devices import PRECISIONS, Precision, arithmetic, at_once, mov
 from counterpoint.errors import InputError, one_of
 from counterpoint.model_names import is_function
 from counterpoint.nn import Ensemble
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_name
-from counterpoint.training.description import build_described, fitting_weights
+from counterpoint.training.network import build_described, fitting_weights
 
 # ResNeXt-29 needs some megabytes per image. 1000 divides CIFAR's 10,000 test and 5,000 validation images.
 _IMAGES_AT_ONCE = {"cuda": 1000, "cpu": 256}

@@ -22,7 +22,9 @@ from counterpoint.images.cache import open_listed
 from counterpoint.images.listing import picture_name, printable
 from counterpoint.images.shifted import list_shifted
 from counterpoint.records.codec import encode
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
+from counterpoint.runs.folder import Run
+from counterpoint.training.run_images import learned_before
 from counterpoint.watching import SILENT, Watcher
 
 _NAME = re.compile(r"\w[\w-]{0,59}")
@@ -56,6 +58,23 @@ def check_shift_names(names: Iterable[str]) -> None:
             )
         if (other := before.setdefault(name.casefold(), name)) != name:
             raise InputError(f"the shifts {other!r} and {name!r} differ in capitals only; give them other names")
+
+
+def shift_groups(
+    shifts: Mapping[str, Path | str],
+    run: Run,
+    parts: Parts,
+    root: Path,
+    *,
+    skip_bad: bool = False,
+    watcher: Watcher = SILENT,
+) -> list[ImageGroup]:
+    """The user's shifts of a run's images, by name. None may have images that the run's weights have learned from."""
+    earlier, cache = learned_before(run, root, watcher), root / "images"
+    return [
+        shift_group(read_shift(name, Path(path), parts, cache, earlier=earlier, skip_bad=skip_bad, watcher=watcher))
+        for name, path in shifts.items()
+    ]
 
 
 def read_shift(

@@ -6,24 +6,20 @@ from pathlib import Path
 
 import torch
 
-from counterpoint.data import Parts, data_root
+from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
-    clean_group,
+    clean_groups,
     images_to_corrupt,
-    outside_group,
     suite_group,
-    validation_group,
 )
 from counterpoint.evaluation.inference import collect_logits
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
-from counterpoint.evaluation.ood import load_outside
-from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
+from counterpoint.evaluation.own_shifts import check_shift_names, shift_groups
 from counterpoint.evaluation.results import write_results
-from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
+from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
@@ -32,9 +28,8 @@ from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import describe_environment
-from counterpoint.training.description import describe_run
+from counterpoint.training.network import describe_run
 from counterpoint.training.run_images import parts_of_run
-from counterpoint.training.unseen_images import learned_before
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -83,18 +78,17 @@ def evaluate_run(
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
         check_trusted(run, trusted_model)
-        check_shift_names(shifts or {})
+        if shifts:
+            check_shift_names(shifts)
         where = choose_device(device, world)
         parts = parts_of_run(run, root, source, watcher)
         described = describe_run(run, parts)
         finished_checkpoint(described)
         # Whatever can be refused is refused before corrupted images are made.
-        groups = _clean_groups(described, parts, root, clean_images)
+        groups = clean_groups(described, parts, root, clean_images)
         sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
-        earlier, cache = learned_before(described, root, watcher) if shifts else {}, root / "images"
-        for name, path in (shifts or {}).items():
-            own = read_shift(name, Path(path), parts, cache, earlier=earlier, skip_bad=skip_bad, watcher=watcher)
-            groups.append(shift_group(own))
+        if shifts:
+            groups += shift_groups(shifts, described, parts, root, skip_bad=skip_bad, watcher=watcher)
         for suite, images in sources:
             groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
         return where, described, groups
@@ -122,16 +116,6 @@ def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
     True
     """
     return _figures(run, choose_device("cpu"), time.monotonic(), watcher)
-
-
-def _clean_groups(run: Run, parts: Parts, root: Path, count: int | None) -> list[ImageGroup]:
-    """Those that the figures are of, the validation images where these are others, and images from outside."""
-    groups = [clean_group(run, parts, count)]
-    if (validation := validation_group(parts, count)) is not None:
-        groups.append(validation)
-    if (outside := load_outside(run.experiment.dataset, root)) is not None:
-        groups.append(outside_group(outside, count))
-    return groups
 
 
 def _figures(run: AnyRun, device: torch.device, started: float, watcher: Watcher) -> Results:

@@ -11,19 +11,28 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
+from counterpoint.evaluation.image_groups import OUTSIDE
+from counterpoint.evaluation.logits import LogitsAbout, has_logits, map_cells, read_about, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
-from counterpoint.evaluation.ood import outside_record
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import ImageScores, SetScores, aggregate, intervals_over_cells, score_set, summarise
+from counterpoint.metrics import (
+    ImageScores,
+    SetScores,
+    aggregate,
+    intervals_over_cells,
+    ood_auroc,
+    score_set,
+    summarise,
+)
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
-from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shift, Shifted, Trained
+from counterpoint.records.images import Shift
+from counterpoint.records.results import Aggregates, Auroc, Evaluation, Outside, Results, Segment, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted
@@ -172,6 +181,22 @@ def _mean(values: Iterable[float | None]) -> float | None:
     """The mean. None for a single network, whose cells have no such value."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
+
+
+def outside_record(run: Run, clean_MNK: np.ndarray) -> Outside | None:
+    """How well confidence tells clean images from outside ones. None where no logits of outside images were saved."""
+    if not has_logits(run, "ood"):
+        return None
+    outside_MNK = read_probs(run, "ood")
+    auroc = Auroc(
+        _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
+        tuple(_auroc(*probs) for probs in zip(clean_MNK, outside_MNK, strict=True)),
+    )
+    return Outside(OUTSIDE[run.experiment.dataset].name, outside_MNK.shape[1], auroc)
+
+
+def _auroc(inside_NK: np.ndarray, outside_NK: np.ndarray) -> float:
+    return ood_auroc(inside_NK.max(axis=1), outside_NK.max(axis=1))
 
 
 def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float, command: str) -> Evaluation:

@@ -23,6 +23,7 @@ from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
+from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import (
     Care,
     Choice,
@@ -32,7 +33,7 @@ from counterpoint.records.recalibrated import (
     ScaledClean,
     ScaledCorrupted,
 )
-from counterpoint.records.results import Results, Shift
+from counterpoint.records.results import Results
 from counterpoint.runs.imported import AnyRun
 
 _PLAIN = "none"

@@ -15,7 +15,7 @@ from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores
 from counterpoint.metrics.scores import Grid
 from counterpoint.records.codec import FieldError, decode, encode
-from counterpoint.records.results import MadeFrom, Shift
+from counterpoint.records.images import MadeFrom, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
 from counterpoint.storage.folders import quoted
 

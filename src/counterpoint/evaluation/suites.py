@@ -1,12 +1,34 @@
-"""Suites of shifts: which part's images are corrupted, in which ways, and how badly."""
+"""Suites of corrupted images: which part's images are corrupted, in which ways, how badly, and where they lie.
+
+They are the official files if the data folder has them, otherwise ours, which are made once and kept.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
-from counterpoint.errors import one_of
-from counterpoint.records.results import Part
+import numpy as np
+from torch import Tensor
+
+from counterpoint.corrupt import (
+    CORRUPTIONS,
+    EXTRA_CORRUPTIONS,
+    SEVERITIES,
+    Constants,
+    default_constants,
+    find_frost,
+    read_about,
+    read_cell,
+    write_corrupted_set,
+)
+from counterpoint.data import DataSet, LabelledImages, Parts
+from counterpoint.errors import InputError, one_of
+from counterpoint.records.images import Part, Shift, Source
+from counterpoint.storage.arrays import read_array
+from counterpoint.watching import SILENT, Watcher
+
+OFFICIAL_FOLDERS = {"cifar10": "CIFAR-10-C", "cifar100": "CIFAR-100-C"}
 
 
 @dataclass(frozen=True)
@@ -41,3 +63,116 @@ TAKEN = {"clean", *SUITES}
 def find_suites(names: Sequence[str]) -> list[Suite]:
     """The suites of these names."""
     return [SUITES[one_of("set of images", name, SUITES)] for name in dict.fromkeys(names)]
+
+
+@dataclass(frozen=True, eq=False)
+class CorruptedSet:
+    """A suite's images on disk, with their labels."""
+
+    suite: Suite
+    folder: Path
+    labels_N: Tensor
+    source: Source
+
+    @property
+    def images(self) -> int:
+        """How many each cell has."""
+        return len(self.labels_N)
+
+    def read(self, name: str, severity: int) -> np.ndarray:
+        """A cell's images as uint8 NHWC, memory-mapped."""
+        return read_cell(self.folder, name, severity, self.images)
+
+    def shift(self, images: int) -> Shift:
+        """The suite with the first `images` images of each cell."""
+        return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities)
+
+
+def corrupted_set(
+    data: DataSet | Parts,
+    root: Path,
+    suite: Suite = CORRUPTED,
+    images: LabelledImages | None = None,
+    watcher: Watcher = SILENT,
+) -> CorruptedSet:
+    """The suite's images. Of the paper's suite these are the official files, if they are in `root`.
+
+    Otherwise the suite is made from `images`, which are the test images if none are given. Cells that are there are
+    kept.
+    """
+    official = root / _name(data, CORRUPTED)
+    if suite == CORRUPTED and official.is_dir():
+        labels_N = _test_images(data).labels_N
+        _check_labels(official, data.name, labels_N)
+        found = CorruptedSet(suite, official, labels_N, Source("official"))
+        for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
+            found.read(name, SEVERITIES[0])
+        return found
+    return make_corrupted_set(data, root, suite, images, watcher=watcher)
+
+
+def make_corrupted_set(
+    data: DataSet | Parts,
+    root: Path,
+    suite: Suite = CORRUPTED,
+    images: LabelledImages | None = None,
+    *,
+    out: Path | None = None,
+    seed: int = 0,
+    constants: Constants | None = None,
+    workers: int | None = None,
+    watcher: Watcher = SILENT,
+) -> CorruptedSet:
+    """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept.
+
+    Without `constants` they are those that suit the size of the images.
+    """
+    images = images or _test_images(data)
+    constants = constants or default_constants(*images.image_shape[1:])
+    name = _name(data, suite) if constants == "cifar-c" else f"{_name(data, suite)}-{constants}"
+    folder = out or root / "regenerated" / f"{name}-seed{seed}"
+    write_corrupted_set(
+        images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
+        images.labels_N.numpy(),
+        folder,
+        dataset=data.name,
+        names=suite.corruptions,
+        seed=seed,
+        constants=constants,
+        workers=workers,
+        frost_dir=find_frost(root),
+        progress=lambda _, done, total: watcher.counted(f"making {folder.name}", done, total),
+    )
+    about = read_about(folder)
+    assert about is not None
+    source = Source("regenerated", about.seed, about.version, about.frost, constants=about.constants)
+    return CorruptedSet(suite, folder, images.labels_N, source)
+
+
+def _test_images(data: DataSet | Parts) -> LabelledImages:
+    if data.test is None:
+        raise InputError(
+            f"{data.name} has no test images to corrupt; add a folder test beside train, or rows whose part is test"
+        )
+    return data.test
+
+
+def _check_labels(folder: Path, dataset: str, test_N: Tensor) -> None:
+    """Raise unless the labels show that the set was made from this data set's test images."""
+    path = folder / "labels.npy"
+    labels_N = read_array(path, "unpack the official set again")
+    if not np.array_equal(labels_N, np.tile(test_N.numpy(), len(SEVERITIES))):
+        raise InputError(
+            f"{path} does not hold the labels of {dataset}'s test images five times; the folder holds another set"
+        )
+
+
+def _name(data: DataSet | Parts, suite: Suite) -> str:
+    """The folder's name without its seed. That of the paper's suite is the official one.
+
+    A user's own images may have any name, and change. Their key tells them apart.
+    """
+    if isinstance(data, Parts) and data.keys:
+        return f"{data.name}-{data.keys[suite.part]}-{'C' if suite == CORRUPTED else suite.name}"
+    test_set = OFFICIAL_FOLDERS.get(data.name, f"{data.name}-C")
+    return test_set if suite.part == "test" else f"{data.name}-{suite.name}"

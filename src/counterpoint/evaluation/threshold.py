@@ -23,8 +23,8 @@ from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of
 from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
+from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
-from counterpoint.records.results import Shift
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun

@@ -12,7 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.export.recalibrated import recalibrated_probs
 from counterpoint.models.wanted import one_line
 from counterpoint.nn import Ensemble
-from counterpoint.nn.extract import fold
+from counterpoint.nn.one_member import fold
 from counterpoint.normalisation import Normalisation
 from counterpoint.records.recalibrated import Recalibration
 

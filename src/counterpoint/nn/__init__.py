@@ -4,10 +4,10 @@ from counterpoint.nn.batch_ensemble import BatchEnsembleConv2d, BatchEnsembleLin
 from counterpoint.nn.conversion import Conversion, batch_ensemble
 from counterpoint.nn.deep import deep_ensemble
 from counterpoint.nn.ensemble import Ensemble
-from counterpoint.nn.extract import extract_member
 from counterpoint.nn.groups import parameter_groups
 from counterpoint.nn.health import Health, measure_health
 from counterpoint.nn.norm import PerMemberBatchNorm2d
+from counterpoint.nn.one_member import extract_member
 from counterpoint.nn.resnet import resnet
 from counterpoint.nn.resnext import resnext29
 from counterpoint.nn.vit import vit

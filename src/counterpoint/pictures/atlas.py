@@ -12,7 +12,7 @@ from counterpoint.data import load
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.errors import InputError
 from counterpoint.pictures.sheet import TILE, draw_sheet
-from counterpoint.records.results import Constants
+from counterpoint.records.images import Constants
 from counterpoint.watching import SILENT, Watcher
 
 _SIDE = 224  # pixels; ImageNet-C's images have as many

@@ -11,9 +11,10 @@ from counterpoint.config import Experiment
 from counterpoint.data import DataSet, UserImages, parts_of
 from counterpoint.errors import InputError
 from counterpoint.pictures.sheet import Picture, draw_sheet
-from counterpoint.training.description import build_described, describe
+from counterpoint.training.batches import epoch_batches, steps_per_epoch, total_steps
 from counterpoint.training.engines import make_forward
-from counterpoint.training.step import epoch_batches, perturbed_views, steps_per_epoch, total_steps
+from counterpoint.training.network import build_described, describe
+from counterpoint.training.step import perturbed_views
 
 
 def draw_views(

@@ -6,7 +6,7 @@ from typing import Annotated, TypeVar
 
 from counterpoint.records.codec import Range
 from counterpoint.records.figures import Count
-from counterpoint.records.results import MadeFrom, Shift
+from counterpoint.records.images import MadeFrom, Shift
 
 Of = TypeVar("Of")
 Real = Annotated[float, Range(-1e6, 1e6)]

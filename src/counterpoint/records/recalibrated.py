@@ -13,7 +13,7 @@ from counterpoint.records.compared import (
     without,
 )
 from counterpoint.records.figures import Aggregate, AggregateFigures, Count, Figures, Fraction, Nats
-from counterpoint.records.results import Images, MadeFrom, Shift
+from counterpoint.records.images import Images, MadeFrom, Shift
 
 Acts = Literal["before", "after", "per-member"]
 Signal = Literal["entropy", "disagreement"]

@@ -6,8 +6,8 @@ from typing import Literal
 
 from counterpoint.records.compared import without
 from counterpoint.records.figures import Count, Fraction
+from counterpoint.records.images import MadeFrom, Shift
 from counterpoint.records.recalibrated import Recalibration
-from counterpoint.records.results import MadeFrom, Shift
 
 Verdict = Literal["holds", "unclear", "breaks"]
 """What images show about a promise: the error of those kept is not above the target, it is but could be so by chance,

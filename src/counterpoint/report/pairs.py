@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.compared import Comparison
-from counterpoint.records.results import MadeFrom, Results
+from counterpoint.records.images import MadeFrom
+from counterpoint.records.results import Results
 from counterpoint.report.run import ReportedRun
 
 

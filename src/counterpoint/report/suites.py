@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, Summary
-from counterpoint.records.results import Shifted, Source
+from counterpoint.records.images import Source
+from counterpoint.records.results import Shifted
 from counterpoint.report.run import ReportedRun, grouped
 
 _PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts

@@ -20,11 +20,11 @@ from counterpoint.devices import arithmetic, moved
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy
+from counterpoint.training.batches import STEPS_AT_ONCE, Batch, epoch_batches
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine, make_forward
 from counterpoint.training.loop import update
-from counterpoint.training.memory import STEPS_AT_ONCE
 from counterpoint.training.network import build_model
-from counterpoint.training.step import Batch, Forward, TrainState, epoch_batches
+from counterpoint.training.step import Forward, TrainState
 
 _INPUT_SETS = 8
 _CLASSES = 10

@@ -18,11 +18,11 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
+from counterpoint.nn.activations import recompute_blocks
 from counterpoint.nn.one_member import check_member_by_member
-from counterpoint.nn.recomputed import recompute_blocks
 from counterpoint.parallel.world import ALONE, World
-from counterpoint.training.layers_of_others import has_draws
-from counterpoint.training.step import Batch, Forward, TrainState, take_step
+from counterpoint.training.batches import Batch
+from counterpoint.training.step import Forward, TrainState, has_draws, take_step
 
 EngineName = Literal["auto", "fast", "compiled", "eager"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)

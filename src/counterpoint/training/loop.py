@@ -5,38 +5,37 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
-from counterpoint.devices import choose_device, training_arithmetic
+from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
-from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint, sweep_checkpoints
-from counterpoint.runs.folder import Run, check_folder, follow_run, keep_description, open_run
-from counterpoint.storage.locks import locked
-from counterpoint.storage.provenance import describe_environment, now
-from counterpoint.training.divergence import check_finite, check_loss
+from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
+from counterpoint.runs.folder import Run
+from counterpoint.storage.provenance import now
+from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
-from counterpoint.training.layers_of_others import draws_put_back, seed_layers, warn_of_draws
-from counterpoint.training.memory import check_training, enough_memory, place, steps_at_once
+from counterpoint.training.memory import check_memory
+from counterpoint.training.monitoring import (
+    Throttled,
+    check_finite,
+    check_loss,
+    logged_validation,
+    open_tensorboard,
+    validate,
+)
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import prepare, sources_of, start_state, to_validate_on
-from counterpoint.training.reports import Throttled
-from counterpoint.training.several_processes import check_batches, start_alike
-from counterpoint.training.step import Batch, epoch_batches, steps_per_epoch, total_steps
-from counterpoint.training.step_memory import check_step
-from counterpoint.training.tensorboard import open_tensorboard
-from counterpoint.training.unseen_images import check_unseen_by
-from counterpoint.training.validation import logged_validation, validate
+from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
+from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, Watcher
 
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
@@ -126,48 +125,46 @@ def train(
             device = choose_device(options.device, world)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            held.enter_context(_held(experiment, folder, device, options, world))
+            held.enter_context(hold(folder, experiment, device, options.deterministic, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
             if start is not None and prepared.checkpoint is None:
                 check_unseen_by(start, experiment, data, root, watcher)
-            check_training(prepared.model, experiment, parts.train.image_shape, len(parts.train), device, world)
-            less_memory = options.less_memory
-            if device.type == "cpu" and name == "eager":
-                less_memory = check_step(
-                    prepared.model,
-                    experiment,
-                    parts.train.image_shape,
-                    len(parts.train),
-                    less_memory=less_memory,
-                    member_by_member=options.member_by_member,
-                    world=world,
-                    watcher=watcher,
-                )
+            less_memory = check_memory(
+                prepared.model,
+                experiment,
+                parts.train.image_shape,
+                len(parts.train),
+                device=device,
+                engine=name,
+                less_memory=options.less_memory,
+                member_by_member=options.member_by_member,
+                world=world,
+                watcher=watcher,
+            )
         less_memory = any_of(world, less_memory)  # a block that is computed again is so in every process
         with agreed(world):
-            environment = describe_environment(device)
-            if world.is_first:
-                asked, sources = dataclasses.asdict(options), sources_of(data, start)
-                run = open_run(folder, experiment, seed=seed, options=asked, environment=environment, sources=sources)
-                run = keep_description(run, prepared.description)
-            else:
-                run = follow_run(folder, experiment, seed=seed, description=prepared.description)
-            state = start_state(run, prepared, device)
-            if world.is_first:
-                sweep_checkpoints(folder, state.step)
+            run, state = begin(
+                folder,
+                experiment,
+                prepared,
+                device,
+                seed=seed,
+                engine=name,
+                options=dataclasses.asdict(options),
+                sources=sources_of(data, start),
+                world=world,
+                watcher=watcher,
+            )
             clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
-            warn_of_draws(state.model, experiment, world, watcher)
-            processes = {} if world.is_alone else {"processes": world.size}
-            run.append_log(event="started", step=state.step, engine=name, **processes, environment=environment)
-            saved = {"less_memory": less_memory, "member_by_member": options.member_by_member}
+            saving = {"less_memory": less_memory, "member_by_member": options.member_by_member}
             training = _Training(
                 run,
                 place(parts.train, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world, **saved),
+                make_engine(state, experiment, name, world, **saving),
                 clock,
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
@@ -175,21 +172,6 @@ def train(
         start_alike(state, world)
         limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
         return _train_epochs(training, lambda: any_of(world, should_stop() or clock.here > limit))
-
-
-@contextmanager
-def _held(experiment: Experiment, folder: Path, device: torch.device, options: Options, world: World) -> Iterator[None]:
-    """Inside, no other process trains in the folder, and torch computes as the options say."""
-    if world.is_first:
-        check_folder(folder)  # before the lock, which puts a file into the folder
-    busy = f"another process is training in {folder}; wait for it, or choose another --out"
-    with (
-        locked(folder, busy) if world.is_first else nullcontext(),
-        training_arithmetic(device, options.deterministic),
-        draws_put_back(device, experiment),
-        enough_memory(experiment, device),
-    ):
-        yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,64 +1,198 @@
-"""A training's memory: whether weights and views fit, where images lie, and how many steps' views are made together."""
+"""Whether a training fits into memory, found out before its first step.
 
-import math
+On a CPU a step is tried with a few images, because a system that runs out of memory kills the process without a
+message. On a GPU torch raises an error instead, which `enough_memory` puts into words.
+"""
+
+import copy
+import warnings
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
 from counterpoint.config import Experiment
-from counterpoint.data import LabelledImages, MappedSet
-from counterpoint.devices import total_memory
+from counterpoint.devices import free_memory, total_memory
 from counterpoint.errors import InputError, is_out_of_memory
-from counterpoint.model_names import wide_resnet_size
+from counterpoint.model_names import is_own
+from counterpoint.nn import Ensemble
+from counterpoint.nn.activations import Kept, measure_kept
+from counterpoint.nn.one_member import check_member_by_member, only_member
 from counterpoint.parallel.world import ALONE, World
+from counterpoint.training.batches import bytes_of_views, steps_at_once
+from counterpoint.watching import SILENT, Watcher
 
-STEPS_AT_ONCE = {"cuda": 64, "cpu": 4}
-"""The views of this many steps are made together, or of fewer steps if the views are large."""
-_VIEW_BYTES = 1 << 29
-_GPU_SHARE = 4  # images in a file go to a GPU whole if they take no more than one part in so many of its free memory
-_LARGE = 256
-"""A network with a size above this is counted before it is made. That takes seconds, and smaller ones fit anywhere."""
-
-
-def is_large(experiment: Experiment) -> bool:
-    """Whether the experiment asks for a network that may not fit into memory."""
-    named = wide_resnet_size(experiment.model) or ()
-    sizes = (experiment.cardinality, experiment.base_width, experiment.depth, experiment.width, experiment.members)
-    options = (value for value in experiment.model_options.values() if isinstance(value, int))
-    return max(*sizes, *named, *options) > _LARGE
+_FEW = 2  # images: with one, BatchNorm may have a single value to normalise
+_HELD_BESIDES = 8
+"""Besides what autograd keeps, a step holds up to this many times its largest activation: gradients on their way, and
+the copies that convolutions make. This was measured (docs/images.md, What it costs)."""
+_LEAST_BATCH = 4  # smaller ones are not proposed, because BatchNorm needs images
+_SIZES = range(96, 4096, 32)  # pixels, of images that are proposed; smaller ones have other defaults
 
 
-def check_weights(network: nn.Module, copies: int) -> None:
-    """Raise if so many copies of a network would not fit into this machine's memory. It may be on the meta device."""
-    needed = copies * _bytes(network)
-    if needed > (there := total_memory(torch.device("cpu"))):
-        raise InputError(
-            f"the network's weights take {gib(needed)}, but this machine has {gib(there)} of memory; make "
-            "the network smaller, or have fewer members"
-        )
-
-
-def check_training(
-    network: nn.Module,
+def check_memory(
+    network: Ensemble,
     experiment: Experiment,
     image_shape: tuple[int, int, int],
     images: int,
+    *,
     device: torch.device,
+    engine: str,
+    less_memory: bool = False,
+    member_by_member: bool = False,
     world: World = ALONE,
-) -> None:
-    """Raise if the weights with gradients and momentum, and one step's views, alone exceed the device's memory.
+    watcher: Watcher = SILENT,
+) -> bool:
+    """Raise if the training does not fit into the device's memory. The result is whether to train with less_memory.
 
-    Of several processes each makes the views of its share of the batch.
+    The weights with gradients and momentum, and one step's views, must fit in any case. An eager step on a CPU is also
+    tried, unless the network cannot be tried with a few images. counterpoint's own networks train with less_memory by
+    themselves where a step would not fit without: the result has the same bits.
     """
-    weights = _bytes(network) + bytes_of_updates(network, experiment)
-    needed = weights + bytes_of_views(experiment, image_shape, world.count(min(experiment.batch_size, images)))
+    batch = world.count(min(experiment.batch_size, images))  # of several processes each has its share
+    _check_least(network, experiment, image_shape, batch, device)
+    if device.type != "cpu" or engine != "eager":
+        return less_memory
+    free = free_memory() // world.local_size
+    trial = Trial(network, experiment, image_shape, member_by_member)
+    need = trial.need(batch, less_memory, free)
+    if need is None or need.bytes(batch, less_memory) <= free:
+        return less_memory
+    at_least = need.bytes(batch, less_memory=True)
+    if is_own(experiment.model) and at_least <= free:
+        watcher.noted(
+            f"a step needs about {gib(need.bytes(batch, less_memory))} of memory, and {gib(free)} are free; so "
+            f"activations are computed again instead of kept (--less-memory): that needs {gib(at_least)}, takes "
+            "longer and changes nothing else"
+        )
+        return True
+    less_memory = less_memory or is_own(experiment.model)
+    raise InputError(_does_not_fit(trial, need, batch, less_memory, free, world))
+
+
+def _check_least(
+    network: Ensemble, experiment: Experiment, image_shape: tuple[int, int, int], batch: int, device: torch.device
+) -> None:
+    weights = bytes_of_weights(network) + bytes_of_updates(network, experiment)
+    needed = weights + bytes_of_views(experiment, image_shape, batch)
     if needed > (there := total_memory(device)):
         raise InputError(
             f"a step needs more memory than the {gib(there)} of {device}: {gib(weights)} for the weights, their "
             f"gradients and momentum, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
         )
+
+
+@dataclass(frozen=True)
+class Need:
+    """What steps of any batch size need: what they keep grows evenly with each image."""
+
+    experiment: Experiment
+    image_shape: tuple[int, int, int]
+    updates: int
+    """Gradients and momentum. The weights are there already."""
+    few: Kept
+    per_image: Kept
+
+    def bytes(self, batch: int, less_memory: bool) -> float:
+        return self.updates + self.views(batch) + self.activations(batch, less_memory)
+
+    def activations(self, batch: int, less_memory: bool) -> float:
+        kept = self.few.plus(self.per_image.times(batch - _FEW))
+        return (kept.recomputed if less_memory else kept.everything) + _HELD_BESIDES * kept.largest
+
+    def views(self, batch: int) -> int:
+        """Those of all steps whose views are made together."""
+        experiment = replace(self.experiment, batch_size=batch)
+        at_once = steps_at_once(experiment, self.image_shape, torch.device("cpu"))
+        return at_once * bytes_of_views(experiment, self.image_shape, batch)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Forward passes on few images, with a copy of the network, and without a change of torch's generators."""
+
+    network: Ensemble
+    experiment: Experiment
+    image_shape: tuple[int, int, int]
+    member_by_member: bool
+
+    def need(self, batch: int, less_memory: bool, free: int) -> Need | None:
+        """What steps need; None if the network cannot be tried.
+
+        The first pass alone gives too much, because not everything grows with the batch. For most trainings that is
+        enough to know that they fit.
+        """
+        if (few := self._kept(_FEW)) is None:
+            return None
+        updates = bytes_of_updates(self.network, self.experiment)
+        need = Need(self.experiment, self.image_shape, updates, few, few.times(1 / _FEW))
+        if need.bytes(batch, less_memory) <= free:
+            return need
+        more = self._kept(_FEW + 1)
+        return None if more is None else replace(need, per_image=more.plus(few.times(-1)))
+
+    def _kept(self, images: int) -> Kept | None:
+        try:
+            with torch.random.fork_rng([]), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return self._pass(copy.deepcopy(self.network).train(), images)
+        except Exception:  # somebody's network may refuse anything here; whether it trains, training will tell
+            return None
+
+    def _pass(self, network: Ensemble, images: int) -> Kept:
+        rows = images * self.experiment.policy.views_per_step
+        members = 1 if self.member_by_member else self.experiment.members
+        drops = self.experiment.policy.stochastic_depth is not None
+        keep = torch.ones(network.num_blocks, members * rows) if drops else None
+        views_MBCHW = torch.zeros(members, rows, *self.image_shape)
+        if not self.member_by_member:
+            return measure_kept(network, views_MBCHW, keep)
+        check_member_by_member(network)
+        with only_member(network, 0):
+            return measure_kept(network, views_MBCHW, keep)
+
+
+def _does_not_fit(trial: Trial, need: Need, batch: int, less_memory: bool, free: int, world: World) -> str:
+    here = "" if world.local_size == 1 else f" for each of the {world.local_size} processes here"
+    at_once = "close other programs"
+    if not less_memory and (less := need.bytes(batch, less_memory=True)) <= free:
+        at_once += f", or add --less-memory, which needs {gib(less)}, takes longer and changes nothing else"
+    ways = [*_settings_that_fit(trial, need, batch, less_memory, free, world)]
+    saving = " even with --less-memory" if less_memory else ""
+    ways += [f"fewer num_members (now {need.experiment.members})", "a smaller network"]
+    return (
+        f"a step needs about {gib(need.bytes(batch, less_memory))} of memory{saving}, "
+        f"and {gib(free)} are free{here}: it needs {gib(need.activations(batch, less_memory))} for activations, "
+        f"{gib(need.views(batch))} for views, and {gib(need.updates)} for gradients and momentum; {at_once}, or train "
+        f"a new run with {', '.join(ways[:-1])} or {ways[-1]}"
+    )
+
+
+def _settings_that_fit(
+    trial: Trial, need: Need, batch: int, less_memory: bool, free: int, world: World
+) -> Iterator[str]:
+    """The largest batch, and the largest images, that alone would let a step fit."""
+    fitting = bisect_right(range(1, batch), float(free), key=lambda size: need.bytes(size, less_memory))
+    if fitting >= _LEAST_BATCH:
+        size = fitting * world.size
+        rate = need.experiment.learning_rate * size / need.experiment.batch_size
+        yield f"--set batch_size={size} --set learning_rate={rate:.2g}"
+    if need.experiment.images and (side := _largest_side(trial, need, batch, less_memory, free)):
+        yield f"--set images.size={side}"
+
+
+def _largest_side(trial: Trial, need: Need, batch: int, less_memory: bool, free: int) -> int | None:
+    """Guessed by the number of pixels, and then tried: some networks take images of one size only."""
+    channels, height, _ = need.image_shape
+    growing = need.bytes(batch, less_memory) - need.updates
+    sides = [side for side in _SIZES if side < height and need.updates + growing * (side / height) ** 2 <= free]
+    if not sides:
+        return None
+    smaller = replace(trial, image_shape=(channels, sides[-1], sides[-1])).need(batch, less_memory, free)
+    return sides[-1] if smaller and smaller.bytes(batch, less_memory) <= free else None
 
 
 @contextmanager
@@ -76,27 +210,6 @@ def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None
         ) from error
 
 
-def place(images: LabelledImages, device: torch.device) -> LabelledImages:
-    """The images where their batches are best taken from.
-
-    Those in memory go to the device. Those in a file stay there, unless a GPU has plenty of room for them.
-    """
-    if isinstance(images, MappedSet) and (device.type != "cuda" or not _has_room(images, device)):
-        return images
-    return images.to(device)
-
-
-def _has_room(images: LabelledImages, device: torch.device) -> bool:
-    free, _ = torch.cuda.mem_get_info(device)
-    return len(images) * math.prod(images.image_shape) <= free // _GPU_SHARE
-
-
-def steps_at_once(experiment: Experiment, image_shape: tuple[int, int, int], device: torch.device) -> int:
-    """How many steps' views are made together."""
-    per_step = bytes_of_views(experiment, image_shape, experiment.batch_size)
-    return min(STEPS_AT_ONCE[device.type], max(1, _VIEW_BYTES // per_step))
-
-
 def _smaller(experiment: Experiment) -> str:
     return (
         f"in a new run lower batch_size (now {experiment.batch_size:,}), num_members (now {experiment.members:,}), or "
@@ -110,13 +223,8 @@ def bytes_of_updates(network: nn.Module, experiment: Experiment) -> int:
     return trained * (2 if experiment.momentum else 1)
 
 
-def bytes_of_views(experiment: Experiment, image_shape: tuple[int, int, int], batch: int) -> int:
-    """What the views of one step take."""
-    views = experiment.members * batch * experiment.policy.views_per_step
-    return views * math.prod(image_shape) * torch.float32.itemsize
-
-
-def _bytes(network: nn.Module) -> int:
+def bytes_of_weights(network: nn.Module) -> int:
+    """What the network itself takes. It may be on the meta device."""
     return sum(tensor.numel() * tensor.element_size() for tensor in network.state_dict().values())
 
 

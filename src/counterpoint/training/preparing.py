@@ -1,5 +1,7 @@
-"""What is needed before the first step: the network, the run's description, and the validation images."""
+"""Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,17 +10,41 @@ import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
 from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
-from counterpoint.devices import moved
+from counterpoint.devices import moved, training_arithmetic
 from counterpoint.errors import InputError
+from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
-from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint
+from counterpoint.parallel.group import copy_from_first, from_first
+from counterpoint.parallel.world import World
+from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, sweep_checkpoints
 from counterpoint.runs.description import Description
-from counterpoint.runs.folder import Run, find_run
-from counterpoint.training.description import build_described, describe, describe_run, fitting_weights
-from counterpoint.training.layers_of_others import introduce
+from counterpoint.runs.folder import Run, check_folder, find_run, follow_run, keep_description, open_run
+from counterpoint.storage.locks import locked
+from counterpoint.storage.provenance import describe_environment
+from counterpoint.training.batches import steps_per_epoch, total_steps
+from counterpoint.training.engines import EngineName
+from counterpoint.training.memory import enough_memory
+from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.starting_weights import build_from, weights_hash
-from counterpoint.training.step import TrainState
+from counterpoint.training.step import TrainState, draws_put_back, has_draws
 from counterpoint.watching import SILENT, Watcher
+
+
+@contextmanager
+def hold(
+    folder: Path, experiment: Experiment, device: torch.device, deterministic: bool, world: World
+) -> Iterator[None]:
+    """Inside, no other process trains in the folder, and torch computes as training needs it."""
+    if world.is_first:
+        check_folder(folder)  # before the lock, which puts a file into the folder
+    busy = f"another process is training in {folder}; wait for it, or choose another --out"
+    with (
+        locked(folder, busy) if world.is_first else nullcontext(),
+        training_arithmetic(device, deterministic),
+        draws_put_back(device, experiment),
+        enough_memory(experiment, device),
+    ):
+        yield
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,27 +117,93 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
         )
 
 
-def start_state(run: Run, prepared: Prepared, device: torch.device) -> TrainState:
-    """The state after the run's last checkpoint, or before its first step."""
-    state = TrainState.before_first_step(moved(prepared.model, device).train(), run.experiment)
+def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None:
+    """Tell what the conversion made of another's network, and warn if little is left of its pretrained weights."""
+    if is_own(experiment.model) or experiment.num_members is None:
+        return
+    if model.conversion is not None:
+        watcher.noted(f"{experiment.model}: {model.conversion}")
+    if experiment.pretrained and experiment.has_factors and experiment.init_std == Experiment.init_std:
+        watcher.warned(
+            f"the pretrained weights are multiplied by r and s from N(1, {experiment.init_std}²), and little is left "
+            "of them; --set init_std=none keeps the members near them"
+        )
+
+
+def check_batches(experiment: Experiment, images: int, world: World) -> None:
+    """Raise if a batch, also the smaller last one of an epoch, has fewer images than there are processes."""
+    whole = min(experiment.batch_size, images)
+    if whole < world.size:
+        raise InputError(
+            f"a batch has {whole} images (batch_size {experiment.batch_size}, {images:,} to train on), and each of the "
+            f"{world.size} processes needs one; start fewer processes"
+        )
+    last = images % experiment.batch_size
+    is_reached = total_steps(experiment, images) >= steps_per_epoch(experiment, images)
+    if is_reached and 0 < last < world.size:
+        raise InputError(
+            f"the last batch of an epoch has {last} of the {images:,} images (batch_size {experiment.batch_size}), and "
+            f"each of the {world.size} processes needs one; start fewer processes, or set another batch_size"
+        )
+
+
+def begin(
+    folder: Path,
+    experiment: Experiment,
+    prepared: Prepared,
+    device: torch.device,
+    *,
+    seed: int,
+    engine: EngineName,
+    options: Mapping[str, Any],
+    sources: Mapping[str, Any],
+    world: World,
+    watcher: Watcher,
+) -> tuple[Run, TrainState]:
+    """The run in its folder, found or begun, and the state that it goes on from. The log says that it does."""
+    environment = describe_environment(device)
+    if world.is_first:
+        run = open_run(folder, experiment, seed=seed, options=options, environment=environment, sources=sources)
+        run = keep_description(run, prepared.description)
+    else:
+        run = follow_run(folder, experiment, seed=seed, description=prepared.description)
+    state = TrainState.before_first_step(moved(prepared.model, device).train(), experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
-            state.model.load_state_dict(checkpoint.model_tensors)  # torch says of weights what does not fit
-            _check_shapes(checkpoint, state)
             state.restore(checkpoint.tensors, checkpoint.step)
     run.trim_log(state.step)
-    return state
+    if world.is_first:
+        sweep_checkpoints(folder, state.step)
+    warn_of_draws(state.model, experiment, world, watcher)
+    processes = {} if world.is_alone else {"processes": world.size}
+    run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
+    return run, state
 
 
-def _check_shapes(checkpoint: Checkpoint, state: TrainState) -> None:
-    """Raise RuntimeError, as torch does for weights, for what `restore` would stretch to fit, or would not find."""
-    wanted = {f"momentum.{name}": parameter.shape for name, parameter in state.model.named_parameters()}
-    wanted["sums"] = state.sums.shape
-    if "sums" not in checkpoint.tensors:
-        raise RuntimeError("sums is missing")
-    for name, tensor in checkpoint.tensors.items():
-        if not name.startswith("model.") and tensor.shape != wanted.get(name):
-            raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
+@torch.no_grad()
+def start_alike(state: TrainState, world: World) -> None:
+    """Let all processes start from the state of the first, which has read the checkpoint that counts."""
+    if world.is_alone:
+        return
+    tensors = state.tensors() if world.is_first else {}
+    step, kinds = from_first(world, (state.step, {name: (t.shape, t.dtype) for name, t in tensors.items()}))
+    device = state.sums.device
+    copies = {
+        name: tensors[name].detach().contiguous() if world.is_first else torch.empty(shape, dtype=dtype, device=device)
+        for name, (shape, dtype) in kinds.items()
+    }
+    copy_from_first(world, list(copies.values()))
+    if not world.is_first:
+        state.restore(copies, step)
+
+
+def warn_of_draws(model: Ensemble, experiment: Experiment, world: World, watcher: Watcher) -> None:
+    """Say so if the number of processes changes the result, because layers such as dropout draw for each of them."""
+    if has_draws(model) and not world.is_alone and not is_own(experiment.model):
+        watcher.warned(
+            f"{experiment.model} has layers that draw random numbers in training (dropout), and each process draws its "
+            f"own; another number of processes than {world.size} gives other numbers"
+        )
 
 
 def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:

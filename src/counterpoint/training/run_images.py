@@ -1,11 +1,13 @@
-"""The images of a run: those that the user names, or those that its run.json names."""
+"""The images of a run: read as it wants them, named, and told apart from those that its weights learned from before."""
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, Parts, UserImages, load, load_images, parts_of
 from counterpoint.errors import InputError
-from counterpoint.runs.folder import Run
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.training.starting_weights import weights_hash
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -62,3 +64,90 @@ def data_name(run: Run) -> str:
         return run.experiment.dataset
     source = Path(str(begun_with.get("source", "")))
     return source.stem if source.suffix.lower() in (".csv", ".npz") else source.name
+
+
+def check_unseen_by(
+    start: Run,
+    experiment: Experiment,
+    data: DataSet | UserImages,
+    root: Path | None = None,
+    watcher: Watcher = SILENT,
+) -> None:
+    """Raise if `start`, or a run that it started from, learned from images that the new run would validate or test on.
+
+    Images of another data set are new. A note says so where a run or its images are gone or have changed, so that
+    nobody can tell.
+    """
+    for run in _lineage(start, watcher):
+        if not isinstance(data, UserImages):
+            _check_split(run, experiment)
+        elif run.experiment.images is not None:
+            _check_contents(run, data, root, watcher)
+
+
+def learned_before(run: Run, root: Path | None = None, watcher: Watcher = SILENT) -> dict[Path, Mapping[str, str]]:
+    """The user's images that the weights learned from before `run` began with them, for each run that did so.
+
+    They are the images' names, by the hashes of their contents. A note says so where a run or its images are gone.
+    """
+    earlier = [one for one in _lineage(run, watcher) if one is not run and one.experiment.images is not None]
+    found = {one.folder: _trained_on(one, root, watcher) for one in earlier}
+    return {folder: contents for folder, contents in found.items() if contents is not None}
+
+
+def _lineage(run: Run, watcher: Watcher) -> Iterator[Run]:
+    """The run, the one that it started from, and so on."""
+    yield run
+    while run.experiment.starts_from is not None:
+        earlier = _started_from(run)
+        if earlier is None:
+            watcher.noted(f"{_not_known(run)}: it started from another run, which is gone or has changed")
+            return
+        yield (run := earlier)
+
+
+def _check_split(start: Run, experiment: Experiment) -> None:
+    before = start.experiment
+    if before.dataset == experiment.dataset and (before.train_on, experiment.train_on) == ("all", "split"):
+        raise InputError(
+            f"{start.folder} was trained on all images of {before.dataset}, and so on those that the new run would "
+            "validate on; start from a run on the split, or train with --set train_on=all"
+        )
+
+
+def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Watcher) -> None:
+    trained, held = _trained_on(start, root, watcher) or {}, {**data.contents["validation"], **data.contents["test"]}
+    both = [content for content in held if content in trained]
+    if both:
+        raise InputError(
+            f"{start.folder} was trained on {trained[both[0]]}, and the new run would validate or test on the same "
+            f"image, {held[both[0]]} ({len(both):,} such images in all); split the images as in that run (train_on, "
+            "images.val, images.test and images.split_seed), or leave --from out"
+        )
+
+
+def _trained_on(start: Run, root: Path | None, watcher: Watcher) -> Mapping[str, str] | None:
+    """The names of the images that the run was trained on, by the hashes of their contents; None if they are gone."""
+    try:
+        theirs = data_of_run(start, root, None, watcher)
+    except InputError as problem:
+        watcher.noted(f"{_not_known(start)}: {problem}")
+        return None
+    assert isinstance(theirs, UserImages)
+    if theirs.keys.get("train") != start.description.images_key:
+        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
+        return None
+    return theirs.contents["train"]
+
+
+def _started_from(start: Run) -> Run | None:
+    """The run whose weights `start` began with; None where its folder is gone, or holds other weights now."""
+    try:
+        earlier = load_run(Path(str(start.record.get("from"))))
+        return earlier if weights_hash(earlier) == start.experiment.starts_from else None
+    except InputError:
+        return None
+
+
+def _not_known(start: Run) -> str:
+    return f"it is not known whether {start.folder} has learned from images that are validated or tested on here"

@@ -15,8 +15,7 @@ from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run
-from counterpoint.training.description import build_described
-from counterpoint.training.network import as_it_is
+from counterpoint.training.network import as_it_is, build_described
 
 
 def build_from(

@@ -1,116 +1,32 @@
-"""A training step: its batch, the loss, and the update.
+"""A training step: the state that it changes, the loss, and the update.
 
-A step's images, views and learning rate depend only on (experiment, seed, step).
+What a step does depends only on the state, its batch, and (experiment, seed, step).
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from counterpoint.augment.adversarial import perturb
-from counterpoint.augment.consistency import jensen_shannon
-from counterpoint.augment.views import Views, sample_views
+from counterpoint.augment.augmix import jensen_shannon
 from counterpoint.config import Experiment
-from counterpoint.data import LabelledImages
+from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
 from counterpoint.nn.norm import left_untouched
 from counterpoint.nn.one_member import only_member
-from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.parallel.group import add_up
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.seeding import Stream
+from counterpoint.training.batches import Batch
 from counterpoint.training.optimiser import make_optimiser
 
 Forward = Callable[[Tensor, Tensor | None], Tensor]
 """(views_MBCHW, keep) to logits_MBK."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """The input of one step: the images' numbers in the data set, their labels, and each member's views of them.
-
-    Of several processes each has some of the step's images.
-    """
-
-    numbers_B: Tensor
-    labels_B: Tensor
-    views: Views
-    share: float = 1.0
-    """How large a part of the step's views these are."""
-
-    def map(self, change: Callable[[Tensor], Tensor]) -> "Batch":
-        """The batch with every tensor changed."""
-        numbers_B, labels_B, views = change(self.numbers_B), change(self.labels_B), self.views.map(change)
-        return replace(self, numbers_B=numbers_B, labels_B=labels_B, views=views)
-
-    def of_member(self, index: int) -> "Batch":
-        """The batch as one member sees it."""
-        return replace(self, views=self.views.of_member(index), share=self.share / len(self.views.views_MBCHW))
-
-    @property
-    def tensors(self) -> list[Tensor]:
-        """Every tensor, in an order that is the same for batches of one policy."""
-        return [self.numbers_B, self.labels_B, *self.views.tensors]
-
-
-def steps_per_epoch(experiment: Experiment, images: int) -> int:
-    """The steps of an epoch. Its last, smaller batch is kept (docs/paper.md, 11)."""
-    return math.ceil(images / experiment.batch_size)
-
-
-def total_steps(experiment: Experiment, images: int) -> int:
-    """The steps of a whole training on `images` images."""
-    return experiment.steps or experiment.epochs * steps_per_epoch(experiment, images)
-
-
-def epoch_batches(
-    images: LabelledImages,
-    experiment: Experiment,
-    *,
-    device: torch.device | None = None,
-    seed: int,
-    epoch: int,
-    first: int = 0,
-    at_once: int = 1,
-    num_blocks: int,
-    normalisation: Normalisation = NORMALISATION,
-    dtype: torch.dtype = torch.float32,
-    world: World = ALONE,
-) -> Iterator[Batch]:
-    """The batches of an epoch on the device, from its step `first` on. The device is by default where the images are.
-
-    The views of `at_once` steps are made together, which changes nothing but the speed. Of several processes each gets
-    its share of every batch, with the views that these images have in one process.
-    """
-    device, size = device or images.labels_N.device, experiment.batch_size
-    order = Stream(seed, "order", epoch).permutation(len(images), images.labels_N.device)
-    first_step = epoch * steps_per_epoch(experiment, len(images)) + first
-    left, here = len(images) - first * size, world.count(size)
-    mine = torch.cat([places[world.share(len(places))] for places in order[first * size :].split(size)])
-    chunks = mine.split(at_once * here)
-    for places, images_BCHW in images.batches(chunks, pinned=device.type == "cuda"):
-        numbers, labels = (values[places].to(device) for values in (images.numbers_N, images.labels_N))
-        views = sample_views(
-            images_BCHW.to(device, non_blocking=True),
-            experiment.policy,
-            num_members=experiment.members,
-            indices_B=numbers,
-            steps_B=first_step + torch.arange(len(places), device=device) // here,
-            seed=seed,
-            epoch=epoch,
-            num_blocks=num_blocks,
-            normalisation=normalisation,
-            dtype=dtype,
-        )
-        first_step += at_once
-        for in_step in (slice(i, i + here) for i in range(0, len(places), here)):
-            share = len(labels[in_step]) / min(size, left)
-            left -= size
-            yield Batch(numbers[in_step], labels[in_step], views.select(in_step), share)
 
 
 @dataclass
@@ -146,15 +62,26 @@ class TrainState:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor], step: int) -> None:
-        """Go back to what `tensors()` gave at `step`."""
+        """Go back to what `tensors()` gave at `step`. RuntimeError, as torch raises it, if it does not fit."""
         model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         self.model.load_state_dict(model)
+        self._check_shapes(tensors)
         for name, parameter in self.model.named_parameters():
             if (saved := tensors.get(f"momentum.{name}")) is not None:
                 # The fused update needs the momentum in the memory format of its parameter.
                 self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
         self.sums.copy_(tensors["sums"])
         self.step = step
+
+    def _check_shapes(self, tensors: Mapping[str, Tensor]) -> None:
+        """Raise for what `copy_` would stretch to fit, or would not find."""
+        wanted = {f"momentum.{name}": parameter.shape for name, parameter in self.model.named_parameters()}
+        wanted["sums"] = self.sums.shape
+        if "sums" not in tensors:
+            raise RuntimeError("sums is missing")
+        for name, tensor in tensors.items():
+            if not name.startswith("model.") and tensor.shape != wanted.get(name):
+                raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
 
 
 def take_step(
@@ -242,3 +169,33 @@ def _consistency(views_MBCHW: Tensor, batch: Batch, experiment: Experiment, forw
 
 def _loss(logits_MBK: Tensor, labels_B: Tensor) -> Tensor:
     return cross_entropy(logits_MBK.flatten(0, 1), labels_B.repeat(logits_MBK.shape[0]))
+
+
+def has_draws(model: nn.Module) -> bool:
+    """Whether layers such as dropout draw while the model trains."""
+    return any(_draws(module) for module in model.modules())
+
+
+def _draws(module: nn.Module) -> bool:
+    """Whether it is dropout or something alike, by the names that libraries use."""
+    rates = (getattr(module, name, None) for name in ("p", "drop_prob"))
+    is_named_so = any(part in type(module).__name__.lower() for part in ("drop", "stochastic"))
+    return is_named_so and any(isinstance(rate, float) and rate > 0 for rate in rates)
+
+
+def seed_layers(experiment: Experiment, seed: int, step: int, rank: int = 0) -> None:
+    """Make the random draws of another library's layers, such as dropout's masks, depend only on seed, step and
+    process.
+
+    They draw from torch's global generators. So a run that goes on from a checkpoint draws what it would have drawn.
+    """
+    if not is_own(experiment.model):
+        torch.manual_seed(Stream(seed, "layers of others", step, rank).generator().initial_seed())
+
+
+@contextmanager
+def draws_put_back(device: torch.device, experiment: Experiment) -> Iterator[None]:
+    """Afterwards torch's global generators are as they were before `seed_layers`."""
+    devices = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices, enabled=not is_own(experiment.model)):
+        yield

@@ -20,7 +20,7 @@ from counterpoint.evaluation.scores import read_scores
 from counterpoint.metrics import image_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.records.files import read_results
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
 from counterpoint.runs.imported import ImportedRun, load_any_run
 from tests.heard import Heard
 from tests.made_predictions import made_arrays, made_labels, made_logits, save, shifted_arrays, softmax

@@ -12,7 +12,7 @@ from counterpoint.records.compared import (
     Difference,
     MeanDifferences,
 )
-from counterpoint.records.results import Shift, Source
+from counterpoint.records.images import Shift, Source
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.comparison import PairDifferences, comparisons, differences_table
 from tests.report.made import MakeEvaluated

@@ -6,7 +6,7 @@ from counterpoint import config
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.experiments.paper import PAPER
 from counterpoint.records.files import Evaluated
-from counterpoint.records.results import Images
+from counterpoint.records.images import Images
 from counterpoint.report.run import label_runs
 from counterpoint.report.sections.paper import TableBeside, beside_paper
 from tests.report.made import OFFICIAL, MakeEvaluated, changed, changed_all

@@ -17,7 +17,7 @@ from counterpoint.records.compared import (
     ShiftDifferences,
 )
 from counterpoint.records.files import Evaluated
-from counterpoint.records.results import Source
+from counterpoint.records.images import Source
 from counterpoint.report import verdict
 from counterpoint.report.pairs import compared_pairs
 from counterpoint.report.run import label_runs

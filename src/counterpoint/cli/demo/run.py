@@ -12,10 +12,9 @@ from counterpoint.data import data_root, load
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
-from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
-from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, corrupted_set
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.records.results import Results
 from counterpoint.report import load_runs, verdict, write_report

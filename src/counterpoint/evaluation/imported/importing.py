@@ -16,7 +16,8 @@ from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, MadeWi
 from counterpoint.evaluation.results import write_results
 from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
-from counterpoint.records.results import Images, Imported, Results, Shift, Source
+from counterpoint.records.images import Images, Shift, Source
+from counterpoint.records.results import Imported, Results
 from counterpoint.runs.imported import ImportedRun, check_import_folder, write_import
 from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import write_json

@@ -12,8 +12,8 @@ from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
 from counterpoint.nn.conversion.tracing import Moment, Pass, evaluating, watched
 from counterpoint.nn.ensemble import Ensemble, axis_of_rows, map_tensors, read_logits
-from counterpoint.nn.extract import extract_member
 from counterpoint.nn.members import MemberLayer
+from counterpoint.nn.one_member import extract_member
 
 _SAME = 0.1  # of the tolerance, where the very same computation is done twice
 _MUCH, _LITTLE = 0.3, 0.1

@@ -12,7 +12,7 @@ from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.figures import Bin
 from counterpoint.records.files import RESULTS, read_results
-from counterpoint.records.results import Images
+from counterpoint.records.images import Images
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction
 

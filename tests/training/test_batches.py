@@ -8,9 +8,8 @@ import torch
 
 from counterpoint.data import ImageSet, MappedSet, load_images
 from counterpoint.policy import AugMix, MemberPolicy
-from counterpoint.training import memory
-from counterpoint.training.memory import place, steps_at_once
-from counterpoint.training.step import epoch_batches
+from counterpoint.training import batches
+from counterpoint.training.batches import epoch_batches, place, steps_at_once
 from tests.images.pictures import write_classes
 from tests.small import TINY
 
@@ -66,7 +65,7 @@ def test_fewer_steps_are_made_together_where_views_are_large(size: int, device: 
 
 
 def test_three_views_of_an_image_count_three_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_VIEW_BYTES", 2 * 8 * 3 * 8 * 8 * 4 * 6)  # of six steps
+    monkeypatch.setattr(batches, "_VIEW_BYTES", 2 * 8 * 3 * 8 * 8 * 4 * 6)  # of six steps
     plain = replace(TINY, policy=MemberPolicy(augmix=AugMix((1.0, 2.0))))
     consistent = replace(TINY, policy=MemberPolicy(augmix=AugMix((1.0, 2.0), jsd=12.0)))
     assert [steps_at_once(experiment, (3, 8, 8), GPU) for experiment in (plain, consistent)] == [6, 2]

@@ -10,8 +10,8 @@ import pytest
 from counterpoint.data import load, parts_of
 from counterpoint.errors import InputError
 from counterpoint.runs.folder import load_run
-from counterpoint.training.description import describe_run
 from counterpoint.training.loop import Options, train
+from counterpoint.training.network import describe_run
 from tests.small import TINY, noise_data
 
 EARLIER = Path(__file__).parents[1] / "fixtures" / "run-of-98b0d55" / "run"

@@ -10,11 +10,12 @@ from counterpoint.config import Experiment
 from counterpoint.data import parts_of
 from counterpoint.errors import InputError
 from counterpoint.nn import resnet, vit
-from counterpoint.nn.recomputed import recompute_blocks
+from counterpoint.nn.activations import recompute_blocks
+from counterpoint.training.batches import epoch_batches
 from counterpoint.training.engines import choose_engine, make_engine
 from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
-from counterpoint.training.step import TrainState, epoch_batches
+from counterpoint.training.step import TrainState
 from tests.small import TINY, noise_data
 
 SMALL = replace(TINY, width=2, batch_size=6)

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble, resnet, vit
-from counterpoint.nn.kept import Kept, measure_kept
-from counterpoint.nn.recomputed import blocks_of, recompute_blocks
+from counterpoint.nn.activations import Kept, blocks_of, measure_kept, recompute_blocks
 
 IMAGES = torch.zeros(3, 5, 3, 8, 8)
 MODELS = {

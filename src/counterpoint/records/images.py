@@ -1,0 +1,89 @@
+"""Which images something was computed from: sets of clean images, shifts of them, and the logits of both."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from counterpoint.records.figures import Count
+
+Part = Literal["test", "validation"]
+Constants = Literal["cifar-c", "imagenet-c"]
+"""Whose table says how strong a corruption's severities are."""
+
+
+@dataclass(frozen=True)
+class Images:
+    """A set of images: some of one part of a data set."""
+
+    dataset: str
+    part: Part
+    images: Count
+    key: str | None = None
+    """Of a user's own images, a hash of what they are; of images that only a file of predictions knows, one of their
+    labels. A data set that has a name needs none."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where shifted images come from: the official files, our generator with a seed, or a user's own shift.
+
+    Of given predictions only these are known, and not the images.
+    """
+
+    kind: Literal["official", "regenerated", "given", "own"]
+    seed: Count | None = None
+    version: str | None = None
+    frost: str | None = None
+    key: str | None = None
+    """Of a user's own shift, a hash of what its images are. Of given predictions for other images than the clean ones,
+    one of their labels."""
+    constants: Constants | None = None
+    """How strong the severities of the corruptions are."""
+
+    def __post_init__(self) -> None:
+        if self.constants is None and self.kind in ("official", "regenerated"):
+            # What was written before the field was made with CIFAR-C's, the only constants at that time.
+            object.__setattr__(self, "constants", "cifar-c")
+
+    def problem(self) -> str:
+        if self.kind == "regenerated":
+            for name in ("seed", "version", "frost"):
+                if getattr(self, name) is None:
+                    return f"{name} is missing"
+        return "key is missing" if self.kind == "own" and self.key is None else ""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Images under shift: one part's first `images` images, in each of the corruptions at each of the severities.
+
+    A shift that is not ours has its own name for a corruption. Without severities it has one, 1.
+    """
+
+    source: Source
+    images: Count
+    part: Part
+    corruptions: tuple[str, ...]
+    severities: tuple[Count, ...]
+
+    @property
+    def named_cells(self) -> list[tuple[str, int]]:
+        """Each corruption at each severity, one corruption after the other."""
+        return [(name, severity) for name in self.corruptions for severity in self.severities]
+
+    @property
+    def has_severities(self) -> bool:
+        return len(self.severities) > 1 or self.source.kind in ("official", "regenerated")
+
+
+@dataclass(frozen=True)
+class MadeFrom:
+    """Which logits something was computed from: of which weights, how precise, and of which images."""
+
+    weights: str | None  # a hash; None in results from before it was kept, and of given predictions
+    precision: str
+    clean: Images
+    corrupted: Shift | None
+    validation: Images | None = None
+    """The validation images, where the clean ones are others."""
+    given: str | None = None
+    """For given predictions: their hash."""
