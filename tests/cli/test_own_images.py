@@ -184,10 +184,17 @@ def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Pa
         (["--device", "gpu"], "device 'gpu' is not known"),
         (["--engine", "steam"], "unknown engine 'steam'"),
         (["--out", "photos"], "photos is not empty and holds no run"),
+        (["--out", "mine.py"], "mine.py is a file, but a folder is needed there; choose another --out"),
+        (["--out", "mine.py/run"], "mine.py is a file, but a folder is needed there; choose another --out"),
+        (["--set", "depth=7"], "depth is 7; it must be 6n + 2"),
+        (["--model", "nowhere:make_model"], "the model nowhere:make_model needs a module 'nowhere'"),
+        (["--model", "mine:made"], "unknown function of mine"),
+        (["--model", "mine:make_model"], "mine:make_model does not take the call make_model(num_classes=…, in_chann"),
     ],
 )
 def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: str, tmp_path: Path, call: Call) -> None:
     write_collection(tmp_path / "photos", {"": 12})
+    Path("mine.py").write_text("def make_model(classes): ...")
     ended = call("train", "--images", "photos", "--out", "run", *option)
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err

@@ -88,15 +88,14 @@ def choose_data(
 
 
 def _check_model(experiment: "Experiment") -> None:
-    """Raise if the library has no such model, before thousands of images are decoded for it."""
-    from counterpoint.models import describe_model, wanted_of
+    """Raise if there is no such network, before thousands of images are decoded for it."""
+    from counterpoint.models import check_model, wanted_of
 
     settings = experiment.images
     assert settings is not None
     channels, size = 1 if settings.grey else 3, (settings.size, settings.size)
-    describe_model(
-        wanted_of(experiment, 2, channels, size, pretrained=False)
-    )  # how many classes there are is not known
+    classes = 2  # how many there are is not known yet
+    check_model(wanted_of(experiment, classes, channels, size, pretrained=False))
 
 
 def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
