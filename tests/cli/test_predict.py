@@ -44,6 +44,25 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
+def test_the_likeliest_classes(short_run: Run, pictures: Path, call: Call) -> None:
+    options = ("--device", "cpu", "--top")
+    few, all_ = (
+        objects(call("predict", short_run.folder, pictures, "--format", "jsonl", *options, count).out)
+        for count in ("3", "1000")
+    )
+    for line, whole in zip(few, all_, strict=True):
+        assert line["top"] == whole["top"][:3]
+        assert line["top"][0] == {"class": line["class"], "confidence": line["confidence"]}
+        confidences = [one["confidence"] for one in whole["top"]]
+        assert confidences == sorted(confidences, reverse=True)
+        assert sum(confidences) == pytest.approx(1)
+        assert sorted(one["class"] for one in whole["top"]) == sorted(short_run.description.classes)
+    table = call("predict", short_run.folder, pictures, *options, "2")
+    second = few[0]["top"][1]
+    assert "members next" in table.out
+    assert f"{second['class']} {second['confidence']:.1%}" in table.out
+
+
 @pytest.mark.parametrize("wanted", ["table", "csv"])
 def test_a_folder_without_pictures_is_named(short_run: Run, tmp_path: Path, call: Call, wanted: str) -> None:
     (tmp_path / "empty").mkdir()

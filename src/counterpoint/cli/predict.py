@@ -44,6 +44,12 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Also show the N likeliest classes with their probabilities.", show_default=False
+        ),
+    ] = None,
     model: RunsModelOption = None,
     device: DeviceOption = "auto",
 ) -> None:
@@ -71,7 +77,7 @@ def predict(
         raise InputError(
             f"{', '.join(paths)}: there are no files to predict; name picture files, or folders that have some"
         )
-    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model, top=top or 0)
     unread: list[Unread] = []
 
     def answers() -> Iterator["Prediction | Unread"]:
@@ -81,11 +87,11 @@ def predict(
             yield answer
 
     if format_ == "table":
-        console.print(_table(answers(), sure=correction.sure_from is not None))
+        console.print(_table(answers(), sure=correction.sure_from is not None, top=predictor.top))
         several = loaded.experiment.members > 1
         console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
-        as_csv = partial(csv_lines, members=loaded.experiment.members)
+        as_csv = partial(csv_lines, members=loaded.experiment.members, top=predictor.top)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
         for line in lines:
             print(line, flush=True)  # as soon as it is known; no terminal may wrap it
@@ -101,20 +107,23 @@ def _named(paths: list[str]) -> Iterator[Path]:
             yield Path(path)
 
 
-def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
+def _table(answers: Iterable["Prediction | Unread"], *, sure: bool, top: int) -> "Table":
     from rich.table import Table
 
     from counterpoint.serving.predict import Unread
 
     table = Table(box=None, pad_edge=False)
-    for column in ("picture", "class", "confidence", "members", *(["sure"] if sure else [])):
+    optional = [*(["sure"] if sure else []), *(["next"] if top else [])]
+    for column in ("picture", "class", "confidence", "members", *optional):
         table.add_column(column, justify="right" if column == "confidence" else "left", overflow="fold")
     for answer in answers:
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
             row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", members_in_words(answer)]
-            table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
+            row += ["yes" if answer.sure else "not sure"] if sure else []
+            row += [", ".join(f"{one.name} {one.confidence:.1%}" for one in answer.top[1:])] if top else []
+            table.add_row(*row)
     return table
 
 
