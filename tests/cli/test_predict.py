@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 
 from counterpoint.cli.predict import members_in_words
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
@@ -42,6 +43,29 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "wide.jpg" in ended.out
     assert ended.out.endswith("recalibration: none")
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
+
+
+def test_a_bar_shows_while_somebody_waits_for_a_long_table(
+    short_run: Run, pictures: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(70):
+        Image.new("L", (8, 8), number).save(tmp_path / "many" / f"{number}.png")
+
+    def shown(folder: Path, *, on_a_terminal: bool) -> str:
+        sent = io.StringIO()
+        terminal = Console(file=sent, force_terminal=on_a_terminal, color_system=None, width=100)
+        for module in ("counterpoint.cli.predict", "counterpoint.cli.terminal.progress"):
+            monkeypatch.setattr(f"{module}.console", terminal)
+        assert call("predict", short_run.folder, folder, "--device", "cpu").status == 0
+        return sent.getvalue()
+
+    bar, table = shown(tmp_path / "many", on_a_terminal=True), shown(tmp_path / "many", on_a_terminal=False)
+    assert "predicting" in bar
+    assert "70/70" in bar
+    assert bar.endswith(table)
+    assert table.startswith("picture ")
+    assert "predicting" not in shown(pictures, on_a_terminal=True)
 
 
 def test_the_likeliest_classes(short_run: Run, pictures: Path, call: Call) -> None:

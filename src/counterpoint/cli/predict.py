@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.errors import InputError, one_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from counterpoint.serving.predict import Prediction, Unread
 
 _FORMATS = ("table", "jsonl", "csv")
+_MANY = 64
+"""More pictures than this take a while."""
 
 
 def predict(
@@ -80,19 +82,23 @@ def predict(
     predictor = Predictor(loaded, correction, device=device, trusted_model=model, top=top or 0)
     unread: list[Unread] = []
 
-    def answers() -> Iterator["Prediction | Unread"]:
-        for answer in predictor.predict(itertools.chain([first], files)):
+    def answers(paths: Iterable[Path]) -> Iterator["Prediction | Unread"]:
+        for answer in predictor.predict(paths):
             if isinstance(answer, Unread):
                 unread.append(answer)
             yield answer
 
     if format_ == "table":
-        console.print(_table(answers(), sure=correction.sure_from is not None, top=predictor.top))
+        all_files = [first, *files]
+        with TerminalWatcher() as watcher:
+            counted = _counted(answers(all_files), len(all_files), watcher)
+            table = _table(counted, sure=correction.sure_from is not None, top=predictor.top)
+        console.print(table)
         several = loaded.experiment.members > 1
         console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
         as_csv = partial(csv_lines, members=loaded.experiment.members, top=predictor.top)
-        lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
+        lines = (as_csv if format_ == "csv" else json_lines)(answers(itertools.chain([first], files)), correction.name)
         for line in lines:
             print(line, flush=True)  # as soon as it is known; no terminal may wrap it
     if unread:
@@ -105,6 +111,16 @@ def _named(paths: list[str]) -> Iterator[Path]:
             yield from (Path(line.rstrip("\n")) for line in sys.stdin if line.strip())
         else:
             yield Path(path)
+
+
+def _counted(
+    answers: Iterable["Prediction | Unread"], total: int, watcher: TerminalWatcher
+) -> Iterator["Prediction | Unread"]:
+    """The answers, with a bar for a person who waits for a long table: it can be drawn only after the last of them."""
+    for done, answer in enumerate(answers, start=1):
+        if total > _MANY and console.is_terminal:
+            watcher.counted("predicting", done, total)
+        yield answer
 
 
 def _table(answers: Iterable["Prediction | Unread"], *, sure: bool, top: int) -> "Table":
