@@ -228,7 +228,7 @@ def test_names_of_the_head_are_quoted_as_json_has_them() -> None:
 
 
 def test_the_lines_in_the_card_take_pixels_where_predict_takes_no_pictures() -> None:
-    found: dict[str, np.ndarray] = {"np": np}
+    found: dict[str, Any] = {"np": np}
     (line,) = (one for one in example("model.onnx", 8, 16, 2).splitlines() if one.startswith("images = "))
     exec(line, found)
     assert found["images"].shape == (1, 8, 16, 2)

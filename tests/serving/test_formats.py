@@ -37,7 +37,10 @@ def test_lines_of_csv() -> None:
 
 def test_the_likeliest_classes_are_there_where_they_were_asked_for() -> None:
     likeliest = (Opinion("cat", 0.6), Opinion("dog", 0.3))
-    answers = [Prediction("a.png", likeliest[0], (Opinion("cat", 0.6),), None, likeliest), Unread("b.png", "is bad")]
+    answers: list[Prediction | Unread] = [
+        Prediction("a.png", likeliest[0], (Opinion("cat", 0.6),), None, likeliest),
+        Unread("b.png", "is bad"),
+    ]
     (found, _) = map(json.loads, json_lines(answers, "none"))
     assert found["top"] == [{"class": "cat", "confidence": 0.6}, {"class": "dog", "confidence": 0.3}]
     first, second = csv.DictReader(io.StringIO("\n".join(csv_lines(answers, "none", members=1, top=2))))
