@@ -132,7 +132,7 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 def check_folder(folder: Path) -> None:
     """Raise if the folder holds files but no run, or a link that leads out of it, or if it cannot be written to."""
     with writing(folder):
-        nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
         if not nearest.is_dir():
             raise InputError(f"{nearest} is a file, but a folder is needed there; choose another --out")
         if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
