@@ -166,7 +166,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["experiments", "[/b]"], "no experiment has '[/b]' in its name"),
         (
             ["train", "digits/single", "--out", "file/x"],
-            "file/x cannot be read or written (Not a directory)",
+            "file is a file, but a folder is needed there; choose another --out",
         ),
         (["train", "digits/single", "--out", "x", "--engine", "fast"], "the fast engine needs a GPU and a resnext29"),
         (["train", "digits/single", "--out", "x", "--engine", "quick"], "unknown engine 'quick'"),

@@ -2,13 +2,15 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from counterpoint.cli.arguments.own_images import slow_on_cpu
+from counterpoint.cli.arguments.own_images import describe_images, slow_on_cpu
 from counterpoint.data import load_images
 from counterpoint.experiments import find_experiment
 from counterpoint.experiments.own import own_experiment, with_warmup
@@ -184,13 +186,51 @@ def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Pa
         (["--device", "gpu"], "device 'gpu' is not known"),
         (["--engine", "steam"], "unknown engine 'steam'"),
         (["--out", "photos"], "photos is not empty and holds no run"),
+        (["--out", "mine.py"], "mine.py is a file, but a folder is needed there; choose another --out"),
+        (["--out", "mine.py/run"], "mine.py is a file, but a folder is needed there; choose another --out"),
+        (["--set", "depth=7"], "depth is 7; it must be 6n + 2"),
+        (["--model", "nowhere:make_model"], "the model nowhere:make_model needs a module 'nowhere'"),
+        (["--model", "mine:made"], "unknown function of mine"),
+        (["--model", "mine:make_model"], "mine:make_model does not take the call make_model(num_classes=…, in_chann"),
     ],
 )
 def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: str, tmp_path: Path, call: Call) -> None:
     write_collection(tmp_path / "photos", {"": 12})
+    Path("mine.py").write_text("def make_model(classes): ...")
     ended = call("train", "--images", "photos", "--out", "run", *option)
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.fixture
+def write_archive(tmp_path: Path) -> Callable[..., Path]:
+    """A file with so many images of each class in each part."""
+
+    def write(**parts: dict[str, int]) -> Path:
+        rows = [(part, label) for part, counts in parts.items() for label, n in counts.items() for _ in range(n)]
+        pixels = np.random.default_rng(0).integers(0, 256, (len(rows), 4, 4), np.uint8)
+        part_N, labels_N = zip(*rows, strict=True)
+        np.savez(tmp_path / "made.npz", images=pixels, labels=labels_N, part=part_N)
+        return tmp_path / "made.npz"
+
+    return write
+
+
+def test_a_note_says_what_guessing_the_largest_class_would_give(write_archive: Callable[..., Path]) -> None:
+    unequal = write_archive(train={"bird": 6, "car": 2, "cat": 5}, val={"car": 1}, test={"bird": 3, "car": 5})
+    *_, sizes, guess = describe_images(load_images(unequal, 4)).splitlines()
+    assert sizes == "the classes differ in size: of the images to train on, 2 are of car and 6 of bird"
+    assert guess == "always guessing bird is wrong on 62.5% of the images to test on: compare the error with that"
+    alike = write_archive(train={"car": 5, "cat": 2}, val={"car": 1}, test={"car": 1})
+    assert describe_images(load_images(alike, 4)) == (
+        "made: images 7 to train on, 1 to validate on and 1 to test on; 2 classes: car, cat"
+    )
+
+
+def test_a_note_says_which_commands_will_refuse_the_run(write_archive: Callable[..., Path]) -> None:
+    _, val, test = describe_images(load_images(write_archive(train={"car": 2, "cat": 2}), 4, val=0)).splitlines()
+    assert val == "there are no images to validate on, so `recalibrate` and `threshold` will refuse the run"
+    assert test == "there are no images to test on, so `evaluate` will refuse the run until you add some"
 
 
 def test_large_images_on_a_cpu_get_a_note() -> None:

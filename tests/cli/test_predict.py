@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from rich.console import Console
 
 from counterpoint.cli.predict import members_in_words
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
@@ -42,6 +43,48 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "wide.jpg" in ended.out
     assert ended.out.endswith("recalibration: none")
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
+
+
+def test_a_bar_shows_while_somebody_waits_for_a_long_table(
+    short_run: Run, pictures: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "many").mkdir()
+    for number in range(70):
+        Image.new("L", (8, 8), number).save(tmp_path / "many" / f"{number}.png")
+
+    def shown(folder: Path, *, on_a_terminal: bool) -> str:
+        sent = io.StringIO()
+        terminal = Console(file=sent, force_terminal=on_a_terminal, color_system=None, width=100)
+        for module in ("counterpoint.cli.predict", "counterpoint.cli.terminal.progress"):
+            monkeypatch.setattr(f"{module}.console", terminal)
+        assert call("predict", short_run.folder, folder, "--device", "cpu").status == 0
+        return sent.getvalue()
+
+    bar, table = shown(tmp_path / "many", on_a_terminal=True), shown(tmp_path / "many", on_a_terminal=False)
+    assert "predicting" in bar
+    assert "70/70" in bar
+    assert bar.endswith(table)
+    assert table.startswith("picture ")
+    assert "predicting" not in shown(pictures, on_a_terminal=True)
+
+
+def test_the_likeliest_classes(short_run: Run, pictures: Path, call: Call) -> None:
+    options = ("--device", "cpu", "--top")
+    few, all_ = (
+        objects(call("predict", short_run.folder, pictures, "--format", "jsonl", *options, count).out)
+        for count in ("3", "1000")
+    )
+    for line, whole in zip(few, all_, strict=True):
+        assert line["top"] == whole["top"][:3]
+        assert line["top"][0] == {"class": line["class"], "confidence": line["confidence"]}
+        confidences = [one["confidence"] for one in whole["top"]]
+        assert confidences == sorted(confidences, reverse=True)
+        assert sum(confidences) == pytest.approx(1)
+        assert sorted(one["class"] for one in whole["top"]) == sorted(short_run.description.classes)
+    table = call("predict", short_run.folder, pictures, *options, "2")
+    second = few[0]["top"][1]
+    assert "members next" in table.out
+    assert f"{second['class']} {second['confidence']:.1%}" in table.out
 
 
 @pytest.mark.parametrize("wanted", ["table", "csv"])

@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.export.card import check_card_path, model_card
+from counterpoint.export.card_code import example
 from counterpoint.export.card_facts import known_of
 from counterpoint.own_images import OwnImages
 from counterpoint.records.files import RECALIBRATED, RESULTS, THRESHOLD, Evaluated, write_record
@@ -232,3 +234,10 @@ def test_names_of_the_head_are_quoted_as_json_has_them() -> None:
     name = 'a "b": #c'
     run = replace(facts.run, experiment=replace(facts.run.experiment, name=name))
     assert f"- name: {json.dumps(name)}" in head(model_card(replace(facts, run=run)))["model-index"]
+
+
+def test_the_lines_in_the_card_take_pixels_where_predict_takes_no_pictures() -> None:
+    found: dict[str, Any] = {"np": np}
+    (line,) = (one for one in example("model.onnx", 8, 16, 2).splitlines() if one.startswith("images = "))
+    exec(line, found)
+    assert found["images"].shape == (1, 8, 16, 2)

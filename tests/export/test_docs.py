@@ -4,14 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 from counterpoint.export import export_run
 from counterpoint.recalibration.choose import NONE
 from counterpoint.serving.correction import Correction
 from counterpoint.serving.predict import Prediction, Predictor
 from tests.export.conftest import MakeTrained
-from tests.small import noise
+from tests.export.photograph import write_photograph
 
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
@@ -26,8 +25,7 @@ def test_the_lines_say_what_predict_says(
 ) -> None:
     run = trained("shared BatchNorm", dataset)
     export_run(run, tmp_path / "model.onnx")
-    pixels = noise(1, 32, run.description.channels)[0].permute(1, 2, 0).numpy()
-    Image.fromarray(pixels.squeeze()).save(tmp_path / "photo.png")
+    write_photograph(tmp_path / "photo.png", run.description.channels)
     monkeypatch.chdir(tmp_path)
     (lines,) = re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(lines, "export.md", "exec"), {})

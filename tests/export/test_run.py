@@ -28,8 +28,10 @@ from counterpoint.recalibration.apply import apply
 from counterpoint.records.recalibrated import Recalibration
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import Correction, find_correction
+from counterpoint.serving.predict import Prediction, Predictor
 from tests.export.conftest import ENSEMBLES, MakeTrained
 from tests.export.kinds import kinds
+from tests.export.photograph import write_photograph
 from tests.made_runs import copied, files_of
 from tests.small import noise
 
@@ -187,13 +189,26 @@ def test_a_run_of_an_earlier_version_says_how_it_gets_a_description(trained: Mak
         export_run(load_run(run.folder), tmp_path / "model.onnx")
 
 
+@pytest.mark.parametrize("dataset", ["digits", "cifar10"])
 @pytest.mark.parametrize("ending", FORMATS)
-def test_the_lines_in_the_card_run(
-    trained: MakeTrained, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_lines_in_the_card_say_what_predict_says(
+    trained: MakeTrained,
+    ending: str,
+    dataset: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    card = export_run(trained("deep ensemble"), tmp_path / f"model.{ending}").card.read_text(encoding="utf-8")
+    run = trained("deep ensemble", dataset)
+    write_photograph(tmp_path / "photo.jpg", run.description.channels)
+    card = export_run(run, tmp_path / f"model.{ending}").card.read_text(encoding="utf-8")
     (lines,) = re.findall(r"^For example:\n\n((?:    .*\n)+)", card, re.MULTILINE)
     monkeypatch.chdir(tmp_path)
     found: dict[str, Any] = {}
     exec(compile(textwrap.dedent(lines), "model.md", "exec"), found)
     assert (tuple(found["probs"].shape), tuple(found["members"].shape)) == ((1, 10), (2, 1, 10))
+    name, confidence = capsys.readouterr().out.split()
+    (answer,) = Predictor(run, find_correction(run.folder), device="cpu").predict([tmp_path / "photo.jpg"])
+    assert isinstance(answer, Prediction)
+    assert name == answer.ensemble.name
+    assert float(confidence) == pytest.approx(answer.ensemble.confidence, abs=1e-5)

@@ -220,13 +220,25 @@ def test_reducing_averages() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
 def test_a_file_that_is_cut_short_is_refused(file_format: str, share: float) -> None:
     whole = saved(colours(60, 50), file_format)
-    with pytest.raises(InputError, match=r"is damaged or cut short|is no picture"):
+    with pytest.raises(InputError, match=r"is damaged or cut short|is no picture|is empty"):
         decode(whole[: int(share * len(whole))], AS_IS)
 
 
 def test_a_text_is_no_picture() -> None:
     with pytest.raises(InputError, match="is no picture of a known format"):
         decode(b"this is a text, whatever its file is called\n", AS_IS)
+
+
+def test_an_empty_file_is_called_empty() -> None:
+    with pytest.raises(InputError, match=r"^is empty$"):
+        decode(b"", AS_IS)
+
+
+@pytest.mark.parametrize("brand", [b"heic", b"mif1"])
+def test_a_picture_of_a_telephone_is_told_by_its_name(brand: bytes) -> None:
+    first_box = b"\x00\x00\x00\x18ftyp" + brand + b"\x00\x00\x00\x00" + b"mif1heic"
+    with pytest.raises(InputError, match=r"is a HEIC picture, .*; save it as JPEG or PNG"):
+        decode(first_box + bytes(200), AS_IS)
 
 
 def test_a_format_that_runs_programs_is_no_picture() -> None:

@@ -32,6 +32,11 @@ def test_quotes_a_byte_order_mark_other_columns_and_parts(tmp_path: Path) -> Non
     assert listing.parts == ("train", "test", "train")
 
 
+def test_a_column_of_other_words_is_not_read(tmp_path: Path) -> None:
+    text = "path,label,means,kind\na.png,train,train,test\nb.png,test,ship,test\n"
+    assert list_images(table(tmp_path, text)).parts is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -46,6 +51,11 @@ def test_quotes_a_byte_order_mark_other_columns_and_parts(tmp_path: Path) -> Non
         ("path,label\na\0.png,cat\n", "line 2 of .* has no usable path"),
         ("path,label,part\na.png,cat,training\n", "line 2 of .*unknown part 'training'; did you mean 'train'"),
         ("path,label,part\na.png,cat,\n", "line 2 of .*unknown part ''"),
+        (
+            "path, Split ,label\na.png,Train,cat\nb.png,validation,dog\nc.png,Train,dog\n",
+            "the column 'Split' of .* has the values Train, validation; if it says which part each image is in, call "
+            "it part and its values train, val and test; otherwise remove it",
+        ),
         ("path,label\na.png,cat\nb.png,dog\na.png,dog\n", "lines 2 and 4 of .* both list 'a.png'"),
         (
             "path,label,part\na.png,cat,train\nb.png,dog,train\nc.png,cow,val\n",

@@ -33,3 +33,17 @@ def test_lines_of_csv() -> None:
     assert (first["member_2_class"], first["member_2_confidence"], first["error"]) == ("dog", "1.0", "")
     assert (second["class"], second["member_1_class"], second["error"]) == ("", "", 'is "bad", really')
     assert (third["agree"], third["sure"], third["recalibration"]) == ("true", "false", "none")
+
+
+def test_the_likeliest_classes_are_there_where_they_were_asked_for() -> None:
+    likeliest = (Opinion("cat", 0.6), Opinion("dog", 0.3))
+    answers: list[Prediction | Unread] = [
+        Prediction("a.png", likeliest[0], (Opinion("cat", 0.6),), None, likeliest),
+        Unread("b.png", "is bad"),
+    ]
+    (found, _) = map(json.loads, json_lines(answers, "none"))
+    assert found["top"] == [{"class": "cat", "confidence": 0.6}, {"class": "dog", "confidence": 0.3}]
+    first, second = csv.DictReader(io.StringIO("\n".join(csv_lines(answers, "none", members=1, top=2))))
+    assert (first["top_1_class"], first["top_1_confidence"]) == ("cat", "0.6")
+    assert (first["top_2_class"], first["top_2_confidence"], first["error"]) == ("dog", "0.3", "")
+    assert (second["top_2_class"], second["error"]) == ("", "is bad")

@@ -11,7 +11,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.runs.checkpoints import latest_checkpoint
-from counterpoint.runs.folder import load_run
+from counterpoint.runs.folder import check_folder, load_run
 from counterpoint.storage.files import write_atomically
 from counterpoint.storage.locks import locked
 from counterpoint.training.loop import Options, train
@@ -76,6 +76,8 @@ def test_a_read_only_folder_is_named(read_only: Path) -> None:
     said = r"cannot be written \(Permission denied\); choose a folder that you may write to"
     with pytest.raises(InputError, match=rf"{read_only / 'run'} {said}"):
         train(TINY, read_only / "run", DATA, options=ON_CPU)
+    with pytest.raises(InputError, match=rf"{read_only / 'a' / 'run'} {said}"):
+        check_folder(read_only / "a" / "run")
     with pytest.raises(InputError, match=rf"{read_only} {said}"), locked(read_only, "not said"):
         pass
     with pytest.raises(InputError, match=rf"{read_only / 'file'} {said}"):

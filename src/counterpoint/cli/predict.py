@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.errors import InputError, one_of
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from counterpoint.serving.predict import Prediction, Unread
 
 _FORMATS = ("table", "jsonl", "csv")
+_MANY = 64
+"""More pictures than this take a while."""
 
 
 def predict(
@@ -42,6 +44,12 @@ def predict(
                 "or the word threshold, which takes what `counterpoint threshold` found."
             ),
             show_default=False,
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Also show the N likeliest classes with their probabilities.", show_default=False
         ),
     ] = None,
     model: RunsModelOption = None,
@@ -71,22 +79,26 @@ def predict(
         raise InputError(
             f"{', '.join(paths)}: there are no files to predict; name picture files, or folders that have some"
         )
-    predictor = Predictor(loaded, correction, device=device, trusted_model=model)
+    predictor = Predictor(loaded, correction, device=device, trusted_model=model, top=top or 0)
     unread: list[Unread] = []
 
-    def answers() -> Iterator["Prediction | Unread"]:
-        for answer in predictor.predict(itertools.chain([first], files)):
+    def answers(paths: Iterable[Path]) -> Iterator["Prediction | Unread"]:
+        for answer in predictor.predict(paths):
             if isinstance(answer, Unread):
                 unread.append(answer)
             yield answer
 
     if format_ == "table":
-        console.print(_table(answers(), sure=correction.sure_from is not None))
+        all_files = [first, *files]
+        with TerminalWatcher() as watcher:
+            counted = _counted(answers(all_files), len(all_files), watcher)
+            table = _table(counted, sure=correction.sure_from is not None, top=predictor.top)
+        console.print(table)
         several = loaded.experiment.members > 1
         console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
     else:
-        as_csv = partial(csv_lines, members=loaded.experiment.members)
-        lines = (as_csv if format_ == "csv" else json_lines)(answers(), correction.name)
+        as_csv = partial(csv_lines, members=loaded.experiment.members, top=predictor.top)
+        lines = (as_csv if format_ == "csv" else json_lines)(answers(itertools.chain([first], files)), correction.name)
         for line in lines:
             print(line, flush=True)  # as soon as it is known; no terminal may wrap it
     if unread:
@@ -101,20 +113,33 @@ def _named(paths: list[str]) -> Iterator[Path]:
             yield Path(path)
 
 
-def _table(answers: Iterable["Prediction | Unread"], *, sure: bool) -> "Table":
+def _counted(
+    answers: Iterable["Prediction | Unread"], total: int, watcher: TerminalWatcher
+) -> Iterator["Prediction | Unread"]:
+    """The answers, with a bar for a person who waits for a long table: it can be drawn only after the last of them."""
+    for done, answer in enumerate(answers, start=1):
+        if total > _MANY and console.is_terminal:
+            watcher.counted("predicting", done, total)
+        yield answer
+
+
+def _table(answers: Iterable["Prediction | Unread"], *, sure: bool, top: int) -> "Table":
     from rich.table import Table
 
     from counterpoint.serving.predict import Unread
 
     table = Table(box=None, pad_edge=False)
-    for column in ("picture", "class", "confidence", "members", *(["sure"] if sure else [])):
+    optional = [*(["sure"] if sure else []), *(["next"] if top else [])]
+    for column in ("picture", "class", "confidence", "members", *optional):
         table.add_column(column, justify="right" if column == "confidence" else "left", overflow="fold")
     for answer in answers:
         if isinstance(answer, Unread):
             table.add_row(answer.path, "–", "–", answer.error)
         else:
             row = [answer.path, answer.ensemble.name, f"{answer.ensemble.confidence:.1%}", members_in_words(answer)]
-            table.add_row(*row, *(["yes" if answer.sure else "not sure"] if sure else []))
+            row += ["yes" if answer.sure else "not sure"] if sure else []
+            row += [", ".join(f"{one.name} {one.confidence:.1%}" for one in answer.top[1:])] if top else []
+            table.add_row(*row)
     return table
 
 

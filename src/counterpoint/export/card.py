@@ -9,6 +9,7 @@ from pathlib import Path
 
 import counterpoint
 from counterpoint.errors import InputError
+from counterpoint.export.card_code import example
 from counterpoint.export.card_confidence import confidence, measured, promise
 from counterpoint.export.card_facts import CardFacts
 from counterpoint.export.card_head import OURS, yaml_head
@@ -17,20 +18,6 @@ from counterpoint.report.formats.markdown import markdown_page
 from counterpoint.report.section import Block, Code, Facts, Part
 from counterpoint.training.run_images import data_name
 
-_CODE = {
-    "onnx": """\
-import numpy as np, onnxruntime
-
-session = onnxruntime.InferenceSession("{file}")
-images = np.zeros((1, {height}, {width}, {channels}), dtype=np.uint8)  # yours here
-probs, members = session.run(["probabilities", "members"], {{"images": images}})""",
-    "pt2": """\
-import torch
-
-network = torch.export.load("{file}").module()
-images = torch.zeros((1, {height}, {width}, {channels}), dtype=torch.uint8)  # yours here
-probs, members = network(images)""",
-}
 _NAME_ON_THE_HUB = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 _CHANNELS = {1: "grey", 3: "red, green, blue"}
 
@@ -112,8 +99,7 @@ def _interface(facts: CardFacts) -> Iterator[Part]:
         )
     )
     yield "For example:"  # and without it Markdown would take the code for a part of the list
-    kind = facts.file_name.rpartition(".")[2].lower()
-    yield Code(_CODE[kind].format(file=facts.file_name, height=size[0], width=size[1], channels=size[2]))
+    yield Code(example(facts.file_name, *size))
 
 
 def _classes(facts: CardFacts) -> str:
@@ -126,8 +112,8 @@ def _limits(facts: CardFacts) -> Iterator[tuple[str, str]]:
     yield (
         "Other pictures",
         f"a picture of another size must become {description.height} × {description.width} pixels first, and how that "
-        "is done moves confidences; counterpoint predict turns it upright, resizes the shorter side by Pillow’s "
-        "bicubic filter and takes the middle",
+        "is done moves confidences; the lines above do it as counterpoint predict does, which also lays a transparent "
+        "picture on white and brings one of 16 bits to 8",
     )
     yield (
         "Other images",

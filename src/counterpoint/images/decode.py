@@ -28,6 +28,8 @@ MOST_PIXELS = 178_956_970
 """A picture that claims more pixels is not decoded. Pillow has the same limit."""
 
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP", "PPM", "AVIF", "JPEG2000")
+_HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1")
+"""What the names of this format begin with, in a file's first box. Pillow cannot read it."""
 _ORIENTATION_TAG = 0x0112
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -98,11 +100,19 @@ def _open(content: bytes, most_pixels: int) -> Image.Image:
     try:
         image = Image.open(io.BytesIO(content), formats=[name for name in _FORMATS if name in Image.OPEN])
     except UnidentifiedImageError:
-        raise InputError(f"is no picture of a known format ({', '.join(_FORMATS)})") from None
+        raise InputError(_why_unknown(content)) from None
     except Image.DecompressionBombError:
         raise InputError(f"claims more than {most_pixels:,} pixels, the most that are decoded") from None
     _check_pixels(image.width, image.height, "claims", most_pixels)
     return image
+
+
+def _why_unknown(content: bytes) -> str:
+    if not content:
+        return "is empty"
+    if content[4:8] == b"ftyp" and content[8:12] in _HEIC:
+        return "is a HEIC picture, as telephones take them, which is not read; save it as JPEG or PNG"
+    return f"is no picture of a known format ({', '.join(_FORMATS)})"
 
 
 def _check_pixels(width: int, height: int, verb: str, most: int = MOST_PIXELS) -> None:

@@ -42,6 +42,19 @@ def describe_model(wanted: Wanted) -> ModelFacts:
     return _LIBRARIES[prefix].describe(wanted) if prefix else ModelFacts()
 
 
+def check_model(wanted: Wanted) -> None:
+    """Raise if such a network cannot be made, as far as can be told without making it. A function of your own is
+    imported, and not called.
+    """
+    if is_own(wanted.name):
+        with torch.device("meta"):  # takes no memory and little time
+            make_own(wanted, torch.Generator("cpu"))
+    elif library_of(wanted.name):
+        describe_model(wanted)
+    else:
+        users.find_call(wanted)
+
+
 def make_network(
     wanted: Wanted, facts: ModelFacts, generator: torch.Generator, trusted_model: str | None = None
 ) -> nn.Module:

@@ -6,6 +6,7 @@ It is imported only if the user named it in this call or command. A name in a ru
 import importlib
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from torch import nn
@@ -22,14 +23,19 @@ def make_by_function(wanted: Wanted, trusted_model: str | None) -> nn.Module:
         raise InputError(
             f"{wanted.name} is a function that is imported only if you name it yourself: --model {wanted.name}"
         )
+    network = find_call(wanted)()
+    if not isinstance(network, nn.Module):
+        raise InputError(f"{wanted.name} returned {type(network).__name__}; it must return a torch.nn.Module")
+    return network
+
+
+def find_call(wanted: Wanted) -> Callable[[], Any]:
+    """The call that makes the network. Its function is imported, and takes such arguments."""
     refuse_options(wanted, ("num_classes", "in_channels"))
     function = _find(wanted.name)
     arguments = {"num_classes": wanted.num_classes, "in_channels": wanted.in_channels, **wanted.options}
     _check_call(function, wanted.name, arguments)
-    network = function(**arguments)
-    if not isinstance(network, nn.Module):
-        raise InputError(f"{wanted.name} returned {type(network).__name__}; it must return a torch.nn.Module")
-    return network
+    return partial(function, **arguments)
 
 
 def _find(name: str) -> Callable[..., Any]:
@@ -53,7 +59,7 @@ def _check_call(function: Callable[..., Any], name: str, arguments: dict[str, An
     try:
         inspect.signature(function).bind(**arguments)
     except TypeError as error:
-        call = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        call = ", ".join(f"{key}=…" for key in arguments)
         raise InputError(f"{name} does not take the call {name.partition(':')[2]}({call}): {error}") from None
     except ValueError:  # some callables have no signature; the call itself will tell
         return

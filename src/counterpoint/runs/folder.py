@@ -3,7 +3,9 @@
 Nothing here needs torch, and nothing in a run folder needs unpickling.
 """
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +130,13 @@ def checkpoint_paths(folder: Path) -> list[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the folder holds files but no run, or a link that leads out of it."""
+    """Raise if the folder holds files but no run, or a link that leads out of it, or if it cannot be written to."""
+    with writing(folder):
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        if not nearest.is_dir():
+            raise InputError(f"{nearest} is a file, but a folder is needed there; choose another --out")
+        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return

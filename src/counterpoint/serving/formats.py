@@ -15,15 +15,16 @@ def json_lines(answers: Iterable[Prediction | Unread], recalibration: str) -> It
         yield json.dumps(as_json(answer, recalibration), ensure_ascii=False)
 
 
-def csv_lines(answers: Iterable[Prediction | Unread], recalibration: str, members: int) -> Iterator[str]:
+def csv_lines(answers: Iterable[Prediction | Unread], recalibration: str, members: int, top: int = 0) -> Iterator[str]:
     """A header, then one line per file; the last column has the error."""
-    columns = [f"member_{i + 1}_{what}" for i in range(members) for what in ("class", "confidence")]
+    opinions = [f"{kind}_{i + 1}" for kind, count in (("member", members), ("top", top)) for i in range(count)]
+    columns = [f"{opinion}_{what}" for opinion in opinions for what in ("class", "confidence")]
     yield _csv(["path", "class", "confidence", "agree", "sure", "recalibration", *columns, "error"])
     for answer in answers:
         if isinstance(answer, Unread):
             yield _csv([answer.path, *[""] * (5 + len(columns)), answer.error])
             continue
-        said = [value for member in answer.members for value in (member.name, member.confidence)]
+        said = [value for one in (*answer.members, *answer.top) for value in (one.name, one.confidence)]
         sure = "" if answer.sure is None else answer.sure
         start = [answer.path, answer.ensemble.name, answer.ensemble.confidence, answer.agree, sure, recalibration]
         yield _csv([*start, *said, ""])
@@ -35,7 +36,8 @@ def as_json(answer: Prediction | Unread, recalibration: str) -> dict[str, Any]:
         return {"path": answer.path, "error": answer.error}
     known = {"path": answer.path, **_opinion(answer.ensemble), "members": [_opinion(one) for one in answer.members]}
     sure = {} if answer.sure is None else {"sure": answer.sure}
-    return {**known, "agree": answer.agree, **sure, "recalibration": recalibration}
+    top = {"top": [_opinion(one) for one in answer.top]} if answer.top else {}
+    return {**known, "agree": answer.agree, **sure, "recalibration": recalibration, **top}
 
 
 def _opinion(opinion: Opinion) -> dict[str, Any]:

@@ -39,6 +39,7 @@ class Prediction:
     ensemble: Opinion
     members: tuple[Opinion, ...]
     sure: bool | None  # None where no threshold was asked for
+    top: tuple[Opinion, ...] = ()  # the ensemble's likeliest classes, as many as were asked for
 
     @property
     def agree(self) -> bool:
@@ -58,7 +59,7 @@ class Predictor:
     """A run's members, ready for pictures. Images are decoded as squares of the size that the run was trained with."""
 
     def __init__(
-        self, run: Run, correction: Correction, *, device: str = "auto", trusted_model: str | None = None
+        self, run: Run, correction: Correction, *, device: str = "auto", trusted_model: str | None = None, top: int = 0
     ) -> None:
         description, where = run.description, choose_device(device)
         if description.height != description.width or description.channels not in (1, 3):
@@ -69,6 +70,7 @@ class Predictor:
         model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
+        self.top = min(top, len(description.classes))
         self.decoding = Decoding(description.height, grey=description.channels == 1)
         self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
 
@@ -79,8 +81,8 @@ class Predictor:
 
     def answer(self, picture_CHW: np.ndarray, path: str | None = None) -> Prediction:
         """What the run says of pixels as `decode` gives them: the same, to the last bit, as of a file by itself."""
-        ((ensemble, members),) = self._opinions(np.stack([picture_CHW]))
-        return self._prediction(path, ensemble, members)
+        ((ensemble_K, members_MK),) = self._probs(np.stack([picture_CHW]))
+        return self._prediction(path, ensemble_K, members_MK)
 
     def _read(self, paths: Sequence[Path]) -> list[np.ndarray | str]:
         return list(in_threads(self._read_one, paths))
@@ -96,26 +98,33 @@ class Predictor:
 
     def _answer(self, paths: Sequence[Path], pictures: Sequence[np.ndarray | str]) -> Iterator[Prediction | Unread]:
         readable = [picture for picture in pictures if not isinstance(picture, str)]
-        opinions = iter(self._opinions(np.stack(readable)) if readable else ())
+        probs = iter(self._probs(np.stack(readable)) if readable else ())
         for path, picture in zip(paths, pictures, strict=True):
             if isinstance(picture, str):
                 yield Unread(str(path), picture)
             else:
-                yield self._prediction(str(path), *next(opinions))
+                yield self._prediction(str(path), *next(probs))
 
-    def _prediction(self, path: str | None, ensemble: Opinion, members: tuple[Opinion, ...]) -> Prediction:
-        limit = self.correction.sure_from
-        return Prediction(path, ensemble, members, None if limit is None else ensemble.confidence >= limit)
-
-    def _opinions(self, images_NCHW: np.ndarray) -> Iterator[tuple[Opinion, tuple[Opinion, ...]]]:
+    def _probs(self, images_NCHW: np.ndarray) -> Iterator[tuple[Floats, Floats]]:
+        """For each image the ensemble's probabilities (K) and the members' (M, K)."""
         images = torch.from_numpy(images_NCHW)
         ensemble_NK, members_MNK = corrected_probs(self._members, self.correction.recalibration, images)
-        for i, probs_K in enumerate(ensemble_NK):
-            yield self._opinion(probs_K), tuple(self._opinion(of_member_K) for of_member_K in members_MNK[:, i])
+        return zip(ensemble_NK, members_MNK.swapaxes(0, 1), strict=True)
 
-    def _opinion(self, probs_K: Floats) -> Opinion:
-        best = int(probs_K.argmax())
-        return Opinion(self.classes[best], float(probs_K[best]))
+    def _prediction(self, path: str | None, ensemble_K: Floats, members_MK: Floats) -> Prediction:
+        (ensemble,), limit = self._likeliest(ensemble_K, 1), self.correction.sure_from
+        return Prediction(
+            path,
+            ensemble,
+            members=tuple(self._likeliest(member_K, 1)[0] for member_K in members_MK),
+            sure=None if limit is None else ensemble.confidence >= limit,
+            top=self._likeliest(ensemble_K, self.top),
+        )
+
+    def _likeliest(self, probs_K: Floats, count: int) -> tuple[Opinion, ...]:
+        """So many classes; of classes that are as likely as each other, the earlier one comes first."""
+        ordered = (-probs_K).argsort(kind="stable")[:count]
+        return tuple(Opinion(self.classes[best], float(probs_K[best])) for best in ordered)
 
 
 def _batches(paths: Iterable[Path]) -> Iterator[list[Path]]:

@@ -132,6 +132,14 @@ def test_what_is_no_picture_gets_the_line_of_predict(
     assert error in answer.json["error"]
 
 
+def test_a_form_is_refused_as_a_form(whole_server: Address, digit: bytes) -> None:
+    """`curl -F file=@photo.png` sends one."""
+    form = b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\n' + digit + b"\r\n--x--\r\n"
+    answer = ask(whole_server, "/predict", form, headers={"Content-Type": "multipart/form-data; boundary=x"})
+    assert answer.status == 400
+    assert answer.json["error"] == "the body is a form; send the picture file's bytes alone as the body"
+
+
 @pytest.mark.parametrize("path", ["/", "/about", "/predict", "/nowhere"])
 @pytest.mark.parametrize(
     "headers",

@@ -1,6 +1,6 @@
 """Turn --images and the settings into an experiment and its images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from counterpoint.data import DataSet, UserImages
     from counterpoint.watching import Watcher
 
+_UNEQUAL = 3
+"""The largest class has this many times the images of the smallest where a note is worth its line."""
 MaybeExperimentArgument = Annotated[
     str | None,
     typer.Argument(
@@ -88,15 +90,14 @@ def choose_data(
 
 
 def _check_model(experiment: "Experiment") -> None:
-    """Raise if the library has no such model, before thousands of images are decoded for it."""
-    from counterpoint.models import describe_model, wanted_of
+    """Raise if there is no such network, before thousands of images are decoded for it."""
+    from counterpoint.models import check_model, wanted_of
 
     settings = experiment.images
     assert settings is not None
     channels, size = 1 if settings.grey else 3, (settings.size, settings.size)
-    describe_model(
-        wanted_of(experiment, 2, channels, size, pretrained=False)
-    )  # how many classes there are is not known
+    classes = 2  # how many there are is not known yet
+    check_model(wanted_of(experiment, classes, channels, size, pretrained=False))
 
 
 def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
@@ -126,5 +127,32 @@ def describe_images(data: "UserImages") -> str:
         lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
     if data.skipped:
         lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped])}")
-    lines += data.notes
+    lines += [*data.notes, *_on_class_sizes(data), *_on_missing_parts(data)]
     return "\n".join(lines)
+
+
+def _on_class_sizes(data: "UserImages") -> Iterator[str]:
+    """Where classes differ much in size, a low error may come from guessing the largest one."""
+    from counterpoint.images.listing import printable
+
+    sizes_K = data.train.labels_N.bincount(minlength=len(data.train.classes))
+    least, most = int(sizes_K.argmin()), int(sizes_K.argmax())
+    if sizes_K[most] < _UNEQUAL * sizes_K[least]:
+        return
+    rare, common = (printable(data.train.classes[label]) for label in (least, most))
+    yield (
+        f"the classes differ in size: of the images to train on, {sizes_K[least]:,} are of {rare} and "
+        f"{sizes_K[most]:,} of {common}"
+    )
+    if data.test is not None:
+        wrong = float((data.test.labels_N != most).float().mean())
+        yield (
+            f"always guessing {common} is wrong on {wrong:.1%} of the images to test on: compare the error with that"
+        )
+
+
+def _on_missing_parts(data: "UserImages") -> Iterator[str]:
+    if data.val is None:
+        yield "there are no images to validate on, so `recalibrate` and `threshold` will refuse the run"
+    if data.test is None:
+        yield "there are no images to test on, so `evaluate` will refuse the run until you add some"

@@ -26,6 +26,8 @@ class Uploads:
     async def body(self, request: Request) -> AsyncIterator[bytes]:
         """The request's body, which counts as held inside of the block. It is refused before too much of it is read."""
         self._check_length(request.headers.get("content-length", "0"))
+        if request.headers.get("content-type", "").startswith("multipart/"):
+            raise HTTPException(400, "the body is a form; send the picture file's bytes alone as the body", _CLOSE)
         size = 0
         pieces: list[bytes] = []
         try:
