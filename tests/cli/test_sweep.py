@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from counterpoint.launching import running
+from counterpoint.records.progress import epochs_done
 from counterpoint.runs.folder import load_run
-from counterpoint.runs.progress import epochs_done
 from tests.cli.conftest import Call
 from tests.processes_of import children, is_running
 

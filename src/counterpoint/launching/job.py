@@ -6,8 +6,8 @@ from pathlib import Path
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.experiments.hashes import read_results_of
+from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
-from counterpoint.runs.progress import is_trained
 from counterpoint.storage.files import read_json
 
 DESKS = ".jobs"

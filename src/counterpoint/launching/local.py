@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from counterpoint.errors import InputError
 from counterpoint.launching.job import Job, is_done
 from counterpoint.launching.running import JobRunner
-from counterpoint.runs.progress import epochs_done
+from counterpoint.records.progress import epochs_done
 from counterpoint.storage.locks import is_locked
 from counterpoint.watching import SILENT, Watcher
 

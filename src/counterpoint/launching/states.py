@@ -6,8 +6,8 @@ from typing import Literal
 
 from counterpoint.errors import InputError
 from counterpoint.launching.job import Job, is_done, read_failure, read_job_results
+from counterpoint.records.progress import epochs_done, is_trained
 from counterpoint.records.results import Results
-from counterpoint.runs.progress import epochs_done, is_trained
 from counterpoint.storage.locks import is_locked
 
 Kind = Literal["waiting", "queued", "running", "interrupted", "finished", "failed"]

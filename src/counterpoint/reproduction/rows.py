@@ -16,11 +16,11 @@ from counterpoint.experiments import config_hash, find_experiment, select_experi
 from counterpoint.experiments.hashes import read_results_of, saved_hash
 from counterpoint.experiments.paper import PAPER
 from counterpoint.experiments.schedules import Schedule
+from counterpoint.records import progress
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import SCHEMA
 from counterpoint.records.results import Results, Shifted
-from counterpoint.runs import progress
 from counterpoint.storage.files import read_json, write_json
 
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}

@@ -13,7 +13,7 @@ from typing import Any
 
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.records.progress import checkpoint_paths
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
 from counterpoint.storage.locks import locked
 

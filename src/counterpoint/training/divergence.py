@@ -5,8 +5,9 @@ import math
 import torch
 
 from counterpoint.parallel.world import AgreedError
+from counterpoint.records.log import DIVERGED
 from counterpoint.runs.checkpoints import latest_checkpoint
-from counterpoint.runs.folder import DIVERGED, Run
+from counterpoint.runs.folder import Run
 from counterpoint.training.step import TrainState
 
 _STEPS_BETWEEN = {"cpu": 1, "cuda": 100}

@@ -1,7 +1,7 @@
 """The lines of a run's log.jsonl, read and checked. They may come from a stranger."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +11,8 @@ from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.results import Seconds
 
+DIVERGED = "diverged"
+"""The event in the log of a training that diverged."""
 Count = Annotated[int, Range(0, MOST_STEPS)]
 
 
@@ -54,6 +56,12 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
             raise _damaged(log, number, problem) from None
         records.append(record)
     return records
+
+
+def diverged_after(records: Sequence[Mapping[str, Any]]) -> int | None:
+    """The step after which training diverged; None where it did not, or has gone on from before."""
+    steps = [record.get("step") for record in records if record.get("event") == DIVERGED]
+    return steps[-1] if steps else None
 
 
 def _damaged(log: Path, number: int, problem: Exception) -> InputError:
