@@ -79,6 +79,19 @@ def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
     assert call(*sweep).status == 1, "shown again"
 
 
+def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROGRAM", ("-c", "import sys; sys.exit('error: it went wrong')"))
+    (tmp_path / RUN).mkdir()
+    (tmp_path / RUN / "run.json").write_text("{")
+    status, out, err = call("sweep", "digits/single", "--seeds", "0,1", "--out", tmp_path, "--run")
+    assert (status, err) == (1, "")
+    assert f"{RUN} failed: {tmp_path / RUN / 'run.json'} is damaged or is not a JSON file" in out
+    assert "digits-single__seed=1 failed: it went wrong; its log is" in out
+    assert out.count("its log is") == 1, "only one of them was run"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

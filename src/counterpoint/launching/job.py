@@ -8,6 +8,7 @@ from counterpoint.errors import InputError
 from counterpoint.experiments.hashes import read_results_of
 from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
+from counterpoint.runs.folder import check_folder, find_run
 from counterpoint.storage.files import read_json
 
 DESKS = ".jobs"
@@ -59,6 +60,25 @@ def read_job_results(job: Job) -> Results | None:
     if job.results is None:
         return None
     return read_results_of(job.results, job.experiment, job.seed, "move it away, and --run makes it again")
+
+
+def check_files(job: Job) -> None:
+    """Raise if the job's files cannot be read, or its folder holds something else than its run."""
+    if job.submission.exists():
+        read_number(job)
+    if job.results is not None and job.results.exists() and not job.results.is_relative_to(job.folder):
+        return  # a row of the paper that has a result needs its folder no more
+    check_folder(job.folder)
+    find_run(job.folder, job.experiment, seed=job.seed)
+
+
+def is_missing(job: Job) -> bool:
+    """Whether the job can be run, and is not done. One whose files cannot be read has failed, as its state says."""
+    try:
+        check_files(job)
+        return not is_done(job)
+    except (InputError, OSError):
+        return False
 
 
 def is_done(job: Job) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_done
+from counterpoint.launching.job import Job, is_missing
 from counterpoint.launching.running import JobRunner
 from counterpoint.records.progress import epochs_done
 from counterpoint.storage.locks import is_locked
@@ -14,7 +14,7 @@ def run_here(
     jobs: Sequence[Job], *, should_stop: Callable[[], bool] = lambda: False, watcher: Watcher = SILENT
 ) -> None:
     """Run those of `jobs` that are not done, until `should_stop`. One that fails does not stop the others."""
-    missing = [job for job in jobs if _is_missing(job)]
+    missing = [job for job in jobs if is_missing(job)]
     for number, job in enumerate(missing, 1):
         if should_stop():
             return
@@ -26,21 +26,16 @@ def run_here(
         watcher.noted(f"{job.name}: {outcome}")
 
 
-def _is_missing(job: Job) -> bool:
-    """Whether the job can be run, and is not done. One whose files cannot be read has failed, as its state says."""
-    try:
-        return not is_done(job)
-    except InputError:
-        return False
-
-
 def _epochs_told(job: Job, watcher: Watcher) -> Callable[[], None]:
     """Tells the watcher about each new epoch. If the experiment sets steps, its number of epochs does not count."""
     told = -1
 
     def tell() -> None:
         nonlocal told
-        done = epochs_done(job.folder)
+        try:
+            done = epochs_done(job.folder)
+        except InputError:  # the job's own process says what is wrong with the log
+            return
         if job.experiment.steps is None and done != told:
             told = done
             watcher.counted(f"epochs of {job.name}", done, job.experiment.epochs)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_done, read_failure, read_job_results
+from counterpoint.launching.job import Job, check_files, is_done, read_failure, read_job_results
 from counterpoint.records.progress import epochs_done, is_trained
 from counterpoint.records.results import Results
 from counterpoint.storage.locks import is_locked
@@ -35,11 +35,12 @@ def job_states(jobs: Sequence[Job], queue: Mapping[str, str]) -> list[State]:
 def _state(job: Job, queued: str) -> State:
     try:
         return _read_state(job, queued)
-    except InputError as error:  # a file that cannot be read fails its run, not the others
+    except (InputError, OSError) as error:  # a file that cannot be read fails its run, not the others
         return State(job, "failed", str(error))
 
 
 def _read_state(job: Job, queued: str) -> State:
+    check_files(job)
     if is_done(job):
         return State(job, "finished", results=read_job_results(job))
     far = _how_far(job)
