@@ -88,6 +88,22 @@ def test_what_was_interrupted_goes_on(rows_root: Path, folders: Folders) -> None
     assert table_lines([run.row], FEW, folders)[0].status.startswith("n = 1, 0.")
 
 
+def test_an_evaluation_that_was_interrupted_goes_on(rows_root: Path, folders: Folders) -> None:
+    run = RUNS[1]
+    logits = folders.runs / run.place / "logits"
+
+    def after_three_cells() -> bool:
+        return len(list(logits.glob("*-[1-5].npy"))) == 3
+
+    assert not run_missing([run], folders, root=rows_root, device="cpu", should_stop=after_three_cells)
+    assert read_result(folders.results, run) is None
+    before = {path: path.stat().st_mtime_ns for path in logits.glob("*-[1-5].npy")}
+    assert len(before) == 3
+    assert run_missing([run], folders, root=rows_root, device="cpu")
+    assert read_result(folders.results, run) is not None
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
 @pytest.mark.parametrize(("steps", "logged"), [(1, [1]), (8, [5, 8])])
 def test_the_last_step_may_lie_within_an_epoch(rows_root: Path, tmp_path: Path, steps: int, logged: list[int]) -> None:
     experiment = replace(RUNS[1].experiment, steps=steps)

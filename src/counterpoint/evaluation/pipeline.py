@@ -1,13 +1,14 @@
 """Evaluate a finished run from start to end: corrupted images, logits, figures."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
 
 from counterpoint.data import Parts, data_root
 from counterpoint.devices import Precision, choose_device
+from counterpoint.errors import StoppedError
 from counterpoint.evaluation.corrupted_set import corrupted_set
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
@@ -24,6 +25,7 @@ from counterpoint.evaluation.ood import load_outside
 from counterpoint.evaluation.own_shifts import check_shift_names, read_shift, shift_group
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite
+from counterpoint.evaluation.time_limit import TimeLimit
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
@@ -51,6 +53,8 @@ def evaluate_run(
     cell_images: int | None = None,
     precision: Precision = "headline",
     trusted_model: str | None = None,
+    max_minutes: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
     watcher: Watcher = SILENT,
     world: World = ALONE,
 ) -> Results:
@@ -64,6 +68,9 @@ def evaluate_run(
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
     Without them all are used. Clean images of your own are in the order of their classes.
+
+    With `max_minutes` the evaluation begins no cell that would probably end later. `should_stop` ends it after the cell
+    in progress. Both raise `counterpoint.errors.StoppedError`, and the same call goes on from the cells that are done.
 
     To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 
@@ -80,6 +87,10 @@ def evaluate_run(
     True
     """
     started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
+    limit = TimeLimit(max_minutes, started)
+
+    def is_over() -> bool:
+        return should_stop() or limit.is_near()
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
         check_trusted(run, trusted_model)
@@ -96,16 +107,30 @@ def evaluate_run(
             own = read_shift(name, Path(path), parts, cache, earlier=earlier, skip_bad=skip_bad, watcher=watcher)
             groups.append(shift_group(own))
         for suite, images in sources:
-            groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
+            corrupted = corrupted_set(parts, root, suite, images, watcher, is_over)
+            groups.append(suite_group(corrupted, cell_images))
         return where, described, groups
 
     where, run, groups = first_then_others(world, prepare)
     collect_logits(
-        run, groups, device=where, precision=precision, trusted_model=trusted_model, watcher=watcher, world=world
+        run,
+        groups,
+        device=where,
+        precision=precision,
+        trusted_model=trusted_model,
+        should_stop=is_over,
+        watcher=watcher,
+        world=world,
     )
-    return first_then_others(
-        world, lambda: _figures(run, where, started, watcher) if world.is_first else read_results(run.folder / RESULTS)
-    )
+
+    def conclude() -> Results:
+        if not world.is_first:
+            return read_results(run.folder / RESULTS)
+        if is_over():
+            raise StoppedError
+        return _figures(run, where, started, watcher)
+
+    return first_then_others(world, conclude)
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from counterpoint.data import load
+from counterpoint.errors import StoppedError
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, write_result
 from counterpoint.runs.folder import load_run
@@ -24,38 +25,48 @@ def run_missing(
 ) -> bool:
     """Run those of `wanted` that have no result yet. True when none is missing any more.
 
-    False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint. An
-    evaluation that has begun is finished.
+    False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint, or from
+    the cells that are evaluated.
     """
     started = time.monotonic()
+
+    def minutes_left() -> float | None:
+        return None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
+
+    def is_over() -> bool:
+        left = minutes_left()
+        return should_stop() or (left is not None and left <= 0)
+
     missing = [run for run in wanted if read_result(folders.results, run) is None]
     for dataset in sorted({run.experiment.dataset for run in missing}):
         load(dataset, root)  # raises before the first training if a data set is missing
     for number, run in enumerate(missing, 1):
-        minutes_left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
-        if should_stop() or (minutes_left is not None and minutes_left <= 0):
+        if is_over():
             return False
         watcher.noted(f"{number} of {len(missing)}: {run.place.as_posix()}")
         data = load(run.experiment.dataset, root)
-        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left)
+        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left())
         folder = folders.runs / run.place
         if not train(
             run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop
         ):
             return False
-        _evaluate(run, folders, root, device, watcher)
+        if is_over():
+            return False
+        images = run.schedule.images
+        try:
+            results = evaluate_run(
+                load_run(folder),
+                root,
+                device=device,
+                clean_images=images,
+                cell_images=images,
+                max_minutes=minutes_left(),
+                should_stop=should_stop,
+                watcher=watcher,
+            )
+        except StoppedError:
+            return False
+        path = write_result(folders.results, run, results)
+        watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")
     return True
-
-
-def _evaluate(run: RowRun, folders: Folders, root: Path | None, device: str, watcher: Watcher) -> None:
-    images = run.schedule.images
-    results = evaluate_run(
-        load_run(folders.runs / run.place),
-        root,
-        device=device,
-        clean_images=images,
-        cell_images=images,
-        watcher=watcher,
-    )
-    path = write_result(folders.results, run, results)
-    watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")
