@@ -126,9 +126,9 @@ def minutes(result: Results) -> float:
 
 
 def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:
-    """The runs of a row that have a file or a folder in `folder`, by ascending seed."""
-    names = (path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*"))
-    matches = (re.fullmatch(rf"{schedule.name}-(\d+)", name) for name in names)
+    """The runs of a row that have a file or a folder in `folder`, by ascending seed. None is there twice."""
+    names = {path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*")}
+    matches = (re.fullmatch(rf"{schedule.name}-(0|[1-9]\d*)", name) for name in names)
     return (RowRun(row, schedule, seed) for seed in sorted(int(match[1]) for match in matches if match))
 
 
