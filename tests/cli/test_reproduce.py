@@ -41,11 +41,13 @@ def test_the_command(
     parts = ("--export-parts", "parts", "--part-mib", 1)
     shown = reproduce(capsys, monkeypatch, *here, "--run", *parts)
     assert "n = 1, " in shown
+    assert "exported to parts: cifar100/single/smoke-0" in shown
     assert "written: docs/reproduction.md" in shown
     assert "[cifar100/single/smoke-0]" in (tmp_path / "docs" / "reproduction.md").read_text()
     assert (tmp_path / "results" / "cifar100" / "single" / "smoke-0.json").exists()
     monkeypatch.setattr(counterpoint.reproduction.campaign, "train", fail_to_train)
     shown = reproduce(capsys, monkeypatch, *here, "--out", "elsewhere", "--import-parts", "parts", "--page", "page.md")
+    assert "imported from parts: cifar100/single/smoke-0" in shown
     assert "n = 1, " in shown
     assert "written: page.md" in shown
     assert "no folder" not in shown

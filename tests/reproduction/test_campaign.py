@@ -20,6 +20,7 @@ from counterpoint.reproduction.rows import Folders, RowRun, keep_small, read_res
 from counterpoint.reproduction.tables import table_lines
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
+from counterpoint.runs.transfer import export_runs, import_runs
 from counterpoint.training.loop import Options, train
 from tests.heard import Heard
 from tests.made_rows import row_data
@@ -88,20 +89,28 @@ def test_what_was_interrupted_goes_on(rows_root: Path, folders: Folders) -> None
     assert table_lines([run.row], FEW, folders)[0].status.startswith("n = 1, 0.")
 
 
-def test_an_evaluation_that_was_interrupted_goes_on(rows_root: Path, folders: Folders) -> None:
-    run = RUNS[1]
-    logits = folders.runs / run.place / "logits"
+def test_an_evaluation_that_was_interrupted_goes_on_elsewhere(
+    rows_root: Path, folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, there = RUNS[1], Folders(tmp_path / "there", tmp_path / "results there")
 
     def after_three_cells() -> bool:
-        return len(list(logits.glob("*-[1-5].npy"))) == 3
+        return len(list((folders.runs / run.place / "logits").glob("*-[1-5].npy"))) == 3
 
     assert not run_missing([run], folders, root=rows_root, device="cpu", should_stop=after_three_cells)
     assert read_result(folders.results, run) is None
-    before = {path: path.stat().st_mtime_ns for path in logits.glob("*-[1-5].npy")}
-    assert len(before) == 3
-    assert run_missing([run], folders, root=rows_root, device="cpu")
-    assert read_result(folders.results, run) is not None
-    assert {path: path.stat().st_mtime_ns for path in before} == before
+    export_runs(folders.runs, [run.place], tmp_path / "parts", part_mib=1)
+    import_runs(tmp_path / "parts", there.runs)
+    carried = {path: path.stat().st_mtime_ns for path in (there.runs / run.place / "logits").glob("*-[1-5].npy")}
+    assert len(carried) == 3
+    monkeypatch.setattr("counterpoint.training.loop.update", fail_to_train)
+    for place in (there, folders):
+        assert run_missing([run], place, root=rows_root, device="cpu")
+    assert {path: path.stat().st_mtime_ns for path in carried} == carried, "they were not computed again"
+    ours, theirs = read_result(folders.results, run), read_result(there.results, run)
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.clean, ours.corrupted) == (theirs.clean, theirs.corrupted)
 
 
 @pytest.mark.parametrize(("steps", "logged"), [(1, [1]), (8, [5, 8])])

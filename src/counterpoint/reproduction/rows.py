@@ -15,7 +15,7 @@ from counterpoint.errors import InputError, one_of
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
 from counterpoint.experiments.hashes import read_results_of, saved_hash
 from counterpoint.experiments.paper import PAPER
-from counterpoint.experiments.schedules import Schedule
+from counterpoint.experiments.schedules import SCHEDULES, Schedule
 from counterpoint.records import progress
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
@@ -56,6 +56,12 @@ class RowRun:
     def place(self) -> Path:
         """Where its folder is among the runs, and its file (with .json) among the results."""
         return Path(self.row) / f"{self.schedule.name}-{self.seed}"
+
+
+def is_place(place: Path) -> bool:
+    """Whether a run of a row is looked for there, among the runs."""
+    schedule, _, seed = place.name.rpartition("-")
+    return place.parent.as_posix() in PAPER and schedule in SCHEDULES and seed.isdecimal()
 
 
 def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
