@@ -68,8 +68,11 @@ def check_files(job: Job) -> None:
         read_number(job)
     if job.results is not None and job.results.exists() and not job.results.is_relative_to(job.folder):
         return  # a row of the paper that has a result needs its folder no more
-    check_folder(job.folder)
-    find_run(job.folder, job.experiment, seed=job.seed)
+    try:
+        check_folder(job.folder)
+        find_run(job.folder, job.experiment, seed=job.seed)
+    except InputError as error:
+        raise InputError(f"{error}. If you move {job.folder} away, --run begins the run again") from None
 
 
 def is_missing(job: Job) -> bool:
