@@ -84,6 +84,13 @@ def test_one_failing_job_does_not_stop_the_others(tmp_path: Path) -> None:
     assert [state.kind for state in states] == ["finished", "finished", "failed", "failed"]
 
 
+def test_an_evaluation_and_a_failure_are_told_when_they_happen(tmp_path: Path) -> None:
+    job, heard = make_job(tmp_path, "done", "slow"), Heard()
+    assert JobRunner(job).run() == "finished"
+    run_here([replace(job, results=job.folder / "results.json")], watcher=heard)
+    assert heard.notes[1:] == ["job is trained, and is evaluated now", "job: failed: no such thing"]
+
+
 def link_out(folder: Path) -> None:
     (folder / "run.json").write_text(RUN_JSON)
     (folder / "logits").symlink_to(folder.parent)

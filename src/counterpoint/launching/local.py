@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_missing
+from counterpoint.launching.job import Job, is_missing, read_failure
 from counterpoint.launching.running import JobRunner
-from counterpoint.records.progress import epochs_done
+from counterpoint.records.progress import epochs_done, is_trained
 from counterpoint.storage.locks import is_locked
 from counterpoint.watching import SILENT, Watcher
 
@@ -22,22 +22,29 @@ def run_here(
             watcher.noted(f"{number} of {len(missing)}: {job.name} is run by another process")
             continue
         watcher.noted(f"{number} of {len(missing)}: {job.name}; its output goes to {job.log}")
-        outcome = JobRunner(job, own_session=True).run(should_stop, _epochs_told(job, watcher))
-        watcher.noted(f"{job.name}: {outcome}")
+        outcome = JobRunner(job, own_session=True).run(should_stop, _progress_told(job, watcher))
+        reason = f": {read_failure(job)}" if outcome == "failed" else ""
+        watcher.noted(f"{job.name}: {outcome}{reason}")
 
 
-def _epochs_told(job: Job, watcher: Watcher) -> Callable[[], None]:
-    """Tells the watcher about each new epoch. If the experiment sets steps, its number of epochs does not count."""
-    told = -1
+def _progress_told(job: Job, watcher: Watcher) -> Callable[[], None]:
+    """Tells the watcher about each new epoch, and when the training is done but the evaluation is not.
+
+    If the experiment sets steps, its number of epochs does not count.
+    """
+    told, is_evaluating = -1, False
 
     def tell() -> None:
-        nonlocal told
+        nonlocal told, is_evaluating
         try:
-            done = epochs_done(job.folder)
-        except InputError:  # the job's own process says what is wrong with the log
+            done, trained = epochs_done(job.folder), is_trained(job.folder)
+        except InputError:  # the job's own process says what is wrong with its files
             return
         if job.experiment.steps is None and done != told:
             told = done
             watcher.counted(f"epochs of {job.name}", done, job.experiment.epochs)
+        if trained and job.results is not None and not is_evaluating:
+            is_evaluating = True
+            watcher.noted(f"{job.name} is trained, and is evaluated now")
 
     return tell
