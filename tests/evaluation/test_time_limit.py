@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from counterpoint.errors import InputError
 from counterpoint.evaluation import time_limit
 from counterpoint.evaluation.time_limit import TimeLimit
 
@@ -28,3 +29,9 @@ def test_the_first_piece_is_always_done(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_without_a_limit_it_is_never_near(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked_at([0, 1e6, 1e9], None, monkeypatch) == [False, False, False]
+
+
+@pytest.mark.parametrize("minutes", [float("nan"), float("inf")])
+def test_a_limit_is_a_number(minutes: float) -> None:
+    with pytest.raises(InputError, match="leave it out for no limit"):
+        TimeLimit(minutes, started=0)

@@ -13,9 +13,10 @@ import counterpoint.reproduction.campaign
 from counterpoint.config import Experiment, to_dict
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS, config_hash
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.reproduction.campaign import run_missing
+from counterpoint.reproduction.campaign import RowsFailedError, run_missing
 from counterpoint.reproduction.rows import Folders, RowRun, keep_small, read_result
 from counterpoint.reproduction.tables import table_lines
 from counterpoint.runs.checkpoints import latest_checkpoint
@@ -154,6 +155,24 @@ def test_a_row_is_trained_as_it_says_in_the_time_that_is_left(
         (wanted[1].experiment, folders.runs / ROWS[1] / "smoke-3", 3, Options("cpu", "eager", max_minutes=2)),
         (wanted[2].experiment, folders.runs / ROWS[1] / "short-0", 0, Options("cpu", "auto", max_minutes=1)),
     ]
+
+
+def test_a_row_that_fails_does_not_stop_the_others(rows_root: Path, folders: Folders) -> None:
+    damaged, fine = RUNS[0], RUNS[1]
+    (folders.runs / damaged.place).mkdir(parents=True)
+    (folders.runs / damaged.place / "run.json").write_text("{")
+    heard = Heard()
+    with pytest.raises(RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 failed: .*run.json is damaged") as failed:
+        run_missing([damaged, fine], folders, root=rows_root, device="cpu", watcher=heard)
+    assert read_result(folders.results, fine) is not None
+    assert heard.warnings == [str(failed.value)], "said when it happened, too"
+
+
+def test_a_device_that_is_not_there_is_no_rows_fault(rows_root: Path, folders: Folders) -> None:
+    with pytest.raises(InputError) as refused:
+        run_missing(RUNS, folders, root=rows_root, device="tpu")
+    assert not isinstance(refused.value, RowsFailedError)
+    assert not folders.runs.exists()
 
 
 def test_no_row_is_begun_when_the_time_is_over(rows_root: Path, folders: Folders) -> None:

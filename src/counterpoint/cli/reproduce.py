@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from counterpoint.cli.arguments.launching import (
     GpusOption,
@@ -93,6 +94,8 @@ def reproduce(
 
     --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
+    A row that fails does not stop the others. The command then ends with status 1.
+
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
@@ -115,7 +118,7 @@ def reproduce(
         check_page(page)
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
-    status = 0
+    status, failed = 0, ""
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
     if import_parts:
         _tell("imported from", import_parts, import_runs(import_parts, out, is_place))
@@ -125,18 +128,21 @@ def reproduce(
         jobs = row_jobs(wanted, folders, page or PAGE, passed_on(root, device))
         status = 0 if _on_cluster(jobs, resources if run else None, root) else 1
     elif run:
-        from counterpoint.reproduction.campaign import run_missing
+        from counterpoint.reproduction.campaign import RowsFailedError, run_missing
 
         with stop_on_signal() as stop, TerminalWatcher() as watcher:
-            run_missing(
-                wanted,
-                folders,
-                root=root,
-                device=device,
-                max_minutes=max_minutes,
-                should_stop=stop.is_set,
-                watcher=watcher,
-            )
+            try:
+                run_missing(
+                    wanted,
+                    folders,
+                    root=root,
+                    device=device,
+                    max_minutes=max_minutes,
+                    should_stop=stop.is_set,
+                    watcher=watcher,
+                )
+            except RowsFailedError as error:
+                failed = str(error)
         status = stop.status
     if export_parts:
         exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
@@ -154,7 +160,10 @@ def reproduce(
         console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)
-    raise typer.Exit(status)
+    if failed:
+        # At the end, where a person looks and the launcher of a job finds the reason.
+        Console(stderr=True).print(f"error: {failed}", style="bold red", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(status or bool(failed))
 
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:

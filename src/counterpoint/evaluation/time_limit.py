@@ -3,6 +3,8 @@
 import math
 import time
 
+from counterpoint.errors import InputError
+
 
 class TimeLimit:
     """Tells, before each piece of work, whether it would probably end too late: whether the longest one so far would.
@@ -12,6 +14,8 @@ class TimeLimit:
 
     def __init__(self, minutes: float | None, started: float) -> None:
         """`started` is when the evaluation began, by the monotonic clock."""
+        if minutes is not None and not math.isfinite(minutes):
+            raise InputError(f"max_minutes is {minutes}; leave it out for no limit")
         self._end = math.inf if minutes is None else started + 60 * minutes
         self._asked: float | None = None
         self._longest = 0.0

@@ -5,12 +5,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from counterpoint.data import load
-from counterpoint.errors import StoppedError
+from counterpoint.devices import choose_device
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.records.results import Results
 from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, write_result
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.watching import SILENT, Watcher
+
+
+class RowsFailedError(InputError):
+    """Rows that could not be run, each with its reason. The other rows were run."""
 
 
 def run_missing(
@@ -26,47 +32,78 @@ def run_missing(
     """Run those of `wanted` that have no result yet. True when none is missing any more.
 
     False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint, or from
-    the cells that are evaluated.
+    the cells that are evaluated. A row that fails does not stop the others: RowsFailedError then names it at the end.
     """
     started = time.monotonic()
 
     def minutes_left() -> float | None:
         return None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
 
-    def is_over() -> bool:
-        left = minutes_left()
-        return should_stop() or (left is not None and left <= 0)
-
     missing = [run for run in wanted if read_result(folders.results, run) is None]
     for dataset in sorted({run.experiment.dataset for run in missing}):
         load(dataset, root)  # raises before the first training if a data set is missing
+    choose_device(device)
+    failed: list[str] = []
+    is_stopped = False
     for number, run in enumerate(missing, 1):
-        if is_over():
-            return False
+        if is_stopped := _is_over(minutes_left(), should_stop):
+            break
         watcher.noted(f"{number} of {len(missing)}: {run.place.as_posix()}")
-        data = load(run.experiment.dataset, root)
-        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left())
-        folder = folders.runs / run.place
-        if not train(
-            run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop
-        ):
-            return False
-        if is_over():
-            return False
-        images = run.schedule.images
         try:
-            results = evaluate_run(
-                load_run(folder),
-                root,
+            results = _run(
+                run,
+                folders,
+                root=root,
                 device=device,
-                clean_images=images,
-                cell_images=images,
-                max_minutes=minutes_left(),
+                minutes_left=minutes_left,
                 should_stop=should_stop,
                 watcher=watcher,
             )
         except StoppedError:
-            return False
+            is_stopped = True
+            break
+        except InputError as error:
+            failed.append(f"{run.place.as_posix()} failed: {error}")
+            watcher.warned(failed[-1])
+            continue
         path = write_result(folders.results, run, results)
         watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")
-    return True
+    if failed:
+        raise RowsFailedError("; ".join(failed))
+    return not is_stopped
+
+
+def _is_over(minutes_left: float | None, should_stop: Callable[[], bool]) -> bool:
+    return should_stop() or (minutes_left is not None and minutes_left <= 0)
+
+
+def _run(
+    run: RowRun,
+    folders: Folders,
+    *,
+    root: Path | None,
+    device: str,
+    minutes_left: Callable[[], float | None],
+    should_stop: Callable[[], bool],
+    watcher: Watcher,
+) -> Results:
+    """Train a row and evaluate it, or go on with that. StoppedError if the time is over, or a stop is asked for."""
+    folder, images = folders.runs / run.place, run.schedule.images
+    options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left())
+    data = load(run.experiment.dataset, root)
+    finished = train(
+        run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop
+    )
+    left = minutes_left()
+    if not finished or _is_over(left, should_stop):
+        raise StoppedError
+    return evaluate_run(
+        load_run(folder),
+        root,
+        device=device,
+        clean_images=images,
+        cell_images=images,
+        max_minutes=left,
+        should_stop=should_stop,
+        watcher=watcher,
+    )
