@@ -15,7 +15,7 @@ from counterpoint.launching.local import run_here
 from counterpoint.launching.running import RESTARTS, JobRunner, program
 from counterpoint.launching.states import job_states
 from counterpoint.storage.files import read_json
-from counterpoint.storage.locks import in_turn
+from counterpoint.storage.locks import in_turn, locked
 from tests.heard import Heard
 from tests.launching.acting import RUN_JSON, make_job, pids
 
@@ -143,6 +143,17 @@ def test_a_stop_ends_the_process_with_a_checkpoint_and_starts_no_other(tmp_path:
     assert [len(pids(job)) for job in jobs] == [1, 0]
     assert not jobs[0].failure.exists()
     assert heard.notes[-1] == "one: stopped"
+
+
+def test_a_training_that_outlived_its_sweep_is_left_alone(tmp_path: Path) -> None:
+    jobs, heard = [make_job(tmp_path, "done", name=name) for name in ("one", "two")], Heard()
+    with locked(jobs[0].folder, "not said: it is the first"):
+        assert [state.kind for state in job_states(jobs, {})] == ["running", "waiting"]
+        run_here(jobs, watcher=heard)
+    assert heard.notes[0] == "1 of 2: one is run by another process"
+    assert [len(pids(job)) for job in jobs] == [0, 1]
+    run_here(jobs)
+    assert [state.kind for state in job_states(jobs, {})] == ["finished", "finished"]
 
 
 def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
 from counterpoint.runs.folder import check_folder, find_run
 from counterpoint.storage.files import read_json
+from counterpoint.storage.locks import is_locked
 
 DESKS = ".jobs"
 
@@ -87,6 +88,15 @@ def is_missing(job: Job) -> bool:
 def is_done(job: Job) -> bool:
     """Whether nothing is left to do."""
     return is_trained(job.folder) if job.results is None else read_job_results(job) is not None
+
+
+def is_run(job: Job) -> bool:
+    """Whether a process runs the job now, or trains in its folder.
+
+    The training may go on although the process that ran the job was killed. Its folder is only looked at where no
+    process runs the job: a look at the moment when a training begins would keep it from beginning.
+    """
+    return is_locked(job.desk) or is_locked(job.folder)
 
 
 def read_failure(job: Job) -> str:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_missing, read_failure
+from counterpoint.launching.job import Job, is_missing, is_run, read_failure
 from counterpoint.launching.running import JobRunner
 from counterpoint.records.progress import epochs_done, is_trained
-from counterpoint.storage.locks import is_locked
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -18,7 +17,7 @@ def run_here(
     for number, job in enumerate(missing, 1):
         if should_stop():
             return
-        if is_locked(job.desk):
+        if is_run(job):
             watcher.noted(f"{number} of {len(missing)}: {job.name} is run by another process")
             continue
         watcher.noted(f"{number} of {len(missing)}: {job.name}; its output goes to {job.log}")
