@@ -57,14 +57,17 @@ def test_a_limit_of_time_stops_it_and_the_same_call_goes_on(
     shutil.rmtree(run.folder / "logits")
     (run.folder / "results.json").unlink()
     seconds = itertools.count(step=10)  # every look at the clock is ten seconds after the one before
-    monkeypatch.setattr("counterpoint.evaluation.time_limit.time", SimpleNamespace(monotonic=lambda: next(seconds)))
-    monkeypatch.setattr("counterpoint.evaluation.pipeline.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    for module in ("time_limit", "pipeline", "results"):
+        clock = SimpleNamespace(monotonic=lambda: next(seconds))
+        monkeypatch.setattr(f"counterpoint.evaluation.{module}.time", clock)
     calls = 0
     while not (run.folder / "results.json").exists():
         calls += 1
         with suppress(StoppedError):
             results = evaluate(run, root, cell_images=5, max_minutes=5)
     assert calls == 3, "76 sets of images and the figures, of 10 s each, at most 29 in five minutes"
+    assert 770 < results.evaluation.seconds < 900, "the seconds of all calls"
+    assert evaluate(run, root, cell_images=5).evaluation.seconds < 100, "an evaluation that was finished does not count"
     assert without_times(results) == whole
 
 

@@ -64,6 +64,7 @@ def test_the_cells_of_an_unfinished_evaluation_are_carried(run: Path, tmp_path: 
     expected = {name: content for name, content in files(run).items() if not re.search(r"0010|\.tmp", name)}
     assert files(there) == expected
     (there / "logits" / "fog-2.npy").write_bytes(b"evaluated there")
+    (there / "logits" / "about.json").write_text('{"seconds_spent": 7.5}')
     import_run(tmp_path / "parts", there)
     assert (there / "logits" / "fog-2.npy").exists(), "the same evaluation, further"
 

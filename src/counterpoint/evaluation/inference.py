@@ -28,6 +28,8 @@ from counterpoint.storage.files import read_json, write_json
 from counterpoint.threads import read_ahead
 from counterpoint.watching import SILENT, Watcher
 
+_SPENT = "seconds_spent"
+
 
 def collect_logits(
     run: Run,
@@ -77,6 +79,21 @@ def collect_logits(
                 raise StoppedError
             write_array(path, _in_type(member_logits(members, pixels), group.dtype))
         watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def spent_before(run: Run) -> float:
+    """The seconds that earlier calls spent on the evaluation in progress before they were stopped."""
+    spent = _read_old(run.folder / "logits" / "about.json").get(_SPENT)
+    return float(spent) if isinstance(spent, int | float) and spent > 0 else 0.0
+
+
+def keep_spent(run: Run, seconds: float | None) -> None:
+    """Let the next call know how long the evaluation took so far; None when it is finished."""
+    path = run.folder / "logits" / "about.json"
+    about = _read_old(path)
+    before = about.pop(_SPENT, None)
+    if about and (before, seconds) != (None, None):
+        write_json(path, about if seconds is None else about | {_SPENT: seconds})
 
 
 def _in_type(logits_MNK: np.ndarray, dtype: type[np.floating[Any]]) -> np.ndarray:

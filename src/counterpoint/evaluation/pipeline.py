@@ -18,7 +18,7 @@ from counterpoint.evaluation.image_groups import (
     suite_group,
     validation_group,
 )
-from counterpoint.evaluation.inference import collect_logits
+from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
 from counterpoint.evaluation.ood import load_outside
@@ -112,25 +112,32 @@ def evaluate_run(
         return where, described, groups
 
     where, run, groups = first_then_others(world, prepare)
-    collect_logits(
-        run,
-        groups,
-        device=where,
-        precision=precision,
-        trusted_model=trusted_model,
-        should_stop=is_over,
-        watcher=watcher,
-        world=world,
-    )
 
     def conclude() -> Results:
         if not world.is_first:
             return read_results(run.folder / RESULTS)
         if is_over():
             raise StoppedError
-        return _figures(run, where, started, watcher)
+        results = _figures(run, where, started - spent_before(run), watcher)
+        keep_spent(run, None)
+        return results
 
-    return first_then_others(world, conclude)
+    try:
+        collect_logits(
+            run,
+            groups,
+            device=where,
+            precision=precision,
+            trusted_model=trusted_model,
+            should_stop=is_over,
+            watcher=watcher,
+            world=world,
+        )
+        return first_then_others(world, conclude)
+    except StoppedError:
+        if world.is_first:
+            keep_spent(run, spent_before(run) + time.monotonic() - started)
+        raise
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:

@@ -6,6 +6,7 @@ written before every part is there and its hash is right.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -85,13 +86,26 @@ def import_run(parts: Path, run: Path) -> None:
                 f"({Path(carried).name}); leave --import-parts out"
             )
         about = run / _ABOUT
-        if _ABOUT in files and about.exists() and about.read_bytes() != _join(parts, files[_ABOUT]):
+        if _ABOUT in files and about.exists() and not _is_same(about.read_bytes(), _join(parts, files[_ABOUT])):
             raise InputError(
                 f"{run} was evaluated differently from the run in {parts}, for example on another device; remove "
                 f"{about.parent}, or leave --import-parts out"
             )
         for name, file in files.items():
             write_atomically(run / name, _join(parts, file))
+
+
+def _is_same(ours: bytes, theirs: bytes) -> bool:
+    """Whether two about.json are of the same evaluation. How long it took so far does not count."""
+
+    def described(content: bytes) -> Any:
+        about = json.loads(content)
+        return {key: value for key, value in about.items() if key != "seconds_spent"}
+
+    try:
+        return bool(described(ours) == described(theirs))
+    except (ValueError, AttributeError, RecursionError):  # one of them is damaged
+        return False
 
 
 def _unfinished_logits(run: Path) -> list[Path]:
