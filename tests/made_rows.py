@@ -84,7 +84,7 @@ def begin_row(folders: Folders, run: RowRun, epoch: int) -> None:
     """Leave what a training leaves that was stopped in its log's next line."""
     folder = folders.runs / run.place
     folder.mkdir(parents=True)
-    (folder / "run.json").write_text(json.dumps({"experiment": to_dict(run.experiment)}))
+    (folder / "run.json").write_text(json.dumps({"schema": 1, "experiment": to_dict(run.experiment), "seed": run.seed}))
     lines = [{"event": "started", "step": 0}, *({"event": "epoch", "epoch": i} for i in range(1, epoch + 1))]
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"event": "ep')
 

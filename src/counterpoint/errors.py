@@ -1,5 +1,5 @@
-"""The one exception for a wrong input: a value, a file, a command line. How to tell that memory is used up, and words
-for messages.
+"""The one exception for a wrong input: a value, a file, a command line. The one for work that was stopped. How to tell
+that memory is used up, and words for messages.
 """
 
 import difflib
@@ -21,6 +21,10 @@ class InputError(ValueError):
     ...     print(error)
     confidence holds 1.2; every value must lie between 0 and 1
     """
+
+
+class StoppedError(Exception):
+    """Work was stopped because you or a limit of time asked for it. Nothing is wrong: the same call goes on."""
 
 
 def unknown(kind: str, name: object, known: Iterable[str], listed_by: str = "") -> InputError:

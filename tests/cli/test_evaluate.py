@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from counterpoint.errors import StoppedError
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.parallel.world import ALONE
 from counterpoint.records.files import read_results
@@ -55,7 +56,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
     folder = make_run(seed=1).folder
     assert call("evaluate", folder).status == 0
     given = ("--sets", "validation-extra, corrupted", "--cell-images", 5, "--precision", "strict", "--device", "cpu")
-    shifts = ("--shift", "fog=f", "--shift", "night=a=b", "--skip-bad")
+    shifts = ("--shift", "fog=f", "--shift", "night=a=b", "--skip-bad", "--max-minutes", 30)
     assert call("evaluate", folder, *given, *shifts, "--data", "d", "--model", "resnet", "--images", "i").status == 0
     default: dict[str, Any] = {
         "suites": [CORRUPTED],
@@ -63,6 +64,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "precision": "headline",
         "cell_images": None,
         "trusted_model": None,
+        "max_minutes": None,
     }
     default |= {"source": None, "shifts": {}, "skip_bad": False}
     suites = [VALIDATION_EXTRA, CORRUPTED]
@@ -72,6 +74,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "precision": "strict",
         "cell_images": 5,
         "trusted_model": "resnet",
+        "max_minutes": 30.0,
     }
     chosen |= {"source": Path("i"), "shifts": {"fog": Path("f"), "night": Path("a=b")}, "skip_bad": True}
     assert asked == [(folder, None, default), (folder, Path("d"), chosen)]
@@ -83,6 +86,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         (["--recompute", "--cell-images", "5"], "--recompute uses the saved logits as they are; leave --sets, "),
         (["--recompute", "--precision", "bf16"], "--recompute uses the saved logits as they are; leave --sets, "),
         (["--recompute", "--sets", "validation-extra"], "--recompute uses the saved logits as they are; leave --sets"),
+        (["--recompute", "--max-minutes", "5"], "--recompute uses the saved logits as they are; leave --sets, "),
         (["--precision", "bf61"], "unknown precision 'bf61'"),
         (
             ["--sets", "corrupted,validation"],
@@ -110,6 +114,17 @@ def test_a_stop_says_how_to_go_on(make_run: MakeRun, call: Call, monkeypatch: py
     ended = call("evaluate", make_run(seed=1).folder)
     assert ended.status == 130
     assert "stopped; the same command continues from there" in ended.out
+
+
+def test_a_limit_of_time_ends_it_well(make_run: MakeRun, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, max_minutes: float, **__: object) -> None:
+        assert max_minutes == 0.5
+        raise StoppedError
+
+    monkeypatch.setattr("counterpoint.evaluation.pipeline.evaluate_run", stopped)
+    ended = call("evaluate", make_run(seed=1).folder, "--max-minutes", 0.5)
+    assert (ended.status, ended.err) == (0, "")
+    assert ended.out == "stopped; the same command continues from there"
 
 
 def test_help_says_what_it_does(call: Call) -> None:

@@ -10,9 +10,13 @@ import pytest
 import counterpoint
 from counterpoint.cli import main
 from counterpoint.cli.app import app
+from counterpoint.config import Experiment
+from counterpoint.data import load
 from counterpoint.errors import InputError
 from counterpoint.records.files import results_file
 from counterpoint.runs.folder import load_run
+from counterpoint.storage.files import read_json, write_json
+from counterpoint.training.loop import Options, train
 from tests.cli.conftest import Call
 
 SOURCES = sorted(Path(counterpoint.__file__).parent.rglob("*.py"))
@@ -55,6 +59,42 @@ def test_a_folder_with_blanks_and_worse_is_one_word(tmp_path: Path, call: Call) 
     (command,) = suggested(str(said.value))
     assert shlex.split(command) == ["counterpoint", "evaluate", str(folder)]
     assert shlex.split(load_run(folder).evaluate_command) == ["counterpoint", "evaluate", str(folder)]
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of four steps, stopped after the first."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    experiment = Experiment("mine", "digits", model="resnet", width=2, steps=4, batch_size=8)
+    assert not train(experiment, folder, load("digits"), options=Options(device="cpu"), should_stop=lambda: True)
+    record = read_json(folder / "run.json")
+    write_json(folder / "run.json", record | {"command": "counterpoint train mine --out run"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate RUN",
+        "evaluate RUN --recompute",
+        "recalibrate RUN",
+        "threshold RUN --error 1%",
+        "predict RUN picture.png",
+        "export RUN --out model.onnx",
+        "serve RUN",
+        "compare RUN RUN",
+        "report RUN",
+    ],
+)
+def test_whatever_needs_a_finished_run_names_the_training_to_continue(
+    command: str, unfinished: Path, call: Call
+) -> None:
+    status, _, err = call(*(str(unfinished) if word == "RUN" else word for word in command.split()))
+    assert status == 2
+    assert err == (
+        f"error: {unfinished} is not finished: 1 of 4 steps are done; continue it with "
+        "`counterpoint train mine --out run`"
+    )
 
 
 @pytest.mark.parametrize("name", [*NAMES, "bench step", ""])

@@ -41,16 +41,36 @@ def test_the_command(
     parts = ("--export-parts", "parts", "--part-mib", 1)
     shown = reproduce(capsys, monkeypatch, *here, "--run", *parts)
     assert "n = 1, " in shown
+    assert "exported to parts: cifar100/single/smoke-0" in shown
     assert "written: docs/reproduction.md" in shown
     assert "[cifar100/single/smoke-0]" in (tmp_path / "docs" / "reproduction.md").read_text()
     assert (tmp_path / "results" / "cifar100" / "single" / "smoke-0.json").exists()
     monkeypatch.setattr(counterpoint.reproduction.campaign, "train", fail_to_train)
     shown = reproduce(capsys, monkeypatch, *here, "--out", "elsewhere", "--import-parts", "parts", "--page", "page.md")
+    assert "imported from parts: cifar100/single/smoke-0" in shown
     assert "n = 1, " in shown
     assert "written: page.md" in shown
     assert "no folder" not in shown
     assert (tmp_path / "elsewhere" / "cifar100" / "single" / "smoke-0" / "run.json").exists()
     assert (tmp_path / "page.md").exists()
+
+
+def test_a_row_that_fails_is_told_at_the_end_below_the_tables(
+    rows_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs" / "cifar100" / "single" / "smoke-0"
+    folder.mkdir(parents=True)
+    (folder / "notes.txt").touch()
+    here = ["table2", "--schedule", "smoke", "--rows", "cifar100/single", "--data", str(rows_root), "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "reproduce", *here, "--run"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    shown = capsys.readouterr()
+    assert "1 of 1 results are missing" in shown.out
+    assert shown.err.startswith("error: cifar100/single/smoke-0 failed: ")
+    assert "smoke-0 is not empty and holds no run" in shown.err
 
 
 def test_a_data_set_that_is_not_there_is_refused_before_the_first_training(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from counterpoint.launching import running
+from counterpoint.records.progress import epochs_done
 from counterpoint.runs.folder import load_run
-from counterpoint.runs.progress import epochs_done
 from tests.cli.conftest import Call
 from tests.processes_of import children, is_running
 
@@ -51,7 +51,8 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
     killer.join()
     assert (status, err) == (0, "")
     assert len(ended) == 1
-    assert f"1 run: 1 finished next: `counterpoint report {tmp_path}/*`" in out
+    report = f"`counterpoint report {tmp_path}/*/results.json`"
+    assert f"1 run: 1 finished next: {report}" in out
     started = [record["step"] for record in load_run(tmp_path / RUN).read_log() if record["event"] == "started"]
     assert started[0] == 0
     assert 22 <= started[1] < 66, "it went on from the checkpoint of the step at which it was asked to end"
@@ -62,6 +63,10 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
     before = log.read_bytes()
     assert call(*sweep, "--run").status == 0
     assert log.read_bytes() == before, "a finished run is not done again"
+    assert (
+        f"1 finished, 1 waiting --run runs those that are not finished, or continues them next, for those that are "
+        f"finished: {report}" in call(*sweep, "--seeds", "0,1").out
+    )
 
 
 def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
@@ -77,6 +82,20 @@ def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(
         assert "counterpoint train digits/single" in log.read_text()
     assert "2 runs: 2 failed --run runs those that are not finished" in out
     assert call(*sweep).status == 1, "shown again"
+
+
+def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "PROGRAM", ("-c", "import sys; sys.exit('error: it went wrong')"))
+    (tmp_path / RUN).mkdir()
+    (tmp_path / RUN / "run.json").write_text("{")
+    status, out, err = call("sweep", "digits/single", "--seeds", "0,1", "--out", tmp_path, "--run")
+    assert (status, err) == (1, "")
+    assert f"{RUN} failed: {tmp_path / RUN / 'run.json'} is damaged or is not a JSON file" in out
+    assert f"If you move {tmp_path / RUN} away, --run begins the run again" in out
+    assert "digits-single__seed=1 failed: it went wrong; its log is" in out
+    assert out.count("its log is") == 1, "only one of them was run"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from counterpoint.corrupt import VERSION, corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 
 Images = NDArray[np.uint8]
 
@@ -104,6 +104,19 @@ def test_progress_counts_to_the_end(tmp_path: Path, made_up: Images) -> None:
     assert [done for _, done, _ in calls] == [6 * cell + piece for cell in range(10) for piece in (4, 6)]
     assert {total for _, _, total in calls} == {60}
     assert [name for name, _, _ in calls] == ["gaussian_noise"] * 10 + ["frost"] * 10
+
+
+def test_a_stop_keeps_the_corruptions_that_are_done(tmp_path: Path, made_up: Images) -> None:
+    write(made_up, tmp_path / "whole")
+    answers = iter([False, True])
+    with pytest.raises(StoppedError):
+        write(made_up, tmp_path / "stopped", should_stop=lambda: next(answers))
+    done = tmp_path / "stopped" / f"{NAMES[0]}.npy"
+    assert sorted(path.name for path in done.parent.glob("*.npy")) == [done.name, "labels.npy"]
+    before = done.stat().st_mtime_ns
+    write(made_up, tmp_path / "stopped")
+    assert done.stat().st_mtime_ns == before
+    assert contents(tmp_path / "stopped") == contents(tmp_path / "whole")
 
 
 def test_an_interrupted_run_is_continued(tmp_path: Path, made_up: Images) -> None:

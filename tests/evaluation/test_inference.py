@@ -13,7 +13,7 @@ from torch import Tensor
 from counterpoint.data import parts_of
 from counterpoint.data.sets import DataSet
 from counterpoint.devices import Precision, describe_precision
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_group,
@@ -113,6 +113,14 @@ def test_an_interrupted_evaluation_goes_on(run: Run, collect: Callable[..., None
     found = recompute_results(run).corrupted
     assert found is not None
     assert found.images == 10
+
+
+def test_a_stop_keeps_the_cells_that_are_done(run: Run, collect: Callable[..., None], network: Counted) -> None:
+    with pytest.raises(StoppedError):
+        collect(should_stop=lambda: network.sets == 3)
+    assert len(list((run.folder / "logits").glob("*-[1-5].npy"))) == 2
+    collect()
+    assert network.sets == 76, "none is computed twice"
 
 
 def test_what_is_there_is_not_computed_again(run: Run, collect: Callable[..., None], network: Counted) -> None:

@@ -1,9 +1,12 @@
 """Evaluation of a real, short run: logits, figures, resumption, and what is refused."""
 
+import itertools
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from counterpoint.config import to_dict
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt, find_frost, frost_source, read_cell
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.data.sets import DataSet
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.image_groups import OUTSIDE
 from counterpoint.evaluation.members import load_model, member_logits
@@ -46,6 +49,27 @@ def without_times(results: Results) -> Results:
 def member_probs(run: Run, images_NCHW: Tensor) -> np.ndarray:
     model, _ = load_model(run, CPU)
     return model.predict_members((images_NCHW / 255 - 0.5) / 0.5).double().numpy()
+
+
+def test_a_limit_of_time_stops_it_and_the_same_call_goes_on(
+    run: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = without_times(evaluate(run, root, cell_images=5))
+    shutil.rmtree(run.folder / "logits")
+    (run.folder / "results.json").unlink()
+    seconds = itertools.count(step=10)  # every look at the clock is ten seconds after the one before
+    for module in ("time_limit", "pipeline", "results"):
+        clock = SimpleNamespace(monotonic=lambda: next(seconds))
+        monkeypatch.setattr(f"counterpoint.evaluation.{module}.time", clock)
+    calls = 0
+    while not (run.folder / "results.json").exists():
+        calls += 1
+        with suppress(StoppedError):
+            results = evaluate(run, root, cell_images=5, max_minutes=5)
+    assert calls == 3, "76 sets of images and the figures, of 10 s each, at most 29 in five minutes"
+    assert 770 < results.evaluation.seconds < 900, "the seconds of all calls"
+    assert evaluate(run, root, cell_images=5).evaluation.seconds < 100, "an evaluation that was finished does not count"
+    assert without_times(results) == whole
 
 
 def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:

@@ -19,10 +19,10 @@ from counterpoint import config
 from counterpoint.config import Experiment, override
 from counterpoint.errors import InputError
 from counterpoint.records.files import write_record
+from counterpoint.records.log import read_lines
 from counterpoint.report.loading import load_runs
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
-from counterpoint.runs.log import read_lines
 from counterpoint.runs.transfer import export_run, import_run
 from counterpoint.setting_types import all_keys
 from counterpoint.storage.arrays import read_array, read_arrays, write_array, write_arrays

@@ -1,12 +1,17 @@
 """Jobs whose commands only act: each start ends as the test wants, in a fraction of a second."""
 
+import json
 from pathlib import Path
 
+from counterpoint.config import to_dict
 from counterpoint.launching.job import Job
 from tests.small import TINY
 
-ACT = """
-import json, os, pathlib, signal, sys, time
+RUN_JSON = json.dumps({"schema": 1, "experiment": to_dict(TINY), "seed": 0, "description": {"total_steps": 3}})
+ACT = (
+    f"RUN_JSON = {RUN_JSON!r}"
+    + """
+import os, pathlib, signal, sys, time
 folder, starts, *endings = sys.argv[1:]
 folder, starts = pathlib.Path(folder), pathlib.Path(starts)
 before = len(starts.read_text().split()) if starts.exists() else 0
@@ -25,7 +30,9 @@ if ending == "wait":
     signal.signal(signal.SIGTERM, end)
     starts.with_name("ready").touch()
     time.sleep(60)
-if ending == "wrong":
+if ending == "slow":
+    time.sleep(0.6)
+if ending in ("wrong", "slow"):
     print("warning: odd\\nerror: no such thing\\n")
     sys.exit(2)
 if ending == "raise":
@@ -33,10 +40,11 @@ if ending == "raise":
 if ending == "done":
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "checkpoints" / "step-000000003.safetensors").touch()
-    (folder / "run.json").write_text(json.dumps({"description": {"total_steps": 3}}))
+    (folder / "run.json").write_text(RUN_JSON)
     sys.exit()
 sys.exit(int(ending))
 """
+)
 
 
 def make_job(out: Path, *endings: str, name: str = "job") -> Job:

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from counterpoint.config import override
 from counterpoint.errors import InputError
 from counterpoint.experiments import find_experiment
 from counterpoint.launching.plan import Sweep, make_jobs, parse_varied, run_name
+from counterpoint.runs.folder import open_run
 
 OUT = Path("sweeps")
 
@@ -95,10 +97,15 @@ def test_what_makes_no_sense_is_refused(varied: list[str], fixed: list[str], mes
     assert message in str(refused.value)
 
 
-def test_folders_that_hold_something_else_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "digits-single__seed=0").mkdir()
-    (tmp_path / "digits-single__seed=0" / "notes.txt").touch()
-    with pytest.raises(InputError, match="is not empty and holds no run"):
-        plan(out=tmp_path)
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
     with pytest.raises(InputError, match=r"notes.txt is a file, but a folder is needed there; give another --out"):
-        plan(out=tmp_path / "digits-single__seed=0" / "notes.txt")
+        plan(out=tmp_path / "notes.txt")
+
+
+def test_runs_of_other_settings_are_refused_before_anything_is_run(tmp_path: Path) -> None:
+    experiment = override(find_experiment("digits/single"), ["epochs=2"])
+    open_run(tmp_path / "digits-single__seed=0", experiment, seed=0, options={}, environment={})
+    assert len(plan(out=tmp_path, fixed=("epochs=2",))) == 1
+    with pytest.raises(InputError, match=r"digits-single__seed=0 holds another run \(epochs: 2 → 3\)"):
+        plan(out=tmp_path, fixed=("epochs=3",))

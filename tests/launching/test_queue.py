@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from counterpoint.launching.job import is_missing
 from counterpoint.launching.queue import parse_states, queue_states
+from counterpoint.launching.states import job_states
 from counterpoint.storage.files import write_json
 from tests.launching.acting import make_job
 
@@ -38,6 +40,17 @@ def test_jobs_that_left_the_queue_are_looked_up(tmp_path: Path, path: Path) -> N
     assert queue_states(jobs) == {"one": "RUNNING"}, "without accounts nothing more is known"
     write_script(path / "sacct", 'case "$*" in *--jobs=1,2,3*) echo "2|TIMEOUT"; echo "1|PENDING";; esac')
     assert queue_states(jobs) == {"one": "RUNNING", "two": "TIMEOUT"}, "squeue is asked in the first place"
+
+
+def test_a_job_whose_number_cannot_be_read_is_named_and_the_others_are_looked_up(tmp_path: Path, path: Path) -> None:
+    jobs = [make_job(tmp_path, "done", name=name) for name in ("one", "two")]
+    write_json(jobs[0].submission, {})
+    write_json(jobs[1].submission, {"id": "2"})
+    write_script(path / "squeue", "echo '2|RUNNING'")
+    damaged, fine = job_states(jobs, queue_states(jobs))
+    assert (damaged.kind, fine.kind) == ("failed", "running")
+    assert f"{jobs[0].submission} has no 'id'; remove it" in damaged.detail
+    assert not is_missing(jobs[0]), "it may still be in the queue"
 
 
 def test_without_a_cluster_nothing_is_known(tmp_path: Path, path: Path) -> None:

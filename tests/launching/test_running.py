@@ -3,19 +3,21 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
+from counterpoint.launching.job import read_failure
 from counterpoint.launching.local import run_here
 from counterpoint.launching.running import RESTARTS, JobRunner, program
 from counterpoint.launching.states import job_states
 from counterpoint.storage.files import read_json
-from counterpoint.storage.locks import in_turn
+from counterpoint.storage.locks import in_turn, locked
 from tests.heard import Heard
-from tests.launching.acting import make_job, pids
+from tests.launching.acting import RUN_JSON, make_job, pids
 
 pytestmark = [
     pytest.mark.usefixtures("acting"),
@@ -82,15 +84,56 @@ def test_one_failing_job_does_not_stop_the_others(tmp_path: Path) -> None:
     assert [state.kind for state in states] == ["finished", "finished", "failed", "failed"]
 
 
-def test_a_file_that_cannot_be_read_stops_its_own_job_only(tmp_path: Path) -> None:
-    damaged, other = (
-        replace(make_job(tmp_path, "done"), results=tmp_path / "r.json"),
-        make_job(tmp_path, "done", name="b"),
-    )
-    (tmp_path / "r.json").write_text("{")
+def test_an_evaluation_and_a_failure_are_told_when_they_happen(tmp_path: Path) -> None:
+    job, heard = make_job(tmp_path, "done", "slow"), Heard()
+    assert JobRunner(job).run() == "finished"
+    run_here([replace(job, results=job.folder / "results.json")], watcher=heard)
+    assert heard.notes[1:] == ["job is trained, and is evaluated now", "job: failed: no such thing"]
+
+
+def link_out(folder: Path) -> None:
+    (folder / "run.json").write_text(RUN_JSON)
+    (folder / "logits").symlink_to(folder.parent)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "results.json is damaged": lambda folder: (folder / "results.json").write_text("{"),
+    "run.json is damaged": lambda folder: (folder / "run.json").write_text("{"),
+    "run.json is damaged, or another version": lambda folder: (folder / "run.json").write_text('{"schema": 9}'),
+    "run.json cannot be read": lambda folder: (folder / "run.json").mkdir(),
+    "is not empty and holds no run": lambda folder: (folder / "checkpoints").mkdir(),
+    "is a link out of its folder": link_out,
+}
+
+
+@pytest.mark.parametrize("words", DAMAGE)
+def test_a_run_that_cannot_be_read_fails_alone_and_is_not_begun_again(tmp_path: Path, words: str) -> None:
+    damaged, other = make_job(tmp_path, "done", name="a"), make_job(tmp_path, "done", name="b")
+    damaged = replace(damaged, results=damaged.folder / "results.json")
+    damaged.folder.mkdir()
+    if words.startswith("results"):
+        (damaged.folder / "run.json").write_text(RUN_JSON)
+    DAMAGE[words](damaged.folder)
+    before = sorted(damaged.folder.iterdir())
     run_here([damaged, other])
-    assert [state.kind for state in job_states([damaged, other], {})] == ["failed", "finished"]
+    states = job_states([damaged, other], {})
+    assert [state.kind for state in states] == ["failed", "finished"]
+    assert words in states[0].detail
     assert not pids(damaged)
+    assert sorted(damaged.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("damage", [lambda log: log.write_text("{\n{\n"), lambda log: log.mkdir()])
+def test_a_log_that_cannot_be_read_is_left_to_the_command_to_name(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    damaged, other = make_job(tmp_path, "slow", name="a"), make_job(tmp_path, "done", name="b")
+    damaged.folder.mkdir()
+    (damaged.folder / "run.json").write_text(RUN_JSON)
+    damage(damaged.folder / "log.jsonl")
+    run_here([damaged, other])
+    assert read_failure(damaged) == "no such thing"
+    assert [state.kind for state in job_states([damaged, other], {})] == ["failed", "finished"]
 
 
 def test_a_stop_ends_the_process_with_a_checkpoint_and_starts_no_other(tmp_path: Path) -> None:
@@ -100,6 +143,17 @@ def test_a_stop_ends_the_process_with_a_checkpoint_and_starts_no_other(tmp_path:
     assert [len(pids(job)) for job in jobs] == [1, 0]
     assert not jobs[0].failure.exists()
     assert heard.notes[-1] == "one: stopped"
+
+
+def test_a_training_that_outlived_its_sweep_is_left_alone(tmp_path: Path) -> None:
+    jobs, heard = [make_job(tmp_path, "done", name=name) for name in ("one", "two")], Heard()
+    with locked(jobs[0].folder, "not said: it is the first"):
+        assert [state.kind for state in job_states(jobs, {})] == ["running", "waiting"]
+        run_here(jobs, watcher=heard)
+    assert heard.notes[0] == "1 of 2: one is run by another process"
+    assert [len(pids(job)) for job in jobs] == [0, 1]
+    run_here(jobs)
+    assert [state.kind for state in job_states(jobs, {})] == ["finished", "finished"]
 
 
 def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from counterpoint.launching.plan import Sweep, make_jobs
 from counterpoint.launching.queue import queue_states
 from counterpoint.launching.slurm import ClusterJob, Resources, submit, submit_missing
 from counterpoint.launching.states import job_states
+from counterpoint.records.progress import epochs_done
 from counterpoint.runs.folder import load_run
-from counterpoint.runs.progress import epochs_done
 from counterpoint.storage.files import read_json
 from tests.launching.acting import make_job
 from tests.launching.test_queue import write_script

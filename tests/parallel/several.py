@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, parts_of
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.nn.norm import give_each_member_a_norm
@@ -165,11 +165,18 @@ def refusals(world: World) -> dict[str, str]:
             work()
         except InputError as error:
             said[name] = str(error)
+        except StoppedError:
+            said[name] = "stopped"
 
     def only_the_last_is_wrong() -> None:
         with agreed(world):
             if world.rank == world.size - 1:
                 raise FileNotFoundError(2, "No such file or directory", "there.npy")
+
+    def only_the_last_is_stopped() -> None:
+        with agreed(world):
+            if world.rank == world.size - 1:
+                raise StoppedError
 
     def a_norm_by_itself() -> None:
         norm = NormByItself(2)
@@ -177,6 +184,7 @@ def refusals(world: World) -> dict[str, str]:
         norm(torch.zeros(2, 2, 1, 1))
 
     hear("agreed", only_the_last_is_wrong)
+    hear("stopped", only_the_last_is_stopped)
     hear("by itself", a_norm_by_itself)
     hear("instance", lambda: normalise_over_processes(nn.InstanceNorm2d(2, track_running_stats=True), world))
     return said

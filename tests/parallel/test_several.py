@@ -93,6 +93,7 @@ def test_what_cannot_be_right_is_refused_by_all(found: dict[int, list[dict[str, 
         for mine in found[size]:
             said = mine["refusals"]
             assert said["agreed"] == "there.npy: No such file or directory"
+            assert said["stopped"] == "stopped"
             assert "NormByItself does not use torch.nn.functional.batch_norm" in said["by itself"]
             assert "InstanceNorm2d with track_running_stats" in said["instance"]
 

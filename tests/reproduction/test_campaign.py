@@ -13,13 +13,15 @@ import counterpoint.reproduction.campaign
 from counterpoint.config import Experiment, to_dict
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet
+from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS, config_hash
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.reproduction.campaign import run_missing
+from counterpoint.reproduction.campaign import RowsFailedError, run_missing
 from counterpoint.reproduction.rows import Folders, RowRun, keep_small, read_result
 from counterpoint.reproduction.tables import table_lines
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
+from counterpoint.runs.transfer import export_runs, import_runs
 from counterpoint.training.loop import Options, train
 from tests.heard import Heard
 from tests.made_rows import row_data
@@ -88,6 +90,30 @@ def test_what_was_interrupted_goes_on(rows_root: Path, folders: Folders) -> None
     assert table_lines([run.row], FEW, folders)[0].status.startswith("n = 1, 0.")
 
 
+def test_an_evaluation_that_was_interrupted_goes_on_elsewhere(
+    rows_root: Path, folders: Folders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, there = RUNS[1], Folders(tmp_path / "there", tmp_path / "results there")
+
+    def after_three_cells() -> bool:
+        return len(list((folders.runs / run.place / "logits").glob("*-[1-5].npy"))) == 3
+
+    assert not run_missing([run], folders, root=rows_root, device="cpu", should_stop=after_three_cells)
+    assert read_result(folders.results, run) is None
+    export_runs(folders.runs, [run.place], tmp_path / "parts", part_mib=1)
+    import_runs(tmp_path / "parts", there.runs)
+    carried = {path: path.stat().st_mtime_ns for path in (there.runs / run.place / "logits").glob("*-[1-5].npy")}
+    assert len(carried) == 3
+    monkeypatch.setattr("counterpoint.training.loop.update", fail_to_train)
+    for place in (there, folders):
+        assert run_missing([run], place, root=rows_root, device="cpu")
+    assert {path: path.stat().st_mtime_ns for path in carried} == carried, "they were not computed again"
+    ours, theirs = read_result(folders.results, run), read_result(there.results, run)
+    assert ours is not None
+    assert theirs is not None
+    assert (ours.clean, ours.corrupted) == (theirs.clean, theirs.corrupted)
+
+
 @pytest.mark.parametrize(("steps", "logged"), [(1, [1]), (8, [5, 8])])
 def test_the_last_step_may_lie_within_an_epoch(rows_root: Path, tmp_path: Path, steps: int, logged: list[int]) -> None:
     experiment = replace(RUNS[1].experiment, steps=steps)
@@ -129,6 +155,24 @@ def test_a_row_is_trained_as_it_says_in_the_time_that_is_left(
         (wanted[1].experiment, folders.runs / ROWS[1] / "smoke-3", 3, Options("cpu", "eager", max_minutes=2)),
         (wanted[2].experiment, folders.runs / ROWS[1] / "short-0", 0, Options("cpu", "auto", max_minutes=1)),
     ]
+
+
+def test_a_row_that_fails_does_not_stop_the_others(rows_root: Path, folders: Folders) -> None:
+    damaged, fine = RUNS[0], RUNS[1]
+    (folders.runs / damaged.place).mkdir(parents=True)
+    (folders.runs / damaged.place / "run.json").write_text("{")
+    heard = Heard()
+    with pytest.raises(RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 failed: .*run.json is damaged") as failed:
+        run_missing([damaged, fine], folders, root=rows_root, device="cpu", watcher=heard)
+    assert read_result(folders.results, fine) is not None
+    assert heard.warnings == [str(failed.value)], "said when it happened, too"
+
+
+def test_a_device_that_is_not_there_is_no_rows_fault(rows_root: Path, folders: Folders) -> None:
+    with pytest.raises(InputError) as refused:
+        run_missing(RUNS, folders, root=rows_root, device="tpu")
+    assert not isinstance(refused.value, RowsFailedError)
+    assert not folders.runs.exists()
 
 
 def test_no_row_is_begun_when_the_time_is_over(rows_root: Path, folders: Folders) -> None:

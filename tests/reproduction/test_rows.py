@@ -26,6 +26,7 @@ from counterpoint.reproduction.rows import (
     select_rows,
     write_result,
 )
+from counterpoint.runs.folder import MOST_SEED
 from counterpoint.storage.files import read_json
 from tests.made_results import make_results
 from tests.made_rows import begin_row, row_results
@@ -52,7 +53,8 @@ def test_tables_and_words_select_rows() -> None:
 def test_seeds() -> None:
     assert parse_seeds("0") == [0]
     assert parse_seeds("2, 0,2") == [2, 0]
-    for wrong in ("", "a", "1,", "-1", "0.5"):
+    assert parse_seeds(str(MOST_SEED)) == [MOST_SEED]
+    for wrong in ("", "a", "1,", "-1", "0.5", "²", str(MOST_SEED + 1), "9" * 5000):
         with pytest.raises(InputError, match="they must be whole numbers separated by commas"):
             parse_seeds(wrong)
 

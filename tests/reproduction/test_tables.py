@@ -119,3 +119,19 @@ def test_a_narrow_terminal_cuts_no_figure_short(folders: Folders) -> None:
     for table in terminal_tables(select_rows("table2"), PAPER, folders):
         console.print(table)
     assert "…" not in console.export_text()
+
+
+def test_no_result_counts_twice(folders: Folders) -> None:
+    write_result(folders.results, SINGLE, row_results(SINGLE))
+    place = folders.results / SINGLE.place
+    place.mkdir()  # as if runs and results were in one folder
+    (place.parent / "paper-00.json").write_bytes(place.with_suffix(".json").read_bytes())
+    (place.parent / "paper-0.json.bak").touch()
+    assert table_lines([SINGLE.row], PAPER, folders)[0].status.startswith("n = 1, ")
+
+
+def test_a_damaged_run_does_not_keep_the_results_from_being_shown(folders: Folders) -> None:
+    write_result(folders.results, SINGLE, row_results(SINGLE))
+    begin_row(folders, RowRun(SINGLE.row, PAPER, 1), 3)
+    (folders.runs / SINGLE.row / "paper-1" / "run.json").write_text("{")
+    assert table_lines([SINGLE.row], PAPER, folders)[0].status == "n = 1, 10.0 min; seed 1: its files are damaged"

@@ -9,6 +9,7 @@ import safetensors.torch
 import torch
 
 from counterpoint.errors import InputError
+from counterpoint.records.progress import checkpoint_paths
 from counterpoint.runs.checkpoints import (
     Checkpoint,
     fingerprint,
@@ -16,7 +17,6 @@ from counterpoint.runs.checkpoints import (
     save_checkpoint,
     sweep_checkpoints,
 )
-from counterpoint.runs.folder import checkpoint_paths
 
 TENSORS = {"model.weight": torch.arange(6.0).view(2, 3).T, "sums": torch.tensor([0.1, 2.0], dtype=torch.float64)}
 TENSORS_APART = {name: tensor.contiguous() for name, tensor in TENSORS.items()}

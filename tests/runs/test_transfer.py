@@ -1,12 +1,14 @@
 """A run carried to another machine in parts: whole and verified, or not at all."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from counterpoint.errors import InputError
+from counterpoint.reproduction.rows import is_place
 from counterpoint.runs.transfer import export_run, export_runs, import_run, import_runs
 from counterpoint.storage.files import write_atomically
 from counterpoint.storage.locks import LOCK_FILE, locked
@@ -45,6 +47,55 @@ def test_a_run_comes_back_with_its_newest_checkpoint(run: Path, tmp_path: Path) 
     expected = {name: content for name, content in files(run).items() if "step-000000010" not in name}
     assert files(there / "cifar10" / "single" / "paper-0") == expected
     assert list(there.rglob("run.json")) == [there / "cifar10" / "single" / "paper-0" / "run.json"]
+
+
+def add_logits(run: Path, *cells: str, about: str = "{}") -> None:
+    (run / "logits").mkdir()
+    (run / "logits" / "about.json").write_text(about)
+    for name in (*cells, ".fog-3.npy.7.tmp"):
+        (run / "logits" / name).write_bytes(name.encode())
+
+
+def test_the_cells_of_an_unfinished_evaluation_are_carried(run: Path, tmp_path: Path) -> None:
+    add_logits(run, "clean.npy", "fog-1.npy", "cell-labels.npy", "factors.npz")
+    export_run(run, tmp_path / "parts", 1)
+    there = tmp_path / "there"
+    import_run(tmp_path / "parts", there)
+    expected = {name: content for name, content in files(run).items() if not re.search(r"0010|\.tmp", name)}
+    assert files(there) == expected
+    (there / "logits" / "fog-2.npy").write_bytes(b"evaluated there")
+    (there / "logits" / "about.json").write_text('{"seconds_spent": 7.5}')
+    import_run(tmp_path / "parts", there)
+    assert (there / "logits" / "fog-2.npy").exists(), "the same evaluation, further"
+
+
+def test_cells_of_two_evaluations_are_not_mixed(run: Path, tmp_path: Path) -> None:
+    add_logits(run, "clean.npy")
+    export_run(run, tmp_path / "parts", 1)
+    there = make_run(tmp_path / "there", step=20)
+    add_logits(there, "fog-1.npy", about='{"precision": "another"}')
+    before = files(there)
+    with pytest.raises(InputError, match=r"there was evaluated differently from .*; remove .*there/logits, or leave"):
+        import_run(tmp_path / "parts", there)
+    assert files(there) == before
+
+
+def test_a_finished_evaluation_leaves_its_logits_behind(run: Path, tmp_path: Path) -> None:
+    add_logits(run, "clean.npy")
+    (run / "results.json").touch()
+    export_run(run, tmp_path / "parts", 1)
+    assert not list((tmp_path / "parts").glob("*.npy*"))
+
+
+def test_a_run_where_nobody_would_look_for_it_is_not_imported(run: Path, tmp_path: Path) -> None:
+    assert run.exists()
+    parts, there = tmp_path / "parts", tmp_path / "there"
+    place = Path("cifar10/single/paper-0")
+    assert export_runs(tmp_path / "runs", [place], parts, 1) == [place]
+    with pytest.raises(InputError, match=r"cifar10 holds a run in single/paper-0, where no row .* not a folder in it"):
+        import_runs(parts / "cifar10", there, is_place)
+    assert not there.exists()
+    assert import_runs(parts, there, is_place) == [place]
 
 
 def test_a_second_export_replaces_the_first(run: Path, tmp_path: Path) -> None:
@@ -111,6 +162,8 @@ def change_manifest(folder: Path, changes: dict[str, Any]) -> None:
         ("path", "/tmp/run.json", "which is no file of a run"),
         ("path", "checkpoints/../../x", "which is no file of a run"),
         ("path", ".lock", "which is no file of a run"),
+        ("path", "logits/../x.npy", "which is no file of a run"),
+        ("path", "logits/.x.npy", "which is no file of a run"),
         ("path", 3, "path is 3, and must be a text"),
         ("parts", ["../run.json.000.part"], "which is no part beside the manifest"),
         ("parts", ["/tmp/run.json.000.part"], "which is no part beside the manifest"),

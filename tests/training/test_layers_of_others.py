@@ -13,8 +13,8 @@ from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
 from counterpoint.policy import MemberPolicy, StochasticDepth
+from counterpoint.records.progress import checkpoint_paths
 from counterpoint.runs.checkpoints import latest_checkpoint
-from counterpoint.runs.folder import checkpoint_paths
 from counterpoint.training.loop import Options, train
 from counterpoint.training.preparing import introduce
 from tests.heard import Heard

@@ -15,7 +15,7 @@ from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsMod
 from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.cli.terminal.signals import ended_by_ctrl_c
-from counterpoint.errors import InputError, one_of
+from counterpoint.errors import InputError, StoppedError, one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
@@ -40,6 +40,15 @@ def evaluate(
             metavar="N",
             help="Use only the first N images of each cell, which is one corruption at one severity.",
             show_default="all",
+        ),
+    ] = None,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.2,
+            metavar="N",
+            help="Stop before this many minutes have passed, and keep the cells that are done. At least one cell is "
+            "evaluated.",
         ),
     ] = None,
     recompute: Annotated[
@@ -85,7 +94,7 @@ def evaluate(
 
     --logits FILE --out DIR evaluates the predictions of any model. You can then use DIR like a run.
 
-    An interrupted evaluation continues where it stopped.
+    An evaluation that was interrupted, or stopped by --max-minutes, continues where it stopped.
 
     To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint evaluate …`.
 
@@ -104,6 +113,7 @@ def evaluate(
         "--sets": sets != "corrupted",
         "--shift": shift,
         "--cell-images": cell_images,
+        "--max-minutes": max_minutes,
         "--recompute": recompute,
         "--precision": precision != "headline",
         "--model": model,
@@ -112,10 +122,10 @@ def evaluate(
         "--device": device != "auto",
     }
     folder = folder_to_evaluate(run, logits, out, only_for_runs)
-    if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted"):
+    if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted" or max_minutes):
         raise InputError(
-            "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --images and "
-            "--precision out"
+            "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --max-minutes, "
+            "--images and --precision out"
         )
     shifts = named_shifts(shift or [], skip_bad=skip_bad)
     find_modules_here(model)
@@ -132,20 +142,25 @@ def evaluate(
         else:
             with agreed(world):
                 loaded = load_run(folder)
-            results = evaluate_run(
-                loaded,
-                root,
-                source=images,
-                suites=suites,
-                shifts=shifts,
-                skip_bad=skip_bad,
-                device=device,
-                precision=one_of("precision", precision, PRECISIONS),
-                cell_images=cell_images,
-                trusted_model=model,
-                watcher=watcher,
-                world=world,
-            )
+            try:
+                results = evaluate_run(
+                    loaded,
+                    root,
+                    source=images,
+                    suites=suites,
+                    shifts=shifts,
+                    skip_bad=skip_bad,
+                    device=device,
+                    precision=one_of("precision", precision, PRECISIONS),
+                    cell_images=cell_images,
+                    trusted_model=model,
+                    max_minutes=max_minutes,
+                    watcher=watcher,
+                    world=world,
+                )
+            except StoppedError:
+                console.print(stopped, soft_wrap=True)
+                return
     print_parts(results_parts(results))
     correct = f", or `counterpoint recalibrate {quoted(folder)}` to correct the confidence"
     can_correct = results.validated_on is not None or results.evaluated_on.part == "validation"

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from counterpoint.cli.arguments.launching import (
     GpusOption,
@@ -56,7 +57,12 @@ def reproduce(
     ] = "0",
     max_minutes: Annotated[
         float | None,
-        typer.Option(min=0.2, metavar="N", help="Stop with a checkpoint before this many minutes have passed."),
+        typer.Option(
+            min=0.2,
+            metavar="N",
+            help="Stop before this many minutes have passed: a training with a checkpoint, an evaluation with the "
+            "cells that are done.",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs"),
     results: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
@@ -71,7 +77,8 @@ def reproduce(
     export_parts: Annotated[
         Path | None,
         typer.Option(
-            help="Folder to write the runs and their newest checkpoints to at the end, in parts for another machine."
+            help="Folder to write the runs and their newest checkpoints to at the end, in parts for another machine. "
+            "The cells of an unfinished evaluation are written too."
         ),
     ] = None,
     part_mib: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a part in MiB.")] = 14,
@@ -87,10 +94,12 @@ def reproduce(
 
     --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
+    A row that fails does not stop the others. The command then ends with status 1.
+
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
-    from counterpoint.reproduction.rows import Folders, RowRun, parse_seeds, read_result, select_rows
+    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, read_result, select_rows
     from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
 
@@ -109,31 +118,35 @@ def reproduce(
         check_page(page)
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
-    status = 0
+    status, failed = 0, ""
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
     if import_parts:
-        import_runs(import_parts, out)
+        _tell("imported from", import_parts, import_runs(import_parts, out, is_place))
     if where == "slurm":
         from counterpoint.reproduction.jobs import row_jobs
 
         jobs = row_jobs(wanted, folders, page or PAGE, passed_on(root, device))
         status = 0 if _on_cluster(jobs, resources if run else None, root) else 1
     elif run:
-        from counterpoint.reproduction.campaign import run_missing
+        from counterpoint.reproduction.campaign import RowsFailedError, run_missing
 
         with stop_on_signal() as stop, TerminalWatcher() as watcher:
-            run_missing(
-                wanted,
-                folders,
-                root=root,
-                device=device,
-                max_minutes=max_minutes,
-                should_stop=stop.is_set,
-                watcher=watcher,
-            )
+            try:
+                run_missing(
+                    wanted,
+                    folders,
+                    root=root,
+                    device=device,
+                    max_minutes=max_minutes,
+                    should_stop=stop.is_set,
+                    watcher=watcher,
+                )
+            except RowsFailedError as error:
+                failed = str(error)
         status = stop.status
     if export_parts:
-        export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
+        exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
+        _tell("exported to", export_parts, exported)
     if page:
         write_page(page, folders)
     for shown in terminal_tables(names, chosen, folders):
@@ -147,7 +160,15 @@ def reproduce(
         console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)
-    raise typer.Exit(status)
+    if failed:
+        # At the end, where a person looks and the launcher of a job finds the reason.
+        Console(stderr=True).print(f"error: {failed}", style="bold red", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(status or bool(failed))
+
+
+def _tell(what: str, parts: Path, places: "list[Path]") -> None:
+    names = ", ".join(place.as_posix() for place in places)
+    console.print(f"{what} {parts}: {names}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _on_cluster(jobs: "list[Job]", resources: "Resources | None", root: Path | None) -> bool:

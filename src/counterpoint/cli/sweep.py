@@ -106,6 +106,8 @@ def sweep(
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or continues them")
-    elif kinds == {"finished"} and evaluate:
-        console.print(f"next: `counterpoint report {quoted(out)}/*`", highlight=False, soft_wrap=True)
+    if "finished" in kinds and evaluate:
+        those = "" if kinds == {"finished"} else ", for those that are finished"
+        report = f"next{those}: `counterpoint report {quoted(out)}/*/results.json`"
+        console.print(report, highlight=False, soft_wrap=True)
     raise typer.Exit(status or ("failed" in kinds))

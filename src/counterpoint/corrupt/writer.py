@@ -14,7 +14,7 @@ from counterpoint.corrupt.constants import choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.processes import count_workers, parallel_map
 from counterpoint.records.images import Constants
 
@@ -36,6 +36,7 @@ def write_corrupted_set(
     constants: Constants | None = None,
     frost_dir: FrostDir | None = None,
     progress: Written = lambda _name, _done, _total: None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> None:
     """Write the corruptions `names` of the images to `out_dir`, in the official layout; those already there are kept.
 
@@ -44,7 +45,8 @@ def write_corrupted_set(
 
     `constants` are those of `corrupt`; about.json records which they were.
 
-    `progress(name, done, total)` counts the images written, of all corruptions together.
+    `progress(name, done, total)` counts the images written, of all corruptions together. `should_stop` is asked before
+    each corruption. If it says so, StoppedError is raised, and the same call goes on.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -67,6 +69,8 @@ def write_corrupted_set(
         with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
             np.save(file, np.tile(labels_N, len(SEVERITIES)))
         for name in unfinished:
+            if should_stop():
+                raise StoppedError
             how = _How(name, int(seed), constants, frost_dir)
             with finished_file(out_dir / f"{name}.npy") as temporary:
                 for written in in_parallel(_write_piece, _pieces(images_NHWC, temporary, how)):

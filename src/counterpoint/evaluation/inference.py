@@ -5,7 +5,7 @@ precision empty the folder. If a group's images changed, only that group is repl
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from counterpoint.devices import Precision, describe_precision
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.image_groups import ImageGroup
 from counterpoint.evaluation.logits import VALIDATION
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
@@ -28,6 +28,8 @@ from counterpoint.storage.files import read_json, write_json
 from counterpoint.threads import read_ahead
 from counterpoint.watching import SILENT, Watcher
 
+_SPENT = "seconds_spent"
+
 
 def collect_logits(
     run: Run,
@@ -36,13 +38,15 @@ def collect_logits(
     device: torch.device,
     precision: Precision = "headline",
     trusted_model: str | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
     watcher: Watcher = SILENT,
     world: World = ALONE,
 ) -> None:
     """Run the network on the groups' images, and save the logits of those that have none yet.
 
     `trusted_model` is the name of the model, if it is a function of the user's own (see `check_trusted`). Of several
-    processes each makes its share of the files.
+    processes each makes its share of the files. `should_stop` is asked before each file. If it says so, StoppedError is
+    raised.
     """
     with agreed(world):
         model, step = load_model(run, device, trusted_model)
@@ -71,8 +75,25 @@ def collect_logits(
         images = read_ahead(lambda item: item[1](), mine)
         for done, ((path, _, group), pixels) in enumerate(images, start=there):
             watcher.counted(work, done, there + len(mine))
+            if should_stop():
+                raise StoppedError
             write_array(path, _in_type(member_logits(members, pixels), group.dtype))
         watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def spent_before(run: Run) -> float:
+    """The seconds that earlier calls spent on the evaluation in progress before they were stopped."""
+    spent = _read_old(run.folder / "logits" / "about.json").get(_SPENT)
+    return float(spent) if isinstance(spent, int | float) and spent > 0 else 0.0
+
+
+def keep_spent(run: Run, seconds: float | None) -> None:
+    """Let the next call know how long the evaluation took so far; None when it is finished."""
+    path = run.folder / "logits" / "about.json"
+    about = _read_old(path)
+    before = about.pop(_SPENT, None)
+    if about and (before, seconds) != (None, None):
+        write_json(path, about if seconds is None else about | {_SPENT: seconds})
 
 
 def _in_type(logits_MNK: np.ndarray, dtype: type[np.floating[Any]]) -> np.ndarray:

@@ -18,6 +18,7 @@ from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.images import Images, MadeFrom, Shift
+from counterpoint.records.progress import why_not_trained
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
 from counterpoint.storage.files import read_json
@@ -81,7 +82,8 @@ def read_about(run: AnyRun) -> LogitsAbout:
     """What the logits were made with."""
     path = run.folder / "logits" / "about.json"
     if not path.exists():
-        raise InputError(f"{run.folder} holds no logits; `{run.evaluate_command}`, without --recompute, makes them")
+        make = f"`{run.evaluate_command}`, without --recompute, makes them"
+        raise InputError(why_not_trained(run.folder) or f"{run.folder} holds no logits; {make}")
     about = read_json(path)
     try:
         made_with = decode(MadeWith, about)

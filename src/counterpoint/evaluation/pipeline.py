@@ -1,25 +1,27 @@
 """Evaluate a finished run from start to end: corrupted images, logits, figures."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
 
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
+from counterpoint.errors import StoppedError
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_groups,
     images_to_corrupt,
     suite_group,
 )
-from counterpoint.evaluation.inference import collect_logits
+from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
 from counterpoint.evaluation.own_shifts import check_shift_names, shift_groups
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
+from counterpoint.evaluation.time_limit import TimeLimit
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
@@ -46,6 +48,8 @@ def evaluate_run(
     cell_images: int | None = None,
     precision: Precision = "headline",
     trusted_model: str | None = None,
+    max_minutes: float | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
     watcher: Watcher = SILENT,
     world: World = ALONE,
 ) -> Results:
@@ -59,6 +63,9 @@ def evaluate_run(
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
     Without them all are used. Clean images of your own are in the order of their classes.
+
+    With `max_minutes` the evaluation begins no cell that would probably end later. `should_stop` ends it after the cell
+    in progress. Both raise `counterpoint.errors.StoppedError`, and the same call goes on from the cells that are done.
 
     To evaluate in several processes, call this in each of them with its own `world` (docs/parallel.md).
 
@@ -75,6 +82,10 @@ def evaluate_run(
     True
     """
     started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
+    limit = TimeLimit(max_minutes, started)
+
+    def is_over() -> bool:
+        return should_stop() or limit.is_near()
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
         check_trusted(run, trusted_model)
@@ -90,16 +101,37 @@ def evaluate_run(
         if shifts:
             groups += shift_groups(shifts, described, parts, root, skip_bad=skip_bad, watcher=watcher)
         for suite, images in sources:
-            groups.append(suite_group(corrupted_set(parts, root, suite, images, watcher), cell_images))
+            corrupted = corrupted_set(parts, root, suite, images, watcher, is_over)
+            groups.append(suite_group(corrupted, cell_images))
         return where, described, groups
 
     where, run, groups = first_then_others(world, prepare)
-    collect_logits(
-        run, groups, device=where, precision=precision, trusted_model=trusted_model, watcher=watcher, world=world
-    )
-    return first_then_others(
-        world, lambda: _figures(run, where, started, watcher) if world.is_first else read_results(run.folder / RESULTS)
-    )
+
+    def conclude() -> Results:
+        if not world.is_first:
+            return read_results(run.folder / RESULTS)
+        if is_over():
+            raise StoppedError
+        results = _figures(run, where, started - spent_before(run), watcher)
+        keep_spent(run, None)
+        return results
+
+    try:
+        collect_logits(
+            run,
+            groups,
+            device=where,
+            precision=precision,
+            trusted_model=trusted_model,
+            should_stop=is_over,
+            watcher=watcher,
+            world=world,
+        )
+        return first_then_others(world, conclude)
+    except StoppedError:
+        if world.is_first:
+            keep_spent(run, spent_before(run) + time.monotonic() - started)
+        raise
 
 
 def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:

@@ -32,6 +32,7 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.images import Shift
+from counterpoint.records.progress import why_no_results
 from counterpoint.records.results import Aggregates, Auroc, Evaluation, Outside, Results, Segment, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
@@ -93,7 +94,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
 def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
     """What the logits were made with, and the results in results.json, which must have been computed from them."""
     if not (run.folder / RESULTS).exists():
-        raise InputError(f"{run.folder} has no results.json; `{run.evaluate_command}` makes it")
+        raise InputError(why_no_results(run.folder))
     about, results = read_about(run), read_results(run.folder / RESULTS)
     shifts = results.checked_shifts
     if results.made_from != about.made_from or any(about.suites.get(name) != shifts[name] for name in shifts):

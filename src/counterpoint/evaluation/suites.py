@@ -3,7 +3,7 @@
 They are the official files if the data folder has them, otherwise ours, which are made once and kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,11 +94,12 @@ def corrupted_set(
     suite: Suite = CORRUPTED,
     images: LabelledImages | None = None,
     watcher: Watcher = SILENT,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> CorruptedSet:
     """The suite's images. Of the paper's suite these are the official files, if they are in `root`.
 
     Otherwise the suite is made from `images`, which are the test images if none are given. Cells that are there are
-    kept.
+    kept. `should_stop` is asked before each corruption (see `write_corrupted_set`).
     """
     official = root / _name(data, CORRUPTED)
     if suite == CORRUPTED and official.is_dir():
@@ -108,7 +109,7 @@ def corrupted_set(
         for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
             found.read(name, SEVERITIES[0])
         return found
-    return make_corrupted_set(data, root, suite, images, watcher=watcher)
+    return make_corrupted_set(data, root, suite, images, watcher=watcher, should_stop=should_stop)
 
 
 def make_corrupted_set(
@@ -122,6 +123,7 @@ def make_corrupted_set(
     constants: Constants | None = None,
     workers: int | None = None,
     watcher: Watcher = SILENT,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> CorruptedSet:
     """The suite made from `images`, in `out` or in its usual folder in `root`. Cells that are there are kept.
 
@@ -142,6 +144,7 @@ def make_corrupted_set(
         workers=workers,
         frost_dir=find_frost(root),
         progress=lambda _, done, total: watcher.counted(f"making {folder.name}", done, total),
+        should_stop=should_stop,
     )
     about = read_about(folder)
     assert about is not None

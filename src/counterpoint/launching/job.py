@@ -6,9 +6,11 @@ from pathlib import Path
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.experiments.hashes import read_results_of
+from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
-from counterpoint.runs.progress import is_trained
+from counterpoint.runs.folder import check_folder, find_run
 from counterpoint.storage.files import read_json
+from counterpoint.storage.locks import is_locked
 
 DESKS = ".jobs"
 
@@ -61,9 +63,40 @@ def read_job_results(job: Job) -> Results | None:
     return read_results_of(job.results, job.experiment, job.seed, "move it away, and --run makes it again")
 
 
+def check_files(job: Job) -> None:
+    """Raise if the job's files cannot be read, or its folder holds something else than its run."""
+    if job.submission.exists():
+        read_number(job)
+    if job.results is not None and job.results.exists() and not job.results.is_relative_to(job.folder):
+        return  # a row of the paper that has a result needs its folder no more
+    try:
+        check_folder(job.folder)
+        find_run(job.folder, job.experiment, seed=job.seed)
+    except InputError as error:
+        raise InputError(f"{error}. If you move {job.folder} away, --run begins the run again") from None
+
+
+def is_missing(job: Job) -> bool:
+    """Whether the job can be run, and is not done. One whose files cannot be read has failed, as its state says."""
+    try:
+        check_files(job)
+        return not is_done(job)
+    except (InputError, OSError):
+        return False
+
+
 def is_done(job: Job) -> bool:
     """Whether nothing is left to do."""
     return is_trained(job.folder) if job.results is None else read_job_results(job) is not None
+
+
+def is_run(job: Job) -> bool:
+    """Whether a process runs the job now, or trains in its folder.
+
+    The training may go on although the process that ran the job was killed. Its folder is only looked at where no
+    process runs the job: a look at the moment when a training begins would keep it from beginning.
+    """
+    return is_locked(job.desk) or is_locked(job.folder)
 
 
 def read_failure(job: Job) -> str:

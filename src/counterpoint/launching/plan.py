@@ -12,7 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.experiments import find_experiment
 from counterpoint.launching.job import Job
 from counterpoint.model_names import is_function
-from counterpoint.runs.folder import check_folder, find_run
+from counterpoint.runs.folder import find_run, load_run
 
 _LONGEST_VALUE, _LONGEST_NAME = 60, 200  # file systems end at 255 bytes
 
@@ -64,8 +64,7 @@ def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
         for seed in sweep.seeds
     ]
     _check_distinct(jobs)
-    for job in jobs:
-        check_folder(job.folder)
+    for job in filter(_has_readable_run, jobs):
         find_run(job.folder, job.experiment, seed=job.seed)  # raises if it is another run
     return jobs
 
@@ -110,6 +109,15 @@ def _with_settings(experiment: Experiment, assignments: Sequence[str]) -> Experi
         key, _, values = several.partition("=")
         hint = " ".join(f"--vary {key}={value}" for value in values.split(",") if value)
         raise InputError(f"{error}; to run it with each of several values: {hint}") from None
+
+
+def _has_readable_run(job: Job) -> bool:
+    """A run that cannot be read is told by the job's state, and does not keep the other jobs from being run."""
+    try:
+        load_run(job.folder)
+    except InputError:
+        return False
+    return True
 
 
 def _check_fixed(sweep: Sweep) -> None:

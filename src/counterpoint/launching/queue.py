@@ -7,6 +7,7 @@ every job that waits or runs. sacct is asked for those that have left the queue.
 import subprocess
 from collections.abc import Sequence
 
+from counterpoint.errors import InputError
 from counterpoint.launching.job import Job, read_number
 
 _SQUEUE = ("squeue", "--noheader", "--me", "--format=%i|%T")
@@ -16,13 +17,21 @@ _SECONDS = 60
 
 def queue_states(jobs: Sequence[Job]) -> dict[str, str]:
     """The cluster's word for the state of each job that was submitted, by the job's name. It may not know a job."""
-    numbers = {job.name: read_number(job) for job in jobs if job.submission.exists()}
+    numbers = {job.name: number for job in jobs if (number := _number(job))}
     if not numbers:
         return {}
     states = _ask(_SQUEUE)
     if any(number not in states for number in numbers.values()):
         states = _ask((*_SACCT, f"--jobs={','.join(numbers.values())}")) | states
     return {name: states[number] for name, number in numbers.items() if number in states}
+
+
+def _number(job: Job) -> str | None:
+    """The number of a job that was submitted. If the file that holds it is damaged, the job's state says so."""
+    try:
+        return read_number(job) if job.submission.exists() else None
+    except InputError:
+        return None
 
 
 def parse_states(text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, read_failure
+from counterpoint.launching.job import Job, is_missing, read_failure
 from counterpoint.launching.queue import queue_states
 from counterpoint.launching.running import JobRunner
 from counterpoint.launching.states import job_states
@@ -67,7 +67,8 @@ def submit_missing(jobs: Sequence[Job], resources: Resources) -> None:
             "Slurm is installed, or leave --launcher out to run the jobs on this machine, one after another"
         )
     states = job_states(jobs, queue_states(jobs))
-    submit([state.job for state in states if state.kind not in ("finished", "queued", "running")], resources)
+    idle = [state.job for state in states if state.kind not in ("finished", "queued", "running")]
+    submit([job for job in idle if is_missing(job)], resources)
 
 
 def submit(jobs: Sequence[Job], resources: Resources, cluster: Cluster = "slurm") -> list[Any]:

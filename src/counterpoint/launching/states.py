@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from counterpoint.errors import InputError
-from counterpoint.launching.job import Job, is_done, read_failure, read_job_results
+from counterpoint.launching.job import Job, check_files, is_done, is_run, read_failure, read_job_results
+from counterpoint.records.progress import epochs_done, is_trained
 from counterpoint.records.results import Results
-from counterpoint.runs.progress import epochs_done, is_trained
-from counterpoint.storage.locks import is_locked
 
 Kind = Literal["waiting", "queued", "running", "interrupted", "finished", "failed"]
 _WAITS_IN_QUEUE = {"PENDING", "READY", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "PREEMPTED", "SUSPENDED"}
@@ -35,15 +34,16 @@ def job_states(jobs: Sequence[Job], queue: Mapping[str, str]) -> list[State]:
 def _state(job: Job, queued: str) -> State:
     try:
         return _read_state(job, queued)
-    except InputError as error:  # a file that cannot be read fails its run, not the others
+    except (InputError, OSError) as error:  # a file that cannot be read fails its run, not the others
         return State(job, "failed", str(error))
 
 
 def _read_state(job: Job, queued: str) -> State:
+    check_files(job)
     if is_done(job):
         return State(job, "finished", results=read_job_results(job))
     far = _how_far(job)
-    if queued in _RUNS_IN_QUEUE or is_locked(job.desk):
+    if queued in _RUNS_IN_QUEUE or is_run(job):
         return State(job, "running", far or "starting")
     if queued in _WAITS_IN_QUEUE:
         return State(job, "queued", ", ".join(filter(None, (queued.lower(), far))))

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.parallel.world import AgreedError, ProcessLostError, World
 
 Result = TypeVar("Result")
@@ -40,7 +40,7 @@ def joined(world: World, patience: timedelta = PATIENCE) -> Iterator[None]:
 def agreed(world: World) -> Iterator[None]:
     """All processes come to the end of this block, or all raise the error of the first that has one.
 
-    Inside, no process may need another.
+    Where one was stopped and none has an error, all raise StoppedError. Inside, no process may need another.
     """
     if world.is_alone:
         yield
@@ -48,13 +48,16 @@ def agreed(world: World) -> Iterator[None]:
     error: Exception | None = None
     try:
         yield
-    except (InputError, OSError) as caught:
+    except (InputError, OSError, StoppedError) as caught:
         if isinstance(caught, AgreedError | ProcessLostError):
             raise
         error = caught
-    errors = _gather(world, None if error is None else _in_words(error))
-    if first := next((text for text in errors if text is not None), None):
+    was_stopped = isinstance(error, StoppedError)
+    told = _gather(world, (None if error is None or was_stopped else _in_words(error), was_stopped))
+    if first := next((text for text, _ in told if text is not None), None):
         raise AgreedError(first) from error
+    if any(stopped for _, stopped in told):
+        raise StoppedError
 
 
 def first_then_others(world: World, work: Callable[[], Result]) -> Result:
@@ -120,13 +123,14 @@ def all_reduce(tensor: Tensor) -> None:
         dist.all_reduce(tensor)
 
 
-def _gather(world: World, text: str | None) -> list[str | None]:
+def _gather(world: World, value: Result) -> list[Result]:
+    """Each process's value."""
     import torch.distributed as dist
 
-    texts: list[str | None] = [None] * world.size
+    values = [value] * world.size
     with _reaching_others():
-        dist.all_gather_object(texts, text)
-    return texts
+        dist.all_gather_object(values, value)
+    return values
 
 
 def _in_words(error: Exception) -> str:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.compared import Compared
+from counterpoint.records.progress import why_no_results
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.records.threshold import Thresholded
@@ -119,7 +120,7 @@ def results_file(path: Path) -> Path:
         raise InputError(f"{path} does not exist; give a run folder or its results.json")
     file = path / RESULTS if path.is_dir() else path
     if not file.exists():
-        raise InputError(_why_no_results(path))
+        raise InputError(why_no_results(path) if (path / "run.json").exists() else why_no_run(path))
     return file
 
 
@@ -162,12 +163,6 @@ def _made_by(file: Path) -> str:
         THRESHOLD: f"threshold {quoted(run)} --error TARGET",
     }[file.name]
     return f"`counterpoint {command}` makes it"
-
-
-def _why_no_results(folder: Path) -> str:
-    if (folder / "run.json").exists():
-        return f"{folder} has no results.json; `counterpoint evaluate {quoted(folder)}` makes it"
-    return why_no_run(folder)
 
 
 def _remedy(file: Path) -> str:

@@ -5,11 +5,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from counterpoint.data import load
+from counterpoint.devices import choose_device
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.records.results import Results
 from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, write_result
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.watching import SILENT, Watcher
+
+
+class RowsFailedError(InputError):
+    """Rows that could not be run, each with its reason. The other rows were run."""
 
 
 def run_missing(
@@ -24,38 +31,79 @@ def run_missing(
 ) -> bool:
     """Run those of `wanted` that have no result yet. True when none is missing any more.
 
-    False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint. An
-    evaluation that has begun is finished.
+    False if `max_minutes` or `should_stop` ended it first. The same call then goes on from the last checkpoint, or from
+    the cells that are evaluated. A row that fails does not stop the others: RowsFailedError then names it at the end.
     """
     started = time.monotonic()
+
+    def minutes_left() -> float | None:
+        return None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
+
     missing = [run for run in wanted if read_result(folders.results, run) is None]
     for dataset in sorted({run.experiment.dataset for run in missing}):
         load(dataset, root)  # raises before the first training if a data set is missing
+    choose_device(device)
+    failed: list[str] = []
+    is_stopped = False
     for number, run in enumerate(missing, 1):
-        minutes_left = None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
-        if should_stop() or (minutes_left is not None and minutes_left <= 0):
-            return False
+        if is_stopped := _is_over(minutes_left(), should_stop):
+            break
         watcher.noted(f"{number} of {len(missing)}: {run.place.as_posix()}")
-        data = load(run.experiment.dataset, root)
-        options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left)
-        folder = folders.runs / run.place
-        if not train(
-            run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop
-        ):
-            return False
-        _evaluate(run, folders, root, device, watcher)
-    return True
+        try:
+            results = _run(
+                run,
+                folders,
+                root=root,
+                device=device,
+                minutes_left=minutes_left,
+                should_stop=should_stop,
+                watcher=watcher,
+            )
+        except StoppedError:
+            is_stopped = True
+            break
+        except InputError as error:
+            failed.append(f"{run.place.as_posix()} failed: {error}")
+            watcher.warned(failed[-1])
+            continue
+        path = write_result(folders.results, run, results)
+        watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")
+    if failed:
+        raise RowsFailedError("; ".join(failed))
+    return not is_stopped
 
 
-def _evaluate(run: RowRun, folders: Folders, root: Path | None, device: str, watcher: Watcher) -> None:
-    images = run.schedule.images
-    results = evaluate_run(
-        load_run(folders.runs / run.place),
+def _is_over(minutes_left: float | None, should_stop: Callable[[], bool]) -> bool:
+    return should_stop() or (minutes_left is not None and minutes_left <= 0)
+
+
+def _run(
+    run: RowRun,
+    folders: Folders,
+    *,
+    root: Path | None,
+    device: str,
+    minutes_left: Callable[[], float | None],
+    should_stop: Callable[[], bool],
+    watcher: Watcher,
+) -> Results:
+    """Train a row and evaluate it, or go on with that. StoppedError if the time is over, or a stop is asked for."""
+    folder, images = folders.runs / run.place, run.schedule.images
+    options = Options(device, "eager" if run.schedule.eager else "auto", max_minutes=minutes_left())
+    data = load(run.experiment.dataset, root)
+    finished = train(
+        run.experiment, folder, data, seed=run.seed, options=options, watcher=watcher, should_stop=should_stop
+    )
+    left = minutes_left()
+    if not finished or _is_over(left, should_stop):
+        raise StoppedError
+    return evaluate_run(
+        load_run(folder),
         root,
         device=device,
         clean_images=images,
         cell_images=images,
+        max_minutes=left,
+        should_stop=should_stop,
         watcher=watcher,
     )
-    path = write_result(folders.results, run, results)
-    watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")

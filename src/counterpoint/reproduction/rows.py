@@ -11,16 +11,17 @@ from pathlib import Path
 
 from counterpoint import config
 from counterpoint.config import Experiment
-from counterpoint.errors import InputError, one_of
+from counterpoint.errors import InputError, one_of, shown
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
 from counterpoint.experiments.hashes import read_results_of, saved_hash
 from counterpoint.experiments.paper import PAPER
-from counterpoint.experiments.schedules import Schedule
+from counterpoint.experiments.schedules import SCHEDULES, Schedule
+from counterpoint.records import progress
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import SCHEMA
 from counterpoint.records.results import Results, Shifted
-from counterpoint.runs import progress
+from counterpoint.runs.folder import MOST_SEED
 from counterpoint.storage.files import read_json, write_json
 
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
@@ -58,6 +59,12 @@ class RowRun:
         return Path(self.row) / f"{self.schedule.name}-{self.seed}"
 
 
+def is_place(place: Path) -> bool:
+    """Whether a run of a row is looked for there, among the runs."""
+    schedule, _, seed = place.name.rpartition("-")
+    return place.parent.as_posix() in PAPER and schedule in SCHEDULES and seed.isdecimal()
+
+
 def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
     """The names of a table's rows, in its order.
 
@@ -76,9 +83,14 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
 
 def parse_seeds(text: str) -> list[int]:
     """Seeds from a list such as "0,1,2"."""
-    if not re.fullmatch(r"\d+(,\d+)*", text.replace(" ", "")):
-        raise InputError(f"seeds are {text!r}; they must be whole numbers separated by commas, such as 0,1,2")
-    return list(dict.fromkeys(int(part) for part in text.split(",")))
+    parts = text.replace(" ", "").split(",")
+    # Python refuses to read a number of thousands of digits.
+    if not all(re.fullmatch(r"[0-9]{1,19}", part) and int(part) <= MOST_SEED for part in parts):
+        raise InputError(
+            f"seeds are {shown(text)!r}; they must be whole numbers separated by commas, such as 0,1,2, and at most "
+            f"{MOST_SEED:,}"
+        )
+    return list(dict.fromkeys(map(int, parts)))
 
 
 def write_result(folder: Path, run: RowRun, results: Results) -> Path:
@@ -126,9 +138,9 @@ def minutes(result: Results) -> float:
 
 
 def found_runs(folder: Path, row: str, schedule: Schedule) -> Iterator[RowRun]:
-    """The runs of a row that have a file or a folder in `folder`, by ascending seed."""
-    names = (path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*"))
-    matches = (re.fullmatch(rf"{schedule.name}-(\d+)", name) for name in names)
+    """The runs of a row that have a file or a folder in `folder`, by ascending seed. None is there twice."""
+    names = {path.name.removesuffix(".json") for path in (folder / row).glob(f"{schedule.name}-*")}
+    matches = (re.fullmatch(rf"{schedule.name}-(0|[1-9]\d*)", name) for name in names)
     return (RowRun(row, schedule, seed) for seed in sorted(int(match[1]) for match in matches if match))
 
 

@@ -131,19 +131,24 @@ def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRu
 def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
     results = _results(row, schedule, folders)
     done = {run for run, _ in results}
-    under_way = {run: epochs_done(folders.runs, run) for run in found_runs(folders.runs, row, schedule)}
+    begun = [run for run in found_runs(folders.runs, row, schedule) if run not in done]
     parts = [f"n = {len(results)}, {sum(map(minutes, (r for _, r in results))):.1f} min"] if results else []
-    parts += [
-        f"seed {run.seed}: epoch {epoch} of {run.experiment.epochs}"
-        for run, epoch in under_way.items()
-        if run not in done and epoch is not None
-    ]
+    parts += [f"seed {run.seed}: {far}" for run in begun if (far := _how_far(run, folders.runs))]
     pairs = pair_figures(row, [our_figures(result) for _, result in results])
     ours = [_spread(pair.ours) for pair in pairs]
     if schedule.name != "paper":
         ours[_CLEAN_CALIBRATION] = ["–"] * 2
     theirs = tuple(f"{100 * pair.paper:#.3g}" for pair in pairs)
     return Line(row, "; ".join(parts) or "not run", tuple(ours), theirs)
+
+
+def _how_far(run: RowRun, runs: Path) -> str:
+    """How far a run without a result is; empty if it was begun with other settings."""
+    try:
+        epoch = epochs_done(runs, run)
+    except InputError:  # `--run` names the file; the rows that have results can be shown
+        return "its files are damaged"
+    return "" if epoch is None else f"epoch {epoch} of {run.experiment.epochs}"
 
 
 def _spread(values: Sequence[float]) -> str:

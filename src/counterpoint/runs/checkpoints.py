@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from counterpoint.errors import InputError
-from counterpoint.runs.folder import Run, checkpoint_name, checkpoint_paths
+from counterpoint.records.progress import checkpoint_name, checkpoint_paths, not_finished
+from counterpoint.runs.folder import Run
 from counterpoint.storage.files import write_atomically
 
 _KEPT = 2
@@ -92,15 +93,8 @@ def finished_checkpoint(run: Run) -> Checkpoint:
     total = run.description.total_steps
     if checkpoint is None or checkpoint.step < total:
         done = 0 if checkpoint is None else checkpoint.step
-        if (step := run.diverged_after) is not None:
-            raise InputError(
-                f"{run.folder} is not finished: training diverged after step {step} of {total}, and would again; train "
-                f"a new run with a lower learning_rate than {run.experiment.learning_rate:g}, with another --out"
-            )
         why = "".join(f"{problem}. " for problem in damaged)
-        raise InputError(
-            f"{why}{run.folder} is not finished: {done} of {total} steps are done; continue it with `{run.command}`"
-        )
+        raise InputError(why + not_finished(run.folder, run.record, done, total))
     return checkpoint
 
 

@@ -15,8 +15,9 @@ from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
+from counterpoint.records.log import diverged_after, read_lines
+from counterpoint.records.progress import began_with
 from counterpoint.runs.description import Description, description_as_json, read_description
-from counterpoint.runs.log import read_lines
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
@@ -25,8 +26,6 @@ from counterpoint.storage.provenance import command_line, now
 SCHEMA = 1
 MOST_SEED = 2**63 - 1
 _MOST_NAMED = 5  # settings in a message
-DIVERGED = "diverged"
-"""The event in the log of a training that diverged."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Run:
     @property
     def command(self) -> str:
         """The command that began the run, from run.json. It is only shown, and never executed."""
-        return str(self.record.get("command") or "counterpoint train")
+        return began_with(self.record)
 
     @property
     def evaluate_command(self) -> str:
@@ -93,8 +92,7 @@ class Run:
     @property
     def diverged_after(self) -> int | None:
         """The step after which training diverged; None where it did not, or has gone on from before."""
-        steps = [record.get("step") for record in self.read_log() if record.get("event") == DIVERGED]
-        return steps[-1] if steps else None
+        return diverged_after(self.read_log())
 
     @property
     def _log(self) -> Path:
@@ -117,16 +115,6 @@ class FollowedRun(Run):
 def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: Description) -> Run:
     """The run that another process opens, and keeps this description in."""
     return FollowedRun(folder, experiment, {"seed": seed, "description": description_as_json(description)})
-
-
-def checkpoint_name(step: int) -> str:
-    """The file of a step's checkpoint. Names in order are steps in order."""
-    return f"step-{step:09d}.safetensors"
-
-
-def checkpoint_paths(folder: Path) -> list[Path]:
-    """The checkpoints of the run in `folder`, the oldest first."""
-    return sorted((folder / "checkpoints").glob("step-*.safetensors"))
 
 
 def check_folder(folder: Path) -> None:

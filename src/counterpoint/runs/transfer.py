@@ -1,42 +1,58 @@
-"""Carry a run to another machine: run.json, the log and the newest checkpoint, in parts of a chosen size.
+"""Carry a run to another machine: run.json, the log and the newest checkpoint, in parts of a chosen size. The logits of
+an evaluation that is not finished are carried too.
 
 A folder of parts holds manifest.json, which names each file's parts and SHA-256. On the other machine nothing is
 written before every part is there and its hash is right.
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.runs.folder import checkpoint_paths
+from counterpoint.records.progress import checkpoint_paths
 from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
 from counterpoint.storage.locks import locked
 
 _MANIFEST = "manifest.json"
-_OF_A_RUN = re.compile(r"run\.json|log\.jsonl|checkpoints/step-\d{9}\.safetensors")
+_OF_A_RUN = re.compile(r"run\.json|log\.jsonl|checkpoints/step-\d{9}\.safetensors|logits/(about\.json|[\w-]+\.np[yz])")
+_ABOUT = "logits/about.json"
 
 
-def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> None:
-    """Write each run that has a checkpoint to `out`. `places` are the runs' folders, relative to `runs` and `out`."""
+def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> list[Path]:
+    """Write each run that has a checkpoint to `out`. `places` are the runs' folders, relative to `runs` and `out`.
+
+    What comes back are the places of those that were written.
+    """
     begun = [place for place in places if checkpoint_paths(runs / place)]
     if not begun:
         raise InputError(f"none of these rows has a checkpoint in {runs} yet; there is nothing to export")
     for place in begun:
         export_run(runs / place, out / place, part_mib)
+    return begun
 
 
-def import_runs(parts: Path, runs: Path) -> None:
-    """Join every run that `export_runs` wrote to `parts`, each into its folder under `runs`."""
+def import_runs(parts: Path, runs: Path, is_place: Callable[[Path], bool] = lambda _: True) -> list[Path]:
+    """Join every run that `export_runs` wrote to `parts`, each into its folder under `runs`. Their places come back.
+
+    `is_place` tells whether a run would be looked for in this place.
+    """
     places = sorted(path.parent.relative_to(parts) for path in parts.rglob(_MANIFEST))
     if not places:
         raise InputError(f"{parts} holds no exported run (no {_MANIFEST}); give the folder that --export-parts made")
+    if lost := next((place for place in places if not is_place(place)), None):
+        raise InputError(
+            f"{parts} holds a run in {lost}, where no row of the paper would be looked for; give the folder that "
+            "--export-parts made, and not a folder in it"
+        )
     for place in places:
         import_run(parts / place, runs / place)
+    return places
 
 
 def export_run(run: Path, out: Path, part_mib: int) -> None:
@@ -48,14 +64,17 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
     for old in out.glob("*.part"):
         old.unlink()
     # import_run writes the files in this order. A folder without run.json is no run, so run.json comes last.
-    files = [_split(run, path, out, part_mib << 20) for path in (checkpoints[-1], run / "log.jsonl", run / "run.json")]
+    carried = (checkpoints[-1], run / "log.jsonl", *_unfinished_logits(run), run / "run.json")
+    files = [_split(run, path, out, part_mib << 20) for path in carried]
     write_json(out / _MANIFEST, {"files": files})
 
 
 def import_run(parts: Path, run: Path) -> None:
     """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already."""
-    joined = {file.path: _join(parts, file) for file in _read_manifest(parts).files}
-    carried = next((name for name in joined if name.startswith("checkpoints/")), None)
+    files = {file.path: file for file in _read_manifest(parts).files}
+    for file in files.values():  # all are checked before one is written, and only one is in memory
+        _join(parts, file)
+    carried = next((name for name in files if name.startswith("checkpoints/")), None)
     if carried is None:
         raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
     check_links(run)
@@ -66,8 +85,34 @@ def import_run(parts: Path, run: Path) -> None:
                 f"{run} is already at {newest}, which is further than the parts in {parts} "
                 f"({Path(carried).name}); leave --import-parts out"
             )
-        for name, content in joined.items():
-            write_atomically(run / name, content)
+        about = run / _ABOUT
+        if _ABOUT in files and about.exists() and not _is_same(about.read_bytes(), _join(parts, files[_ABOUT])):
+            raise InputError(
+                f"{run} was evaluated differently from the run in {parts}, for example on another device; remove "
+                f"{about.parent}, or leave --import-parts out"
+            )
+        for name, file in files.items():
+            write_atomically(run / name, _join(parts, file))
+
+
+def _is_same(ours: bytes, theirs: bytes) -> bool:
+    """Whether two about.json are of the same evaluation. How long it took so far does not count."""
+
+    def described(content: bytes) -> Any:
+        about = json.loads(content)
+        return {key: value for key, value in about.items() if key != "seconds_spent"}
+
+    try:
+        return bool(described(ours) == described(theirs))
+    except (ValueError, AttributeError, RecursionError):  # one of them is damaged
+        return False
+
+
+def _unfinished_logits(run: Path) -> list[Path]:
+    """What an evaluation has left that is not finished. One that is finished has its figures, which are small."""
+    if (run / "results.json").exists() or not (run / _ABOUT).exists():
+        return []
+    return [*sorted((run / "logits").glob("*.np[yz]")), run / _ABOUT]
 
 
 def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from counterpoint.nn import Ensemble
 from counterpoint.normalisation import Normalisation
 from counterpoint.parallel.world import AgreedError
 from counterpoint.records.codec import FieldError, decode
+from counterpoint.records.log import DIVERGED
 from counterpoint.runs.checkpoints import latest_checkpoint
-from counterpoint.runs.folder import DIVERGED, Run
+from counterpoint.runs.folder import Run
 from counterpoint.training.step import TrainState
 from counterpoint.watching import SILENT, TrainingProgress, ValidationFigures, Watcher
 

@@ -18,8 +18,10 @@ def print_states(states: Sequence[State]) -> None:
     for state in states:
         if state.kind == "failed":
             # On a line of its own, however long: the log's path can then be copied.
-            reason = f"{state.job.name} failed: {state.detail}; its log is {state.job.log}"
-            console.print(reason, highlight=False, markup=False, soft_wrap=True)
+            log = f"; its log is {state.job.log}" if state.job.log.exists() else ""
+            console.print(
+                f"{state.job.name} failed: {state.detail}{log}", highlight=False, markup=False, soft_wrap=True
+            )
     console.print(counted(states), highlight=False)
 
 

@@ -1,7 +1,7 @@
 """The lines of a run's log.jsonl, read and checked. They may come from a stranger."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +11,8 @@ from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.results import Seconds
 
+DIVERGED = "diverged"
+"""The event in the log of a training that diverged."""
 Count = Annotated[int, Range(0, MOST_STEPS)]
 
 
@@ -41,7 +43,7 @@ class _Line:
 def read_lines(log: Path) -> list[dict[str, Any]]:
     """The records of a log, none where there is no log. A last line that a crash cut short is left out."""
     records: list[dict[str, Any]] = []
-    lines = log.read_bytes().splitlines() if log.exists() else []
+    lines = _read(log).splitlines() if log.exists() else []
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
@@ -54,6 +56,19 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
             raise _damaged(log, number, problem) from None
         records.append(record)
     return records
+
+
+def _read(log: Path) -> bytes:
+    try:
+        return log.read_bytes()
+    except OSError as error:
+        raise InputError(f"{log} cannot be read: {error.strerror}; restore the file from a copy") from None
+
+
+def diverged_after(records: Sequence[Mapping[str, Any]]) -> int | None:
+    """The step after which training diverged; None where it did not, or has gone on from before."""
+    steps = [record.get("step") for record in records if record.get("event") == DIVERGED]
+    return steps[-1] if steps else None
 
 
 def _damaged(log: Path, number: int, problem: Exception) -> InputError:

@@ -1,0 +1,81 @@
+"""How far the run in a folder is, read from its files while it may be under way. Nothing here imports torch."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from counterpoint.records.log import diverged_after, read_lines
+from counterpoint.storage.files import read_json
+from counterpoint.storage.folders import quoted
+
+
+def checkpoint_name(step: int) -> str:
+    """The file of a step's checkpoint. Names in order are steps in order."""
+    return f"step-{step:09d}.safetensors"
+
+
+def checkpoint_paths(folder: Path) -> list[Path]:
+    """The checkpoints of the run in `folder`, the oldest first."""
+    return sorted((folder / "checkpoints").glob("step-*.safetensors"))
+
+
+def epochs_done(folder: Path) -> int:
+    """How many epochs the log has; 0 where there is no log yet."""
+    lines = read_lines(folder / "log.jsonl")
+    return max((line.get("epoch", 0) for line in lines if line["event"] == "epoch"), default=0)
+
+
+def is_trained(folder: Path) -> bool:
+    """Whether there is a checkpoint of the last step, whose number is in the name of its file."""
+    paths, file = checkpoint_paths(folder), folder / "run.json"
+    if not paths or not file.exists():
+        return False
+    total = _total_steps(_object(read_json(file)))
+    return total is not None and paths[-1].name == checkpoint_name(total)
+
+
+def why_no_results(folder: Path) -> str:
+    """Why the run in `folder`, which has no results.json, has none yet, and the command that it needs next."""
+    given = "--logits FILE --out " if "imported" in _object(read_json(folder / "run.json")) else ""
+    command = f"counterpoint evaluate {given}{quoted(folder)}"
+    return why_not_trained(folder) or f"{folder} has no results.json; `{command}` makes it"
+
+
+def why_not_trained(folder: Path) -> str:
+    """Why the run in `folder` cannot be evaluated yet, and what to do. Empty if it can, or if run.json does not tell.
+
+    A run that an earlier version began does not tell its number of steps, and predictions from elsewhere have none.
+    """
+    record = _object(read_json(folder / "run.json"))
+    total = _total_steps(record)
+    if total is None or is_trained(folder):
+        return ""
+    steps = [int(found[1]) for path in checkpoint_paths(folder) if (found := re.match(r"step-(\d+)\.", path.name))]
+    return not_finished(folder, record, max(steps, default=0), total)
+
+
+def not_finished(folder: Path, record: Mapping[str, Any], done: int, total: int) -> str:
+    """That the run is not finished, and what to do. `record` is what run.json holds."""
+    if (step := diverged_after(read_lines(folder / "log.jsonl"))) is not None:
+        rate = _object(record.get("experiment")).get("learning_rate")
+        return (
+            f"{folder} is not finished: training diverged after step {step} of {total}, and would again; train a new "
+            f"run with a lower learning_rate than {rate}, with another --out"
+        )
+    return f"{folder} is not finished: {done} of {total} steps are done; continue it with `{began_with(record)}`"
+
+
+def began_with(record: Mapping[str, Any]) -> str:
+    """The command that began the run, from run.json. It is only shown, and never executed."""
+    return str(record.get("command") or "counterpoint train")
+
+
+def _total_steps(record: Mapping[str, Any]) -> int | None:
+    total = _object(record.get("description")).get("total_steps")
+    return total if isinstance(total, int) else None
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """`value`, if it is an object of JSON; otherwise an empty one."""
+    return value if isinstance(value, dict) else {}
