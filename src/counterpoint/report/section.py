@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.tables import Table
 
@@ -48,6 +50,25 @@ class Panel:
 
     key: str
     label: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its text alternative, its caption, and the numbers that it shows."""
+
+    svg: Markup
+    caption: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Several runs in one picture with its text alternative, its legend, its caption, and each run's numbers."""
+
+    svg: Markup
+    legend: Markup
+    caption: str
+    tables: tuple[Table, ...]
 
 
 class Content(ABC):

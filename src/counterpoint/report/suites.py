@@ -7,7 +7,8 @@ from counterpoint.records.figures import Aggregate, Summary
 from counterpoint.records.results import Shifted, Source
 from counterpoint.report.run import ReportedRun, grouped
 
-_PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts
+PAPERS = "corrupted"
+"""The name of the paper's suite, whose images everyone calls -C, and of given shifts."""
 _SOURCES = {"official": "the official files", "given": "as given"}
 _CONSTANTS = {"cifar-c": "CIFAR-C's", "imagenet-c": "ImageNet-C's"}
 ALL_IMAGES = "All images"
@@ -36,7 +37,7 @@ class ShiftedRun:
     @property
     def is_papers(self) -> bool:
         """Whether it is the paper's suite, or what stands in its place."""
-        return self.suite == _PAPERS
+        return self.suite == PAPERS
 
     @property
     def is_ours(self) -> bool:
@@ -138,7 +139,7 @@ def is_folded(shifted: ShiftedRun, beside: Iterable[ShiftedRun]) -> bool:
 
 def papers_suite(run: ReportedRun) -> ShiftedRun | None:
     corrupted = run.results.corrupted
-    return None if corrupted is None else ShiftedRun(run, _PAPERS, corrupted)
+    return None if corrupted is None else ShiftedRun(run, PAPERS, corrupted)
 
 
 def papers_suites(runs: Iterable[ReportedRun]) -> list[ShiftedRun]:

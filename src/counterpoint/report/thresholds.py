@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
-from counterpoint.report.intervals import percent_interval
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
+from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, percent_interval, with_sign
 
 _COLUMNS = (
     Column("Images"),

@@ -1,7 +1,7 @@
 from xml.etree import ElementTree
 
 from counterpoint.report.recalibrations.together import recalibrations_together
-from counterpoint.report.recalibrations.under_shift import compared_ways
+from counterpoint.report.recalibrations.words import compared_ways
 from counterpoint.report.run import label_runs
 from tests.report.made import OFFICIAL, MakeEvaluated, changed
 

@@ -95,6 +95,12 @@ def draw_series(svg: Element, panel: Panel, series: Series) -> None:
             marker(place, series.ink, x, y, 1.5 + 2 * one.weight)
 
 
+def draw_all(svg: Element, panel: Panel, series: Iterable[Series]) -> None:
+    """Members lie below the runs."""
+    for one in sorted(series, key=lambda one: one.member is None):
+        draw_series(svg, panel, one)
+
+
 def marker(parent: Element, ink: Ink, x: float, y: float, radius: float) -> None:
     if not ink.shape:
         SubElement(parent, "circle", {"class": "marker", "cx": f"{x:.2f}", "cy": f"{y:.2f}", "r": f"{radius:.2f}"})

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from counterpoint.records.recalibrated import Moved, Recalibrated
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.lines import Line, Scale, lines_chart
-from counterpoint.report.recalibrations.topic import Topic
-from counterpoint.report.recalibrations.under_shift import LINES, label_of
-from counterpoint.report.recalibrations.words import is_ensemble
-from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent
+from counterpoint.report.drawing.plots import Line, Scale, lines_chart
+from counterpoint.report.recalibrations import Topic
+from counterpoint.report.recalibrations.words import LINES, is_ensemble, label_of
+from counterpoint.report.section import Chart
+from counterpoint.report.tables import Column, Table, or_dash, percent, plain_row
 
 _Moves = dict[str, dict[str, Moved]]
 """Of each recalibration: its temperature and the signals on each set of images."""
@@ -66,6 +65,6 @@ def _table(label: str, found: Recalibrated, moves: _Moves) -> Table:
         signals = [first.entropy, *([first.disagreement] if several else [])]
         temperatures = [moved[images].temperature if images in moved else None for moved in moves.values()]
         texts = [*map(percent, signals), *(or_dash(lambda value: f"{value:.2f}", one) for one in temperatures)]
-        rows.append(Row(images.capitalize(), tuple(map(Entry, texts))))
+        rows.append(plain_row(images.capitalize(), *texts))
     columns += [Column("T", label_of(name, found)) for name in moves]
     return Table(f"{label}: mean temperatures of the images", tuple(columns), tuple(rows))

@@ -5,12 +5,14 @@ from collections.abc import Iterable, Sequence
 
 from counterpoint.records.recalibrated import Care, Parameter, Recalibrated, Recalibration, Slope
 from counterpoint.report.suites import corruption_label, counted
-from counterpoint.report.tables import Column, Entry, Row, Table
+from counterpoint.report.tables import Column, Table, plain_row
 
 NONE, CLEAN = "none", "before"
 """The names of no recalibration, and of one temperature for all images that was fitted on clean ones."""
 
 WITHOUT = "no recalibration"
+LINES = ("first", "second", "third")
+"""The lines of a chart of recalibrations, as the style sheet knows them."""
 _SHIFTED = ", shifted"
 _NAMES = {
     NONE: WITHOUT,
@@ -48,6 +50,18 @@ def way_name(name: str, several: bool) -> str:
     kind = name.removesuffix(_SHIFTED)
     names = _NAMES if several else _NAMES | _OF_ONE_NETWORK
     return names.get(kind, kind) + name[len(kind) :]
+
+
+def label_of(name: str, found: Recalibrated) -> str:
+    """The name, and whether this recalibration was chosen."""
+    chosen = "chosen: " if found.choice and found.choice.chosen == name else ""
+    return chosen + way_name(name, is_ensemble(found))
+
+
+def compared_ways(found: Recalibrated) -> list[str]:
+    """A temperature of clean images and what was chosen, as far as they are there, or else the first of all."""
+    names = (CLEAN, found.choice.chosen if found.choice else CLEAN)
+    return list(dict.fromkeys(name for name in names if name in found.ways)) or [next(iter(found.ways))]
 
 
 def meanings(found: Iterable[Recalibrated]) -> dict[str, str]:
@@ -105,11 +119,7 @@ def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> T
         f"{caption}; ± one standard error over images{signals}{both}",
         (Column("Temperature"), Column("Fitted on"), Column("Parameters")),
         tuple(
-            Row(
-                way_name(name, several),
-                (Entry(_FITTED_ON[one.fitted_on]), Entry(parameters_in_words(one))),
-                "words",
-            )
+            plain_row(way_name(name, several), _FITTED_ON[one.fitted_on], parameters_in_words(one), kind="words")
             for name, one in ((name, scaled.recalibration) for name, scaled in found.ways.items())
         ),
     )

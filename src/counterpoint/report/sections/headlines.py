@@ -6,12 +6,23 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
-from counterpoint.report.intervals import shown_difference
-from counterpoint.report.pairs import ComparedPair, compared_pairs
+from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, by_images, or_dash, percent, signed
+from counterpoint.report.tables import (
+    BY_KEY,
+    Column,
+    Entry,
+    Row,
+    Table,
+    by_images,
+    or_dash,
+    percent,
+    plain_row,
+    shown_difference,
+    signed,
+)
 
 _TITLE = "Main figures"
 _COLUMNS = (
@@ -23,6 +34,13 @@ _COLUMNS = (
     Column("Excess", "points"),
     Column("ECE-rms", "%"),
 )
+_TERMINAL = {
+    "error": percent,
+    "ece_width15": percent,
+    "ece_width15_floor": percent,
+    "ece_width15_excess": signed,
+    "ece_rms_width15": percent,
+}
 # The most important ones first: a phone shows three of them beside the names.
 _MAIN = ("error", "ece_width15", "ece_width15_floor", "overconfidence", "nll", "brier", "mean_confidence")
 _COMPARED = {"error": "error", "ece_width15": "ece_width15_debiased", "nll": "nll", "brier": "brier"}
@@ -77,14 +95,7 @@ Found = tuple[ComparedPair, dict[str, Difference]]
 
 def _on(pairs: Sequence[ComparedPair], group: Sequence[ReportedRun], suite: str) -> list[Found]:
     """The differences on a set of images, clean ones where `suite` is empty."""
-    found = []
-    for pair in pairs:
-        shifted = pair.other.on(suite) if suite else None
-        parts = (shifted.mean, shifted.by_corruption) if shifted else (None if suite else pair.other.clean,)
-        values = {key: value for part in parts if part for key, value in vars(part).items() if value is not None}
-        if pair.run in group and values:
-            found.append((pair, values))
-    return found
+    return [(pair, found) for pair in pairs if pair.run in group and (found := differences_on(pair.other, suite))]
 
 
 def _table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]], differences: Sequence[Found]) -> Table:
@@ -110,7 +121,7 @@ def _difference(key: str, found: dict[str, Difference]) -> Entry:
     one = found.get(_COMPARED.get(key, ""))
     if one is None:
         return Entry("–")
-    value, interval = shown_difference(one.difference, one.low, one.high, BY_KEY[key])
+    value, interval = shown_difference(one, BY_KEY[key])
     return Entry(value, below=interval)
 
 
@@ -124,7 +135,11 @@ def headline_table(run: ReportedRun) -> Table:
         f"{run.label} on {on.images:,} {on.dataset} {on.part} images{suites}; 15 equal-width bins",
         _COLUMNS,
         tuple(
-            Row(_model(run, name) if images == "clean" else "", (Entry(images), *_entries(scores)))
+            plain_row(
+                _model(run, name) if images == "clean" else "",
+                images,
+                *(or_dash(show, scores.get(key)) for key, show in _TERMINAL.items()),
+            )
             for of_model in by_model
             for images, (name, scores) in zip(sets, of_model, strict=True)
         ),
@@ -147,17 +162,6 @@ def suites_in_words(run: ReportedRun) -> list[str]:
 def _suite_in_words(shifted: ShiftedRun) -> str:
     images = f" of {shifted.figures.images:,} {shifted.figures.part} images"
     return f"{shifted.called}: {shifted.made_of}{'' if shifted.is_own else images}, {shifted.source}."
-
-
-def _entries(scores: Scores) -> tuple[Entry, ...]:
-    shown = (
-        or_dash(percent, scores["error"]),
-        or_dash(percent, scores["ece_width15"]),
-        or_dash(percent, scores.get("ece_width15_floor")),
-        or_dash(signed, scores.get("ece_width15_excess")),
-        or_dash(percent, scores["ece_rms_width15"]),
-    )
-    return tuple(map(Entry, shown))
 
 
 def _model(run: ReportedRun, name: str) -> str:

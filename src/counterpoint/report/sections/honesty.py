@@ -4,12 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import Aggregate, CalibrationError
-from counterpoint.report.drawing.chart import Chart
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
 from counterpoint.report.drawing.series import Ink, ink_of
-from counterpoint.report.intervals import percent_interval
 from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
-from counterpoint.report.section import Block, Content, Panel, Section
+from counterpoint.report.section import Block, Chart, Content, Panel, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
 from counterpoint.report.tables import (
     BY_KEY,
@@ -22,6 +20,7 @@ from counterpoint.report.tables import (
     lines,
     or_dash,
     percent,
+    percent_interval,
     signed,
     with_sign,
 )

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.results import Between, Collapse, FactorCorrelation
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.drawing.plots import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import ink_of
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
 

@@ -6,25 +6,24 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
 from counterpoint.records.results import Results
-from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.recalibrations import Topic
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
-from counterpoint.report.recalibrations.corruptions import corruptions_topic
 from counterpoint.report.recalibrations.moves import moves_topic
 from counterpoint.report.recalibrations.together import recalibrations_together
-from counterpoint.report.recalibrations.topic import Topic
-from counterpoint.report.recalibrations.under_shift import label_of, severities_topic, shift_topic
+from counterpoint.report.recalibrations.under_shift import corruptions_topic, severities_topic, shift_topic
 from counterpoint.report.recalibrations.words import (
     WITHOUT,
     fitted_in_words,
     is_ensemble,
+    label_of,
     meanings,
     parameters_table,
     way_name,
 )
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Chart, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
 

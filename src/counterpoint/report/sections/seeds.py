@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
 from counterpoint.experiments.hashes import saved_hash
-from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.rows import Strip, strips_chart
 from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.naming import run_labels
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import by_cells, by_suite
 from counterpoint.report.tables import (
     BY_KEY,

@@ -7,12 +7,11 @@ from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
 from counterpoint.records.results import Outside
-from counterpoint.report.drawing.chart import Plot
-from counterpoint.report.drawing.plots import FIFTHS, HALVES, Axes, series_chart
+from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import ticks_from_zero
+from counterpoint.report.drawing.strokes import FIFTHS, HALVES, ticks_from_zero
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
 from counterpoint.report.tables import Column, Entry, Row, Table, by_images, decimal, percent, with_sign
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from counterpoint.errors import listed
 from counterpoint.records.figures import Figures
 from counterpoint.records.recalibrated import Scaled
-from counterpoint.report.intervals import percent_interval
-from counterpoint.report.recalibrations.under_shift import compared_ways
+from counterpoint.report.recalibrations.words import compared_ways
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
+from counterpoint.report.tables import percent_interval
 from counterpoint.report.verdicts.sentence import Measured, Rank, Sentence, measured, percents
 
 _SURE = {"over-confident": "surer", "under-confident": "less sure"}
