@@ -61,6 +61,10 @@ class ShiftedRun:
         """The run's, with the suite where it is not the paper's."""
         return self.run.label if self.is_papers else f"{self.run.label} on {self.suite}"
 
+    def shift_label(self, name: str) -> str:
+        """A corruption in words. A user's own shift has the name that the user gave it."""
+        return name if self.is_own else corruption_label(name)
+
     @property
     def kind(self) -> str:
         """What its images are, in a heading."""

@@ -57,15 +57,10 @@ def _part(part: Part) -> str:
 def _table(table: Table) -> str:
     heads = [_plain(f"{column.label} ({column.unit})" if column.unit else column.label) for column in table.columns]
     lines = [heads, ["---", *("---:" for _ in heads[1:])]]
-    lines += [
-        [_plain(row.label), *(_strong(_plain(entry.in_one_line), entry.best) for entry in row.entries)]
-        for row in table.rows
-    ]
+    for row in table.rows:
+        texts = [(_plain(entry.in_one_line), entry.best) for entry in row.entries]
+        lines.append([_plain(row.label), *(f"**{text}**" if best else text for text, best in texts)])
     return "\n".join([f"**{_plain(table.caption)}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
-
-
-def _strong(text: str, best: bool) -> str:
-    return f"**{text}**" if best else text
 
 
 def _plain(text: str) -> str:

@@ -125,20 +125,16 @@ def _unit(key: str) -> str:
 
 def _in_words(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) -> str:
     """A sentence for what is lower, for what is higher, and for what the images leave open."""
-    if len(verdicts := {row.verdict for row in rows}) == 1 and len(rows) > 1:
-        return _all_alike(pair, images, verdicts.pop())
+    if len(rows) > 1 and len({row.verdict for row in rows}) == 1:
+        if rows[0].verdict == "unclear":
+            return f"On {images} the two are not told apart in any figure: every interval holds 0."
+        return f"On {images} every figure of {pair.run.label} is {rows[0].verdict} than that of {pair.name}."
     labels = {verdict: listed([row.label for row in rows if row.verdict == verdict]) for verdict in _VERDICTS}
     told = [f"a {verdict} {labels[verdict]}" for verdict in ("lower", "higher") if labels[verdict]]
     sentences = [f"On {images} {pair.run.label} has {listed(told)} than {pair.name}."] if told else []
     if labels["unclear"]:
         sentences.append(f"On {images} the two are not told apart in {labels['unclear']}: these intervals hold 0.")
     return " ".join(sentences)
-
-
-def _all_alike(pair: ComparedPair, images: str, verdict: str) -> str:
-    if verdict == "unclear":
-        return f"On {images} the two are not told apart in any figure: every interval holds 0."
-    return f"On {images} every figure of {pair.run.label} is {verdict} than that of {pair.name}."
 
 
 def _chart(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) -> Chart:
