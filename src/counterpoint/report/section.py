@@ -32,26 +32,6 @@ class Code:
     text: str
 
 
-Part = str | Table | Facts | Code
-"""A paragraph, or one of the others."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some of a section under a heading of its own."""
-
-    title: str
-    parts: tuple[Part, ...]
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Something that a switch on the page shows, with others of its kind hidden. `key` is its id there."""
-
-    key: str
-    label: str
-
-
 @dataclass(frozen=True)
 class Chart:
     """A picture with its text alternative, its caption, and the numbers that it shows."""
@@ -71,6 +51,26 @@ class Plot:
     tables: tuple[Table, ...]
 
 
+Part = str | Table | Chart | Plot | Facts | Code
+"""A paragraph, or one of the others."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some of a section under a heading of its own; None stands for a part that there is not."""
+
+    title: str
+    parts: tuple[Part | None, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Something that a switch on the page shows, with others of its kind hidden. `key` is its id there."""
+
+    key: str
+    label: str
+
+
 class Content(ABC):
     """What a section shows."""
 
@@ -80,7 +80,7 @@ class Content(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterable[Block]:
-        """The same without pictures."""
+        """The same in order, for formats without a layout. Of a picture they show the numbers."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.strokes import Panel, line, path, point
+from counterpoint.report.drawing.strokes import Panel, circle, line, path, point
 from counterpoint.report.run import ReportedRun
 
 Look = Literal["solid", "dashed"]
@@ -103,7 +103,7 @@ def draw_all(svg: Element, panel: Panel, series: Iterable[Series]) -> None:
 
 def marker(parent: Element, ink: Ink, x: float, y: float, radius: float) -> None:
     if not ink.shape:
-        SubElement(parent, "circle", {"class": "marker", "cx": f"{x:.2f}", "cy": f"{y:.2f}", "r": f"{radius:.2f}"})
+        circle(parent, "marker", x, y, radius)
         return
     corners = [(x + radius * right, y + radius * down) for right, down in (*ink.shape, ink.shape[0])]
     path(parent, "marker", corners)

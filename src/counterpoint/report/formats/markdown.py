@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from counterpoint.records.files import Evaluated
 from counterpoint.report.run import label_runs, page_title
-from counterpoint.report.section import Block, Code, Facts, Part
+from counterpoint.report.section import Block, Chart, Code, Facts, Part, Plot
 from counterpoint.report.sections import build_sections
 from counterpoint.report.tables import Table
 
@@ -35,14 +35,25 @@ def markdown_page(title: str, blocks: Iterable[Block]) -> str:
 
 def _block(block: Block) -> list[str]:
     lines = [f"## {_plain(block.title)}"]
-    for before, part in zip((None, *block.parts), block.parts, strict=False):
+    parts = [one for part in block.parts for one in _without_picture(part)]
+    for before, part in zip((None, *parts), parts, strict=False):
         # Directly after a list, indented lines would be a part of it, and HTML in them would count.
         lines += ["<!-- -->"] if isinstance(before, Facts) and isinstance(part, Code) else []
         lines.append(_part(part))
     return lines
 
 
-def _part(part: Part) -> str:
+def _without_picture(part: Part | None) -> Sequence[str | Table | Facts | Code]:
+    match part:
+        case Chart():
+            return (part.table,)
+        case Plot():
+            return part.tables
+        case _:
+            return () if part is None else (part,)
+
+
+def _part(part: str | Table | Facts | Code) -> str:
     match part:
         case Table():
             return _table(part)

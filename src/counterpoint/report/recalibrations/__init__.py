@@ -24,6 +24,5 @@ class Topic:
         return self.chart is not None and len(self.chart.table.columns) < 7
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """All but the picture."""
-        return (*self.words, *([self.chart.table] if self.chart else []), *self.tables, *self.more)
+    def parts(self) -> tuple[Part | None, ...]:
+        return (*self.words, self.chart, *self.tables, *self.more)

@@ -27,10 +27,6 @@ class PairDifferences:
     charts: tuple[Chart, ...]
     severities: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (*(chart.table for chart in self.charts), *([self.severities] if self.severities else []))
-
 
 @dataclass(frozen=True)
 class Comparisons(Content):
@@ -41,7 +37,7 @@ class Comparisons(Content):
         return any(pair.severities for pair in self.pairs)
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(pair.label, (*pair.words, *pair.tables)) for pair in self.pairs)
+        return (Block(pair.label, (*pair.words, *pair.charts, pair.severities)) for pair in self.pairs)
 
 
 def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:

@@ -31,17 +31,13 @@ class RunDifferences:
     chart: Chart
     factors: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.chart.table, *([self.factors] if self.factors else []))
-
 
 @dataclass(frozen=True)
 class MemberDifferences(Content):
     runs: tuple[RunDifferences, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.verdict, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}", (run.verdict, run.chart, run.factors)) for run in self.runs)
 
 
 def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:

@@ -40,10 +40,6 @@ class TableBeside:
     table: Table
     not_run: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.table, self.not_run) if self.not_run else (self.table,)
-
 
 @dataclass(frozen=True)
 class BesidePaper(Content):
@@ -51,7 +47,7 @@ class BesidePaper(Content):
     is_regenerated: bool  # whether our -C is not the paper's
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(table for printed in self.printed for table in printed.tables))
+        yield Block(_TITLE, tuple(table for printed in self.printed for table in (printed.table, printed.not_run)))
 
 
 def beside_paper(runs: Sequence[ReportedRun]) -> BesidePaper | None:

@@ -46,7 +46,7 @@ class Recalibration(Content):
 
     def blocks(self) -> Iterator[Block]:
         if self.together:
-            yield Block(f"{_TITLE}: all runs", tuple(table for plot in self.together for table in plot.tables))
+            yield Block(f"{_TITLE}: all runs", self.together)
         for run in self.runs:
             yield from (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for one in run.topics)
 

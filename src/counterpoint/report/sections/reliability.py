@@ -29,7 +29,7 @@ class Reliability(Content):
     sets: tuple[ImageSet, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(table for one in self.sets for plot in one.plots for table in plot.tables))
+        yield Block(_TITLE, tuple(plot for one in self.sets for plot in one.plots))
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Reliability:

@@ -45,12 +45,8 @@ class SetSeeds:
 class Seeds(Content):
     sets: tuple[SetSeeds, ...]
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return tuple(one.table for one in self.sets)
-
     def blocks(self) -> Iterator[Block]:
-        yield Block("Spread over seeds, not over images", self.tables)
+        yield Block("Spread over seeds, not over images", tuple(one.table for one in self.sets))
 
 
 def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:

@@ -39,13 +39,8 @@ class Selective(Content):
     corrupted: tuple[Kept, ...]
     ood: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        tables = (table for kept in self.clean for plot in kept.plots for table in plot.tables)
-        return (*tables, *([self.ood] if self.ood else []))
-
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, self.tables)
+        yield Block(_TITLE, (*(plot for kept in self.clean for plot in kept.plots), self.ood))
 
 
 def selective(runs: Sequence[ReportedRun]) -> Selective | None:

@@ -20,17 +20,13 @@ class RunThreshold:
     checks: Table | None
     cells: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return tuple(table for table in (self.checks, self.cells) if table)
-
 
 @dataclass(frozen=True)
 class Thresholds(Content):
     runs: tuple[RunThreshold, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (*run.words, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
 
 
 def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
