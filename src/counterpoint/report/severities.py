@@ -1,7 +1,7 @@
 """What becomes of a run's confidence as corruption grows: figures at each severity, over all corruptions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -12,7 +12,7 @@ from counterpoint.report.drawing.series import Look, Point, Series, ink_of, lege
 from counterpoint.report.drawing.strokes import evenly_placed, severity_ticks, ticks_from_zero
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Plot
-from counterpoint.report.suites import ALL_IMAGES, ShiftedRun, counted
+from counterpoint.report.suites import ShiftedRun, counted, named_severities
 from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, signed, with_sign
 
 _AXIS = "corruption severity"
@@ -34,17 +34,11 @@ class Severity:
     """All images of one severity; 0 is the clean set."""
 
     number: int
+    name: str
     ensemble: Rates
     members: tuple[Rates, ...]  # empty for one network
     bins: tuple[Bin, ...]  # equal-width
-    member_bins: tuple[tuple[Bin, ...], ...] = ()  # empty for one network, and in earlier results
-    is_all: bool = False  # whether the shift has no severities
-
-    @property
-    def name(self) -> str:
-        if self.is_all:
-            return ALL_IMAGES
-        return f"Severity {self.number}" if self.number else "Clean"
+    member_bins: tuple[tuple[Bin, ...], ...]  # empty for one network, and in earlier results
 
 
 @dataclass(frozen=True)
@@ -78,24 +72,23 @@ class EceLine:
 def severities(shifted: ShiftedRun) -> list[Severity]:
     """Each severity, after the clean set where that is the same images."""
     figures, of_clean = shifted.figures, shifted.run.clean
-    clean = replace(_pool(0, [of_clean]), member_bins=tuple(one.width15 for one in of_clean.member_reliability))
+    clean = _pool(0, "Clean", [of_clean], tuple(one.width15 for one in of_clean.member_reliability))
     by_severity = zip(*figures.cells.values(), strict=True)
-    shown = [_pool(number, cells) for number, cells in zip(figures.severities, by_severity, strict=True)]
-    bins = figures.member_bins or ((),) * len(shown)
-    return [clean] * shifted.clean_is_severity_0 + [
-        replace(point, is_all=not shifted.has_severities, member_bins=of_members)
-        for point, of_members in zip(shown, bins, strict=True)
-    ]
+    bins = figures.member_bins or ((),) * len(figures.severities)
+    each = zip(figures.severities, named_severities(shifted), by_severity, bins, strict=True)
+    return [*([clean] if shifted.clean_is_severity_0 else []), *(_pool(*one) for one in each)]
 
 
-def _pool(number: int, summaries: Sequence[Summary]) -> Severity:
+def _pool(number: int, name: str, summaries: Sequence[Summary], member_bins: tuple[tuple[Bin, ...], ...]) -> Severity:
     """Each summary is of equally many images, so a mean over summaries is the mean over images."""
     members = len(summaries[0].members)
     return Severity(
         number,
+        name,
         _rates([summary.ensemble for summary in summaries]),
         tuple(_rates([summary.members[i] for summary in summaries]) for i in range(members)) if members > 1 else (),
         pool_bins([reliability_of(summary).width15 for summary in summaries]),
+        member_bins,
     )
 
 

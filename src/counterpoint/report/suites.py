@@ -11,8 +11,6 @@ PAPERS = "corrupted"
 """The name of the paper's suite, whose images everyone calls -C, and of given shifts."""
 _SOURCES = {"official": "the official files", "given": "as given"}
 _CONSTANTS = {"cifar-c": "CIFAR-C's", "imagenet-c": "ImageNet-C's"}
-ALL_IMAGES = "All images"
-"""What stands for a severity where a shift has none."""
 _SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
 
 
@@ -188,5 +186,5 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 def named_severities(shifted: ShiftedRun) -> Sequence[str]:
     if not shifted.has_severities:
-        return [ALL_IMAGES]
+        return ["All images"]
     return [f"Severity {number}" for number in shifted.figures.severities]
