@@ -89,4 +89,3 @@ class Section:
     title: str  # among the contents
     build: Callable[[Sequence[ReportedRun]], Content | None]
     template: str
-    is_listed: bool = True  # among the contents

@@ -70,10 +70,6 @@ def signed(fraction: float, digits: int = 2) -> str:
     return signed_number(100 * fraction, digits)
 
 
-def signed_decimal(value: float) -> str:
-    return signed_number(value, 3)
-
-
 def shown_together(numbers: Sequence[float], ends: Sequence[float], digits: int) -> list[str]:
     """Signed numbers with equally many digits: `digits`, or as many more as an end needs that is not 0.
 

@@ -24,7 +24,7 @@ from counterpoint.report.tables import (
     percent,
     plain_row,
     signed,
-    signed_decimal,
+    signed_number,
     with_sign,
 )
 
@@ -204,7 +204,7 @@ def corruptions_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
         Column("Difference in NLL", "nats"),
     )
     rows = [
-        plain_row(one.label, percent(one.without), percent(one.ece), one.shown, signed_decimal(one.nll_difference))
+        plain_row(one.label, percent(one.without), percent(one.ece), one.shown, signed_number(one.nll_difference, 3))
         for one in changed
     ]
     caption = f"{shifted.run.label}: {shifted.images}; each corruption, its severities together"
