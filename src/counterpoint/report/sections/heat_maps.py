@@ -123,11 +123,12 @@ def _having(key: str, grids: Sequence[Grid]) -> list[tuple[ShiftedRun, Values]]:
 
 def _maps(metric: Metric, having: Sequence[tuple[ShiftedRun, Values]]) -> tuple[str, tuple[Table, ...]]:
     """The value with the deepest colour, and a table for each run."""
-    unit, column = 1.0 if metric.is_decimal else 100.0, metric.column
-    deepest = _round_up(unit * max(abs(value) for _, of_run in having for row in of_run.values() for value in row))
+    unit, heading = 1.0 if metric.is_decimal else 100.0, f"{metric.column.label}, {metric.column.unit}"
+    highest = max(abs(value) for _, of_run in having for row in of_run.values() for value in row)
+    deepest = _round_up(unit * highest) / unit
 
     def row(label: str, values: Sequence[float], kind: str = "") -> Row:
-        entries = [Entry(_shown(metric, value), heat=round(100 * value / (deepest / unit))) for value in values]
+        entries = [Entry(_shown(metric, value), heat=round(100 * value / deepest)) for value in values]
         return Row(label, tuple(entries), kind)
 
     tables = []
@@ -136,8 +137,8 @@ def _maps(metric: Metric, having: Sequence[tuple[ShiftedRun, Values]]) -> tuple[
         if len(rows) > 1:
             means = [sum(column) / len(column) for column in zip(*of_run.values(), strict=True)]
             rows.append(row(f"Mean of {len(rows)}", means, "mean"))
-        tables.append(_table(f"{shifted.label}: {column.label}, {column.unit}", shifted, rows))
-    return f"{unit * (deepest / unit):g}", tuple(tables)
+        tables.append(_table(f"{shifted.label}: {heading}", shifted, rows))
+    return f"{unit * deepest:g}", tuple(tables)
 
 
 def _shown(metric: Metric, value: float) -> str:

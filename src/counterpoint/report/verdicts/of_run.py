@@ -76,9 +76,9 @@ def recalibrated_eces(run: ReportedRun) -> dict[str, tuple[str, str]]:
     scaled = found.ways[compared_ways(found)[-1]]
     eces = {}
     for one in measured(run):
-        shifted = scaled.on(one.suite) if one.suite else None
-        after = shifted.ensemble[HEADLINE] if shifted else None if one.suite else scaled.clean.ensemble
-        if after is not None:
+        shifted = scaled.on(one.suite)
+        if shifted or not one.suite:
+            after = shifted.ensemble[HEADLINE] if shifted else scaled.clean.ensemble
             before, then = percents(one.figures.ece_width15, after.ece_width15)
             eces[one.on] = before, then
     return eces
