@@ -39,7 +39,7 @@ def test_the_clean_set_comes_first_where_it_is_the_same_images(make_evaluated: M
 
 
 def test_severity_table_by_hand() -> None:
-    point = Severity(3, Rates(accuracy=0.7, confidence=0.8), (Rates(0.6, 0.55), Rates(0.5, 0.5)), bins=())
+    point = Severity(3, "Severity 3", Rates(accuracy=0.7, confidence=0.8), (Rates(0.6, 0.55), Rates(0.5, 0.5)), (), ())
     rows = [(row.label, row.kind, [entry.text for entry in row.entries]) for row in severity_table("x", [point]).rows]
     assert rows == [
         ("Severity 3", "run", ["70.00", "80.00", "+10.00"]),

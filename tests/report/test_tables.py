@@ -1,6 +1,19 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from counterpoint.report.tables import METRICS, signed
+from counterpoint.records.compared import Difference
+from counterpoint.report.tables import (
+    BY_KEY,
+    METRICS,
+    difference_text,
+    percent_interval,
+    shown_difference,
+    shown_together,
+    signed,
+)
+
+REAL = st.floats(-1e6, 1e6, allow_nan=False)
 
 
 def test_the_units_say_which_figures_are_percentages() -> None:
@@ -17,3 +30,44 @@ def test_the_units_say_which_figures_are_percentages() -> None:
 )
 def test_signed(fraction: float, text: str) -> None:
     assert signed(fraction) == text
+
+
+def read(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "digits", "texts"),
+    [
+        ((0.6, 0.04, 1.2), 1, ["+0.60", "+0.04", "+1.20"]),
+        ((0.6, 0.05, 1.2), 1, ["+0.6", "+0.1", "+1.2"]),
+        ((0.6, 0.0, 1.2), 1, ["+0.6", "0.0", "+1.2"]),
+        ((-0.2, -0.4, -0.0003), 2, ["−0.2000", "−0.4000", "−0.0003"]),
+        ((0.001, -1.0, 1.0), 2, ["0.00", "−1.00", "+1.00"]),
+        ((3e-9, 2e-9, 4.0), 2, ["+3e−09", "+2e−09", "+4.000000"]),
+    ],
+)
+def test_as_many_digits_as_the_ends_need(numbers: tuple[float, ...], digits: int, texts: list[str]) -> None:
+    assert shown_together(numbers, numbers[1:], digits) == texts
+
+
+def test_a_difference_is_in_the_unit_of_its_metric() -> None:
+    assert shown_difference(Difference(0.0123, 0.00004, 0.02), BY_KEY["error"]) == ("+1.230", "+0.004 to +2.000")
+    assert shown_difference(Difference(0.008, 0.0001, 0.016), BY_KEY["brier"]) == ("+0.0080", "+0.0001 to +0.0160")
+    assert difference_text(Difference(0.0123, 0.00004, 0.02), BY_KEY["error"]) == "+1.230 (+0.004 to +2.000)"
+    assert difference_text(None, BY_KEY["error"]) == "–"
+    assert percent_interval(0.00004, 0.02) == "0.004 to 2.000"
+    assert percent_interval(0.0, 0.793, digits=1) == "0.0 to 79.3"
+
+
+@given(st.tuples(REAL, REAL, REAL).map(sorted), st.integers(0, 3))
+def test_an_interval_never_contradicts_its_label(ordered: list[float], digits: int) -> None:
+    low, value, high = ordered
+    texts = shown_together((low, value, high), (low, high), digits)
+    shown = [read(text) for text in texts]
+    assert shown == sorted(shown)
+    for number, read_again in zip((low, high), (shown[0], shown[2]), strict=True):
+        assert (read_again > 0, read_again < 0) == (number > 0, number < 0)
+    if low > 0 or high < 0:
+        assert shown[1] != 0
+    assert all(text[0] in "+−" or read(text) == 0 for text in texts)

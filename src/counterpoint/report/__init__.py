@@ -3,11 +3,11 @@
 Reads JSON only: nothing here imports torch or numpy.
 """
 
+from counterpoint.report.formats import FORMATS, write_report
 from counterpoint.report.formats.export import to_csv, to_json
-from counterpoint.report.formats.files import FORMATS, write_report
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.loading import load_runs
-from counterpoint.report.verdicts.verdict import verdict
+from counterpoint.report.sections.verdict import verdict
 
 __all__ = ["FORMATS", "load_runs", "render", "to_csv", "to_json", "to_markdown", "verdict", "write_report"]

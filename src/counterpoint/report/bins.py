@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from counterpoint.records.figures import Bin, Reliability, Summary
-from counterpoint.report.tables import Column, Entry, Row, Table, percent, signed, with_sign
+from counterpoint.report.run import grouped
+from counterpoint.report.tables import Column, Row, Table, percent, plain_row, signed, with_sign
 
 
 def reliability_of(summary: Summary) -> Reliability:
@@ -15,9 +16,7 @@ def reliability_of(summary: Summary) -> Reliability:
 
 def pool_bins(tables: Sequence[Sequence[Bin]]) -> tuple[Bin, ...]:
     """The bins of all images together; exact, because every table has the same edges."""
-    by_edges: dict[tuple[float, float], list[Bin]] = {}
-    for row in (row for table in tables for row in table):
-        by_edges.setdefault((row.low, row.high), []).append(row)
+    by_edges = grouped((row for table in tables for row in table), lambda row: (row.low, row.high))
     return tuple(_pool_bin(low, high, rows) for (low, high), rows in sorted(by_edges.items()))
 
 
@@ -49,15 +48,13 @@ def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
 
 def _bin_row(row: Bin, with_interval: bool) -> Row:
     low, high = wilson_interval(row.accuracy, row.count)
-    return Row(
+    return plain_row(
         f"{percent(row.low)}–{percent(row.high)}",
-        (
-            Entry(f"{row.count:,}"),
-            Entry(percent(row.confidence)),
-            Entry(percent(row.accuracy)),
-            *([Entry(f"{100 * low:.1f}–{100 * high:.1f}")] if with_interval else []),
-            Entry(signed(row.confidence - row.accuracy)),
-        ),
+        f"{row.count:,}",
+        percent(row.confidence),
+        percent(row.accuracy),
+        *([f"{100 * low:.1f}–{100 * high:.1f}"] if with_interval else []),
+        signed(row.confidence - row.accuracy),
     )
 
 

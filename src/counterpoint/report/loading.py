@@ -31,7 +31,8 @@ def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
 
 def _load_run(path: Path) -> Evaluated:
     evaluated, file = read_evaluated(path), results_file(path)
-    if not _has_bins(evaluated.results):
+    cells = [cell for suite in evaluated.results.suites.values() for cell in suite.all_cells()]
+    if evaluated.results.clean.reliability is None or not all(cell.reliability and cell.members for cell in cells):
         raise InputError(
             f"{file} is a result as `counterpoint reproduce` keeps it, without the bins that a report shows; "
             "give the run's folder, or see `counterpoint reproduce all`"
@@ -44,11 +45,6 @@ def _load_run(path: Path) -> Evaluated:
         if misfit:
             raise InputError(f"{file.with_name(name)} does not fit results.json: {misfit}; remove it, or make it again")
     return evaluated
-
-
-def _has_bins(results: Results) -> bool:
-    cells = [cell for suite in results.suites.values() for cell in suite.all_cells()]
-    return results.clean.reliability is not None and all(cell.reliability and cell.members for cell in cells)
 
 
 def _misfit_of_ways(recalibrated: Recalibrated, results: Results) -> str:

@@ -67,7 +67,8 @@ def _told_apart(same_name: Sequence[Results], places: Sequence[int], folders: Se
 
 def _differing(settings: Sequence[Mapping[str, object]]) -> list[str]:
     """The keys whose values differ, and of a part that only some of the runs have, its name."""
-    keys = [key for key in dict.fromkeys(key for one in settings for key in one) if _differs(key, settings)]
+    known = dict.fromkeys(key for one in settings for key in one)
+    keys = [key for key in known if any(one.get(key, _MISSING) != settings[0].get(key, _MISSING) for one in settings)]
     return [key for key in keys if not any(key.startswith(f"{other}.") for other in keys)]
 
 
@@ -85,10 +86,6 @@ def _settings(results: Results) -> Iterator[tuple[str, object]]:
     if results.imported:
         yield "file", results.imported.file
     yield "seed", results.seed
-
-
-def _differs(key: str, settings: Sequence[Mapping[str, object]]) -> bool:
-    return any(one.get(key, _MISSING) != settings[0].get(key, _MISSING) for one in settings[1:])
 
 
 def _value(key: str, settings: Mapping[str, object]) -> str:

@@ -1,9 +1,9 @@
-"""Compared runs by their names on the page."""
+"""Compared runs by their names on the page, and the differences between them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.compared import Comparison
+from counterpoint.records.compared import CalibrationDifferences, Comparison, Difference, MeanDifferences
 from counterpoint.records.images import MadeFrom
 from counterpoint.records.results import Results
 from counterpoint.report.run import ReportedRun
@@ -35,6 +35,22 @@ def compared_pairs(runs: Sequence[ReportedRun]) -> Iterator[ComparedPair]:
             if not any(_mirrors(pair, earlier) for earlier in seen):
                 seen.append(pair)
                 yield pair
+
+
+def known_differences(*parts: MeanDifferences | CalibrationDifferences | None) -> dict[str, Difference]:
+    """Those that there are, by the name of their figure."""
+    return {key: found for part in parts if part for key, found in vars(part).items() if found is not None}
+
+
+def differences_on(other: Comparison, suite: str) -> dict[str, Difference]:
+    """On the images of a suite those of means over cells, and of calibration errors by corruption.
+
+    On clean images where `suite` is empty.
+    """
+    if not suite:
+        return known_differences(other.clean)
+    found = other.on(suite)
+    return known_differences(found.mean, found.by_corruption) if found else {}
 
 
 def _mirrors(pair: ComparedPair, earlier: ComparedPair) -> bool:

@@ -12,6 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.tables import Table
 
@@ -30,16 +32,35 @@ class Code:
     text: str
 
 
-Part = str | Table | Facts | Code
+@dataclass(frozen=True)
+class Chart:
+    """A picture with its text alternative, its caption, and the numbers that it shows."""
+
+    svg: Markup
+    caption: str
+    table: Table
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Several runs in one picture with its text alternative, its legend, its caption, and each run's numbers."""
+
+    svg: Markup
+    legend: Markup
+    caption: str
+    tables: tuple[Table, ...]
+
+
+Part = str | Table | Chart | Plot | Facts | Code
 """A paragraph, or one of the others."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some of a section under a heading of its own."""
+    """Some of a section under a heading of its own; None stands for a part that there is not."""
 
     title: str
-    parts: tuple[Part, ...]
+    parts: tuple[Part | None, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,7 @@ class Content(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterable[Block]:
-        """The same without pictures."""
+        """The same in order, for formats without a layout. Of a picture they show the numbers."""
 
 
 @dataclass(frozen=True)
@@ -68,4 +89,3 @@ class Section:
     title: str  # among the contents
     build: Callable[[Sequence[ReportedRun]], Content | None]
     template: str
-    is_listed: bool = True  # among the contents

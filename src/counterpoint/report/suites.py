@@ -8,11 +8,10 @@ from counterpoint.records.images import Source
 from counterpoint.records.results import Shifted
 from counterpoint.report.run import ReportedRun, grouped
 
-_PAPERS = "corrupted"  # the name of the paper's suite, whose images everyone calls -C, and of given shifts
+PAPERS = "corrupted"
+"""The name of the paper's suite, whose images everyone calls -C, and of given shifts."""
 _SOURCES = {"official": "the official files", "given": "as given"}
 _CONSTANTS = {"cifar-c": "CIFAR-C's", "imagenet-c": "ImageNet-C's"}
-ALL_IMAGES = "All images"
-"""What stands for a severity where a shift has none."""
 _SHORTER = {"elastic_transform": "Elastic", "jpeg_compression": "JPEG"}  # a heat map has to fit on a phone
 
 
@@ -37,7 +36,7 @@ class ShiftedRun:
     @property
     def is_papers(self) -> bool:
         """Whether it is the paper's suite, or what stands in its place."""
-        return self.suite == _PAPERS
+        return self.suite == PAPERS
 
     @property
     def is_ours(self) -> bool:
@@ -60,6 +59,10 @@ class ShiftedRun:
     def label(self) -> str:
         """The run's, with the suite where it is not the paper's."""
         return self.run.label if self.is_papers else f"{self.run.label} on {self.suite}"
+
+    def shift_label(self, name: str) -> str:
+        """A corruption in words. A user's own shift has the name that the user gave it."""
+        return name if self.is_own else corruption_label(name)
 
     @property
     def kind(self) -> str:
@@ -139,7 +142,7 @@ def is_folded(shifted: ShiftedRun, beside: Iterable[ShiftedRun]) -> bool:
 
 def papers_suite(run: ReportedRun) -> ShiftedRun | None:
     corrupted = run.results.corrupted
-    return None if corrupted is None else ShiftedRun(run, _PAPERS, corrupted)
+    return None if corrupted is None else ShiftedRun(run, PAPERS, corrupted)
 
 
 def papers_suites(runs: Iterable[ReportedRun]) -> list[ShiftedRun]:
@@ -184,5 +187,5 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 def named_severities(shifted: ShiftedRun) -> Sequence[str]:
     if not shifted.has_severities:
-        return [ALL_IMAGES]
+        return ["All images"]
     return [f"Severity {number}" for number in shifted.figures.severities]

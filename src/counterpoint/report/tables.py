@@ -1,10 +1,14 @@
-"""The report's tables as plain values: what an entry says and which value is best, not how it looks."""
+"""The report's tables as plain values, and numbers as text: what an entry says and which is best, not how it looks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
 from counterpoint.report.run import ReportedRun, Scores, grouped, models
+
+_POINTS_DIGITS, _DECIMAL_DIGITS = 2, 3
+_MOST_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,10 @@ class Table:
     rows: tuple[Row, ...]
 
 
+def plain_row(label: str, *texts: str, kind: str = "") -> Row:
+    return Row(label, tuple(map(Entry, texts)), kind)
+
+
 def percent(fraction: float) -> str:
     return f"{100 * fraction:.2f}"
 
@@ -62,8 +70,30 @@ def signed(fraction: float, digits: int = 2) -> str:
     return signed_number(100 * fraction, digits)
 
 
-def signed_decimal(value: float) -> str:
-    return signed_number(value, 3)
+def shown_together(numbers: Sequence[float], ends: Sequence[float], digits: int) -> list[str]:
+    """Signed numbers with equally many digits: `digits`, or as many more as an end needs that is not 0.
+
+    An interval of 0.04 to 1.20 has 0 outside. With one digit it would begin at 0.0, and seem to have it inside.
+    """
+    enough = (more for more in range(digits, _MOST_DIGITS) if not any(_looks_like_0(end, more) for end in ends))
+    digits = next(enough, _MOST_DIGITS)
+    return [
+        f"{number:+.0e}".replace("-", "−")
+        if digits == _MOST_DIGITS and _looks_like_0(number, digits)
+        else signed_number(number, digits)
+        for number in numbers
+    ]
+
+
+def _looks_like_0(number: float, digits: int) -> bool:
+    """Whether a number that is not 0 would have no sign."""
+    return number != 0 and signed_number(number, digits)[0] not in "+−"
+
+
+def percent_interval(low: float, high: float, digits: int = _POINTS_DIGITS) -> str:
+    """An interval of shares that cannot be below 0, in percent."""
+    ends = [100 * low, 100 * high]
+    return " to ".join(text.lstrip("+") for text in shown_together(ends, ends, digits))
 
 
 def or_dash(show: Callable[[float], str], value: float | None) -> str:
@@ -81,6 +111,11 @@ class Metric:
     show: Callable[[float], str]
     lower_is_better: bool = True
 
+    @property
+    def is_decimal(self) -> bool:
+        """Whether it is shown as it is, and not in percent."""
+        return self.show is decimal
+
 
 METRICS = (
     Metric("error", Column("Error", "%"), percent),
@@ -97,6 +132,19 @@ METRICS = (
     Metric("pairwise_kl", Column("Members’ KL", "nats"), decimal, lower_is_better=False),
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
+
+
+def shown_difference(found: Difference, metric: Metric) -> tuple[str, str]:
+    """A difference between two values of a metric, and its interval."""
+    numbers = [number if metric.is_decimal else 100 * number for number in (found.difference, found.low, found.high)]
+    digits = _DECIMAL_DIGITS if metric.is_decimal else _POINTS_DIGITS
+    value, low, high = shown_together(numbers, numbers[1:], digits)
+    return value, f"{low} to {high}"
+
+
+def difference_text(found: Difference | None, metric: Metric) -> str:
+    """Both, or a dash where the difference is not known."""
+    return "{} ({})".format(*shown_difference(found, metric)) if found else "–"
 
 
 def by_images(runs: Iterable[ReportedRun]) -> list[tuple[str, list[ReportedRun]]]:

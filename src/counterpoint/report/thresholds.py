@@ -4,10 +4,19 @@ from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
-from counterpoint.report.intervals import percent_interval
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, with_sign
+from counterpoint.report.tables import (
+    Column,
+    Entry,
+    Row,
+    Table,
+    or_dash,
+    percent,
+    percent_interval,
+    plain_row,
+    with_sign,
+)
 
 _COLUMNS = (
     Column("Images"),
@@ -25,8 +34,7 @@ _MOST_NAMES = 6
 def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
     """`several` says whether the run is an ensemble."""
     return (
-        _promise(found.promise),
-        _expected(found.promise),
+        *_promise(found.promise),
         _rests_on(found.promise),
         _confidence(found, several),
         *([_under_shift(found)] if found.cells else []),
@@ -34,19 +42,16 @@ def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
     )
 
 
-def _promise(promise: Promise) -> str:
+def _promise(promise: Promise) -> tuple[str, str]:
     kept = f"predictions with a confidence of {promise.chosen.threshold} or more"
     if promise.refused is None:
         kept = "everything"
+    interval = percent_interval(promise.coverage_low, promise.coverage_high)
     return (
         f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on images "
-        "like the validation images."
+        "like the validation images.",
+        f"About {with_sign(promise.coverage)} of such images are kept (interval {interval}).",
     )
-
-
-def _expected(promise: Promise) -> str:
-    interval = percent_interval(promise.coverage_low, promise.coverage_high)
-    return f"About {with_sign(promise.coverage)} of such images are kept (interval {interval})."
 
 
 def _rests_on(promise: Promise) -> str:
@@ -179,4 +184,4 @@ def _rows(found: Thresholded) -> Iterator[Row]:
 def _row(label: str, sets: Sequence[Checked], verdict: str, worst: str) -> Row:
     images, kept, wrong = (sum(getattr(one, name) for one in sets) for name in ("images", "kept", "wrong"))
     error = or_dash(percent, wrong / kept if kept else None)
-    return Row(label, (Entry(percent(kept / images)), Entry(error), Entry(verdict), Entry(worst)))
+    return plain_row(label, percent(kept / images), error, verdict, worst)

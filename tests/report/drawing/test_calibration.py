@@ -1,5 +1,6 @@
 import re
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
 import numpy as np
 import pytest
@@ -7,8 +8,18 @@ import pytest
 from counterpoint.metrics import score_set, summarise
 from counterpoint.records.figures import Bin, Summary
 from counterpoint.report.bins import reliability_of, wilson_interval
-from counterpoint.report.drawing.calibration import equal_width_chart, short_count
+from counterpoint.report.drawing.calibration import (
+    RunBins,
+    equal_width_chart,
+    reliability_chart,
+    reliability_series,
+    short_count,
+)
+from counterpoint.report.drawing.series import Ink
 from counterpoint.report.drawing.strokes import percent_ticks
+
+BINS = (Bin(0.4, 0.5, 30, 0.45, 0.5), Bin(0.8, 0.9, 120, 0.86, 0.75))
+A, B = Ink("a", 0), Ink("b", 1)
 
 
 def summary() -> Summary:
@@ -26,6 +37,51 @@ def rects(svg: str, kind: str) -> list[dict[str, float]]:
     """The rectangles of a class as numbers."""
     found = ElementTree.fromstring(svg).iter("rect")
     return [{k: float(v) for k, v in rect.items() if k != "class"} for rect in found if rect.get("class") == kind]
+
+
+def of_class(svg: str, kind: str) -> list[Element]:
+    return [one for one in ElementTree.fromstring(svg).iter() if kind in one.get("class", "").split()]
+
+
+def numbers(element: Element, *names: str) -> list[float]:
+    return [float(element.get(name, "")) for name in names]
+
+
+def test_reliability_is_accuracy_over_confidence() -> None:
+    svg = reliability_chart([RunBins(A, BINS)], "x")
+    for row, point, interval in zip(BINS, of_class(svg, "point"), of_class(svg, "interval"), strict=True):
+        x, y = 46 + 302 * row.confidence, 12 + 236 * (1 - row.accuracy)
+        assert numbers(point, "data-x", "data-y") == pytest.approx([x, y], abs=0.01)
+        low, high = (12 + 236 * (1 - end) for end in wilson_interval(row.accuracy, row.count))
+        assert numbers(interval, "y1", "y2") == pytest.approx([low, high], abs=0.01)
+    (diagonal,) = of_class(svg, "perfect")
+    assert numbers(diagonal, "x1", "y1", "x2", "y2") == [46, 248, 348, 12]
+    small, large = of_class(svg, "marker")
+    assert numbers(small, "r") < numbers(large, "r")
+
+
+def test_a_point_says_its_bin() -> None:
+    first, _ = reliability_series(RunBins(A, BINS), intervals=True)[0].points
+    assert first.words.replace("\N{NO-BREAK SPACE}", " ").splitlines() == [
+        "bin: confidence 40.00 to 50.00 %",
+        "mean confidence 45.00 %",
+        "accuracy 50.00 % (95 % interval 33.2 to 66.8 %)",
+        "over-confidence −5.00 points",
+        "images: 30",
+    ]
+    without = reliability_series(RunBins(A, BINS), intervals=False)[0].points[0]
+    assert without.interval is None
+    assert "interval" not in without.words
+
+
+def test_counts_of_several_runs_stand_side_by_side() -> None:
+    other = (Bin(0.8, 0.9, 60, 0.88, 0.9),)
+    svg = reliability_chart([RunBins(A, BINS), RunBins(B, other)], "x", small=True)
+    bars = of_class(svg, "count-bar")
+    heights = [numbers(bar, "height")[0] for bar in bars]
+    assert heights == pytest.approx([28 * count / 120 for count in (30, 120, 60)], abs=0.01)
+    ours, theirs = (numbers(bar, "x", "width") for bar in bars[1:])
+    assert ours[0] + ours[1] == pytest.approx(theirs[0], abs=0.02)
 
 
 def test_equal_width_bars_have_the_bins_place_and_height() -> None:

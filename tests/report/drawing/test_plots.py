@@ -4,15 +4,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from counterpoint.records.figures import Bin
-from counterpoint.report.bins import wilson_interval
-from counterpoint.report.drawing.plots import Axes, reliability_chart, series_chart
+from counterpoint.report.drawing.plots import Axes, Line, Scale, label_runs_directly, lines_chart, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series
-from counterpoint.report.drawing.strokes import ticks_around_zero
-from counterpoint.report.reliabilities import reliability_series
+from counterpoint.report.drawing.strokes import Panel, ticks_around_zero
 
-BINS = (Bin(0.4, 0.5, 30, 0.45, 0.5), Bin(0.8, 0.9, 120, 0.86, 0.75))
 A, B = Ink("a", 0), Ink("b", 1)
+PANEL = Panel(top=10, height=100, left=20, width=200)
+LINES = (Line("ours", "second", (0.02, 0.1)), Line("<theirs>", "first", (0.0, 0.05)))
 
 
 def of_class(svg: str, kind: str) -> list[Element]:
@@ -21,43 +19,6 @@ def of_class(svg: str, kind: str) -> list[Element]:
 
 def numbers(element: Element, *names: str) -> list[float]:
     return [float(element.get(name, "")) for name in names]
-
-
-def test_reliability_is_accuracy_over_confidence() -> None:
-    svg = reliability_chart([reliability_series(A, BINS, intervals=True)], [(A, BINS)], "x")
-    for row, point, interval in zip(BINS, of_class(svg, "point"), of_class(svg, "interval"), strict=True):
-        x, y = 46 + 302 * row.confidence, 12 + 236 * (1 - row.accuracy)
-        assert numbers(point, "data-x", "data-y") == pytest.approx([x, y], abs=0.01)
-        low, high = (12 + 236 * (1 - end) for end in wilson_interval(row.accuracy, row.count))
-        assert numbers(interval, "y1", "y2") == pytest.approx([low, high], abs=0.01)
-    (diagonal,) = of_class(svg, "perfect")
-    assert numbers(diagonal, "x1", "y1", "x2", "y2") == [46, 248, 348, 12]
-    small, large = of_class(svg, "marker")
-    assert numbers(small, "r") < numbers(large, "r")
-
-
-def test_a_point_says_its_bin() -> None:
-    first, _ = reliability_series(A, BINS, intervals=True).points
-    assert first.words.replace("\N{NO-BREAK SPACE}", " ").splitlines() == [
-        "bin: confidence 40.00 to 50.00 %",
-        "mean confidence 45.00 %",
-        "accuracy 50.00 % (95 % interval 33.2 to 66.8 %)",
-        "over-confidence −5.00 points",
-        "images: 30",
-    ]
-    without = reliability_series(A, BINS, intervals=False).points[0]
-    assert without.interval is None
-    assert "interval" not in without.words
-
-
-def test_counts_of_several_runs_stand_side_by_side() -> None:
-    other = (Bin(0.8, 0.9, 60, 0.88, 0.9),)
-    svg = reliability_chart([], [(A, BINS), (B, other)], "x", small=True)
-    bars = of_class(svg, "count-bar")
-    heights = [numbers(bar, "height")[0] for bar in bars]
-    assert heights == pytest.approx([28 * count / 120 for count in (30, 120, 60)], abs=0.01)
-    ours, theirs = (numbers(bar, "x", "width") for bar in bars[1:])
-    assert ours[0] + ours[1] == pytest.approx(theirs[0], abs=0.02)
 
 
 def test_an_axis_below_zero_has_its_line() -> None:
@@ -108,3 +69,88 @@ def test_ticks_around_zero_are_few_and_reach_both_ends(low: float) -> None:
         assert ticks[0] <= 100 * low + 1e-9
         assert ticks[-1] >= 100 * high - 1e-9
         assert 0 in ticks
+
+
+def texts(svg: ElementTree.Element, kind: str) -> list[str]:
+    return [one.text or "" for one in svg.iter("text") if one.get("class") == kind]
+
+
+def test_a_line_for_each_series_and_a_point_for_each_name() -> None:
+    scale = Scale("ECE", True, lambda value: f"{100 * value:g} %")
+    svg = ElementTree.fromstring(lines_chart("ece", ["Clean", "Severity 1"], LINES, scale, "x"))
+    assert [one.get("class") for one in svg.iter("path")] == ["second-line", "first-line"]
+    assert [one.text for one in svg.iter("title")] == [
+        "ours\nClean: 2 %",
+        "ours\nSeverity 1: 10 %",
+        "<theirs>\nClean: 0 %",
+        "<theirs>\nSeverity 1: 5 %",
+    ]
+    assert texts(svg, "middle") == ["clean", "1"]
+    assert texts(svg, "end") == ["0", "2", "4", "6", "8", "10"]
+    assert "ECE, %" in texts(svg, "axis")
+    heights = [float(one.get("cy", "")) for one in svg.iter("circle")]
+    assert heights[1] == 12, "the highest value is at the top"
+    assert heights[2] == 262, "and 0 at the bottom"
+    assert heights[3] == pytest.approx((12 + 262) / 2)
+
+
+def test_charts_beside_each_other_can_have_the_same_axis() -> None:
+    scale = Scale("ECE", True, str, highest=0.18)
+    svg = ElementTree.fromstring(lines_chart("ece", ["Clean", "Severity 1"], LINES, scale, "x"))
+    assert texts(svg, "end") == ["0", "5", "10", "15", "20"]
+
+
+def test_values_that_are_no_shares() -> None:
+    scale = Scale("mean temperature", False, lambda value: f"{value:.2f}")
+    svg = ElementTree.fromstring(lines_chart("t", ["Clean"], [Line("T", "first", (1.5,))], scale, "x"))
+    assert texts(svg, "end") == ["0", "0.5", "1", "1.5"]
+    assert "mean temperature" in texts(svg, "axis")
+    assert [float(one.get("cy", "")) for one in svg.iter("circle")] == [12]
+
+
+def line(place: int, *heights: float, label: str = "", **more: object) -> Series:
+    points = [Point(i / (len(heights) - 1), y, "x") for i, y in enumerate(heights)]
+    return Series(Ink(label or f"run {place}", place), points, **more)  # type: ignore[arg-type]
+
+
+def labels(*series: Series) -> list[tuple[str | None, float, float]]:
+    svg = Element("svg")
+    label_runs_directly(svg, PANEL, series)
+    found = [(group, group[0]) for group in svg]
+    return [(group.get("data-run"), float(one.get("x", "")), float(one.get("y", ""))) for group, one in found]
+
+
+def test_a_name_stands_above_the_end_of_its_line() -> None:
+    ((run, x, y),) = labels(line(3, 0.5, 0.5, 0.5))
+    assert run == "3"
+    assert 60 - 15 < y < 60
+    assert x + 17 <= 220, "within the panel"
+
+
+def test_a_name_at_the_top_stands_below() -> None:
+    ((_, _, y),) = labels(line(0, 1.0, 1.0))
+    assert y > 10
+
+
+def test_names_do_not_meet_each_other_or_a_line() -> None:
+    both = labels(line(0, 0.5, 0.6), line(1, 0.5, 0.4))
+    assert [run for run, _, _ in both] == ["0", "1"]
+    (_, _, above), (_, _, below) = both
+    assert above < 60 < below
+
+
+@pytest.mark.parametrize(
+    "series", [line(0, 0.5, 0.5, label=40 * "x"), line(0, 0.5, 0.5, look="dashed"), line(0, 0.5, 0.5, member=1)]
+)
+def test_without_room_or_for_another_kind_of_line_there_is_no_name(series: Series) -> None:
+    assert labels(series) == []
+
+
+def test_a_point_near_another_line_has_no_name() -> None:
+    (_, first, _), (_, second, _) = labels(line(0, 0.9, 0.5), line(1, 0.1, 0.5))
+    assert max(first, second) < 120, "where the lines are apart"
+    assert labels(line(0, 0.5, 0.5), line(1, 0.52, 0.52)) == []
+
+
+def test_where_one_name_does_not_fit_there_are_none() -> None:
+    assert labels(*(line(i, 0.05 * i, 0.05 * i) for i in range(20))) == []

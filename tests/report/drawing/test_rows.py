@@ -3,6 +3,7 @@ from xml.etree.ElementTree import Element
 
 import pytest
 
+from counterpoint.records.figures import Estimate
 from counterpoint.report.drawing.rows import (
     DifferenceRow,
     EstimateRow,
@@ -29,18 +30,18 @@ def place(value: float, highest: float) -> float:
 
 def test_estimates_lie_at_their_values() -> None:
     rows = [
-        EstimateRow("a", observed=0.04, floor=0.01, debiased=0.03, low=0.02, high=0.05, words="x", ink=Ink("a", 0)),
-        EstimateRow("b", observed=0.01, floor=0.02, debiased=0.0, low=0.0, high=0.015, words="y", ink=Ink("b", 1)),
+        EstimateRow("a", 0.04, Estimate(floor=0.01, excess=0.03, debiased=0.03, low=0.02, high=0.05), Ink("a", 0)),
+        EstimateRow("b", 0.01, Estimate(floor=0.02, excess=-0.01, debiased=0.0, low=0.0, high=0.015), Ink("b", 1)),
     ]
     svg = estimates_chart(rows, "x")
     for i, row in enumerate(rows):
         bar, floor = marks(svg, "observed-bar")[i], marks(svg, "floor-mark")[i]
         interval, point = marks(svg, "interval")[i], marks(svg, "debiased-point")[i]
         assert float(bar.attrib["x"]) + float(bar.attrib["width"]) == pytest.approx(place(row.observed, 0.05), abs=0.02)
-        assert float(floor.attrib["x1"]) == pytest.approx(place(row.floor, 0.05), abs=0.02)
+        assert float(floor.attrib["x1"]) == pytest.approx(place(row.estimate.floor, 0.05), abs=0.02)
         ends = [float(interval.attrib[key]) for key in ("x1", "x2")]
-        assert ends == pytest.approx([place(row.low, 0.05), place(row.high, 0.05)], abs=0.02)
-        assert float(point.attrib["cx"]) == pytest.approx(place(row.debiased, 0.05), abs=0.02)
+        assert ends == pytest.approx([place(row.estimate.low, 0.05), place(row.estimate.high, 0.05)], abs=0.02)
+        assert float(point.attrib["cx"]) == pytest.approx(place(row.estimate.debiased, 0.05), abs=0.02)
 
 
 @pytest.mark.parametrize(

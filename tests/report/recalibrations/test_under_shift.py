@@ -6,10 +6,11 @@ from counterpoint.metrics import ece, image_scores
 from counterpoint.metrics.scores import join_scores
 from counterpoint.records.files import Evaluated
 from counterpoint.records.recalibrated import Recalibrated
-from counterpoint.report.recalibrations.topic import Topic
-from counterpoint.report.recalibrations.under_shift import compared_ways, pooled_figures, severities_topic
+from counterpoint.report.recalibrations import Topic
+from counterpoint.report.recalibrations.under_shift import corruptions_topic, pooled_figures, severities_topic
+from counterpoint.report.recalibrations.words import compared_ways
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.suites import papers_suite
+from counterpoint.report.suites import corruption_label, papers_suite
 from counterpoint.report.tables import Table
 from tests.report import made
 from tests.report.made import MakeEvaluated, changed
@@ -161,3 +162,58 @@ def test_where_nothing_is_chosen_there_are_two(make_evaluated: MakeEvaluated) ->
             ("first", "chosen: no recalibration" if is_none else "no recalibration"),
             ("second", "before averaging"),
         )
+
+
+def corruptions_of(run: Evaluated) -> Topic:
+    shifted = papers_suite(ReportedRun("mine", run))
+    assert shifted is not None
+    topic = corruptions_topic(shifted, record_of(run))
+    assert topic is not None
+    return topic
+
+
+def changes(run: Evaluated, name: str) -> dict[str, tuple[float, float]]:
+    """Of each corruption the change of ECE and of NLL."""
+    assert run.recalibrated is not None
+    assert run.results.corrupted is not None
+    corrupted = run.recalibrated.ways[name].corrupted
+    assert corrupted is not None
+    found = {}
+    for corruption, cells in run.results.corrupted.cells.items():
+        plain, scaled = pooled_figures(cells), corrupted.corruptions[corruption]
+        found[corruption_label(corruption)] = scaled.ece_width15 - plain["ece_width15"], scaled.nll - plain["nll"]
+    return found
+
+
+@pytest.mark.parametrize(("has_choice", "name"), [(True, "by disagreement"), (False, "before")])
+def test_each_corruption_with_the_worst_first(evaluated: Evaluated, has_choice: bool, name: str) -> None:
+    run = evaluated if has_choice else changed(evaluated, "recalibrated.choice", None)
+    (table,) = corruptions_of(run).tables
+    expected = changes(run, name)
+    assert [row.label for row in table.rows] == sorted(expected, key=lambda label: -expected[label][0])
+    for row in table.rows:
+        ece, nll = expected[row.label]
+        without, with_it, difference, in_nll = (entry.text for entry in row.entries)
+        assert difference == f"{100 * ece:+.2f}".replace("-", "−")
+        assert float(with_it) - float(without) == pytest.approx(100 * ece, abs=0.011)
+        assert in_nll.replace("−", "-") in (f"{nll:+.3f}", "0.000")
+
+
+def test_those_that_get_worse_are_named(evaluated: Evaluated) -> None:
+    (words,) = corruptions_of(evaluated).words
+    found = sorted(((ece, label) for label, (ece, _) in changes(evaluated, "by disagreement").items()), reverse=True)
+    worse = [f"{label} (+{100 * ece:.2f} points)" for ece, label in found if ece > 0.00005]
+    assert 0 < len(worse) < 15
+    assert words == (
+        f"With “by disagreement”, the ECE is higher on {len(worse)} of the 15 corruptions: {', '.join(worse)}. These "
+        "differences have no intervals."
+    )
+
+
+def test_where_none_gets_worse(evaluated: Evaluated) -> None:
+    assert evaluated.recalibrated is not None
+    corrupted = evaluated.recalibrated.ways["by disagreement"].corrupted
+    assert corrupted is not None
+    good = {name: changed(figures, "ece_width15", 0.0) for name, figures in corrupted.corruptions.items()}
+    run = changed(evaluated, "recalibrated.ways.by disagreement.corrupted.corruptions", good)
+    assert corruptions_of(run).words == ("With “by disagreement”, the ECE is higher on none of the 15 corruptions.",)

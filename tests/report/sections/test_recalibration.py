@@ -5,9 +5,9 @@ import pytest
 from counterpoint.records.files import Evaluated
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.report import render, to_markdown
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.recalibrations.topic import Topic
+from counterpoint.report.recalibrations import Topic
 from counterpoint.report.run import AGGREGATES, ReportedRun
+from counterpoint.report.section import Chart
 from counterpoint.report.sections.recalibration import RunRecalibration, recalibration, ways_table
 from tests.report.made import MakeEvaluated, changed, changed_all
 

@@ -17,7 +17,7 @@ def runs_of(make_evaluated: MakeEvaluated, numbers: tuple[int, ...], **more: Any
 
 def tables(runs: list[ReportedRun]) -> tuple[Table, ...]:
     content = seeds(runs)
-    return content.tables if content else ()
+    return tuple(one.table for one in content.sets) if content else ()
 
 
 @pytest.mark.parametrize("suite", ["corrupted", f"shifts.{EXTRA}"])

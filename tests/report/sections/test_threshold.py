@@ -7,7 +7,8 @@ from counterpoint.records.files import Evaluated
 from counterpoint.records.threshold import Checked
 from counterpoint.report import render, to_markdown
 from counterpoint.report.run import label_runs
-from counterpoint.report.sections.threshold import Thresholds, thresholds
+from counterpoint.report.sections.threshold import RunThreshold, Thresholds, thresholds
+from counterpoint.report.tables import Table
 from counterpoint.report.thresholds import threshold_in_words
 from tests.report.made import MakeEvaluated, changed, changed_all
 
@@ -23,6 +24,10 @@ def built(runs: list[Evaluated]) -> Thresholds:
     return content
 
 
+def tables_of(run: RunThreshold) -> list[Table]:
+    return [table for table in (run.checks, run.cells) if table]
+
+
 def test_each_run_has_its_own_threshold(two_runs: list[Evaluated]) -> None:
     runs = built(two_runs).runs
     assert [run.label for run in runs] == ["a", "b"]
@@ -30,7 +35,7 @@ def test_each_run_has_its_own_threshold(two_runs: list[Evaluated]) -> None:
         assert evaluated.thresholded is not None
         assert run.words == threshold_in_words(evaluated.thresholded, evaluated.results.is_ensemble)
         assert run.words[0].startswith(f"Keep predictions with a confidence of {_threshold(evaluated)} or more")
-        assert [table.caption.partition(":")[0] for table in run.tables] == 2 * [run.label]
+        assert [table.caption.partition(":")[0] for table in tables_of(run)] == 2 * [run.label]
     assert runs[0].words != runs[1].words
 
 
@@ -62,7 +67,7 @@ def test_page_and_markdown_have_every_number(two_runs: list[Evaluated]) -> None:
     page, text = render(two_runs), to_markdown(two_runs)
     for run in built(two_runs).runs:
         assert all(words in page.replace("&#34;", '"') for words in run.words)
-        for row in (row for table in run.tables for row in table.rows):
+        for row in (row for table in tables_of(run) for row in table.rows):
             assert all(f">{entry.text}<" in page for entry in row.entries)
             assert f"| {row.label} | {' | '.join(entry.text for entry in row.entries)} |" in text
     assert len(re.findall(r'<th scope="row">Pixelate</th>\n<td class="warm" style="--heat:\d+%">(?:✗ )?\d', page)) >= 2
@@ -72,9 +77,9 @@ def test_without_images_to_check_it_on_there_are_words_alone(make_evaluated: Mak
     run = make_evaluated("mine", members=2, more=True)
     (clean,) = built([run]).runs
     assert clean.cells is None
-    assert [row.label for row in clean.tables[0].rows] == ["clean"]
+    assert [row.label for row in tables_of(clean)[0].rows] == ["clean"]
     bare = changed_all(run, {"thresholded.test": None})
     (alone,) = built([bare]).runs
-    assert alone.tables == ()
+    assert tables_of(alone) == []
     assert alone.words[0] in render([bare])
     assert f"## Threshold: mine\n\n{alone.words[0]}".replace("\N{NO-BREAK SPACE}", " ") in to_markdown([bare])

@@ -1,13 +1,15 @@
 """Charts in rows: one for each model, metric or temperature, its name above its track."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from markupsafe import Markup
 
+from counterpoint.records.figures import Estimate
 from counterpoint.report.drawing.series import Ink, marker, series_group
 from counterpoint.report.drawing.strokes import box, circle, drawing, line, markup, point, text, ticks_from_zero
+from counterpoint.report.tables import percent_interval, with_sign
 
 _WIDTH, _LEFT, _RIGHT = 360, 6.0, 348.0
 _ROW, _TRACK, _FOOT = 34, 22, 36  # height of a row, its track below its top, room for the axis
@@ -19,13 +21,17 @@ class EstimateRow:
 
     label: str
     observed: float
-    floor: float
-    debiased: float
-    low: float
-    high: float
-    words: str
+    estimate: Estimate
     ink: Ink
     is_member: bool = False
+
+    @property
+    def words(self) -> str:
+        found = self.estimate
+        return (
+            f"observed {with_sign(self.observed)}, noise floor {with_sign(found.floor)}, debiased "
+            f"{with_sign(found.debiased)}, 95 % interval {percent_interval(found.low, found.high)} %"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,19 @@ class Strip:
 
 def estimates_chart(rows: Sequence[EstimateRow], alternative: str) -> Markup:
     """A bar to the observed value, a mark at its noise floor, and the debiased value with its interval."""
-    svg, at = _percent_rows("estimates", alternative, len(rows), max(max(row.observed, row.high) for row in rows))
+    highest = max(max(row.observed, row.estimate.high) for row in rows)
+    svg, at = _percent_rows("estimates", alternative, len(rows), highest)
     for i, row in enumerate(rows):
+        floor, debiased, low, high = map(
+            at, (row.estimate.floor, row.estimate.debiased, row.estimate.low, row.estimate.high)
+        )
         of_run = series_group(svg, row.ink, "row")
         name = f"{row.ink.label}, {row.label}" if row.is_member else row.label
-        element, y = _row(of_run, i, at(row.debiased), row.label, f"{name}\n{row.words}")
+        element, y = _row(of_run, i, debiased, row.label, f"{name}\n{row.words}")
         box(element, "observed-bar", at(0), y - 6, at(row.observed) - at(0), y + 6)
-        line(element, "floor-mark", at(row.floor), y - 9, at(row.floor), y + 9)
-        line(element, "interval", at(row.low), y, at(row.high), y)
-        circle(element, "debiased-point", at(row.debiased), y, 3.5)
+        line(element, "floor-mark", floor, y - 9, floor, y + 9)
+        line(element, "interval", low, y, high, y)
+        circle(element, "debiased-point", debiased, y, 3.5)
     return markup(svg)
 
 
@@ -136,25 +146,17 @@ def strips_chart(rows: Sequence[Strip], alternative: str) -> Markup:
     return markup(svg)
 
 
-@dataclass(frozen=True)
-class _Scale:
-    per_fraction: float
-
-    def __call__(self, fraction: float) -> float:
-        return _LEFT + self.per_fraction * fraction
-
-
-def _percent_rows(kind: str, alternative: str, count: int, highest: float) -> tuple[Element, _Scale]:
+def _percent_rows(kind: str, alternative: str, count: int, highest: float) -> tuple[Element, Callable[[float], float]]:
     """A drawing with a grid of percentages from 0, and the scale that puts a fraction on it."""
     svg = drawing(f"rows {kind}", alternative, _WIDTH, _ROW * count + _FOOT)
     ticks = ticks_from_zero(highest)
-    scale = _Scale((_RIGHT - _LEFT) / (ticks[-1] / 100))
-    bottom = _ROW * count + 4
+    per_fraction, bottom = (_RIGHT - _LEFT) / (ticks[-1] / 100), _ROW * count + 4
     for tick in ticks:
-        line(svg, "grid", scale(tick / 100), 4, scale(tick / 100), bottom)
-        text(svg, scale(tick / 100), bottom + 13, f"{tick:g}", "middle" if tick else "start")
+        x = _LEFT + per_fraction * (tick / 100)
+        line(svg, "grid", x, 4, x, bottom)
+        text(svg, x, bottom + 13, f"{tick:g}", "middle" if tick else "start")
     text(svg, (_LEFT + _RIGHT) / 2, bottom + 28, "%", "axis")
-    return svg, scale
+    return svg, lambda fraction: _LEFT + per_fraction * fraction
 
 
 def _row(parent: Element, number: int, x: float, label: str, words: str) -> tuple[Element, float]:

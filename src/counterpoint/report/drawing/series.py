@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.strokes import Panel, line, path, point
+from counterpoint.report.drawing.strokes import Panel, circle, line, path, point
 from counterpoint.report.run import ReportedRun
 
 Look = Literal["solid", "dashed"]
@@ -95,9 +95,15 @@ def draw_series(svg: Element, panel: Panel, series: Series) -> None:
             marker(place, series.ink, x, y, 1.5 + 2 * one.weight)
 
 
+def draw_all(svg: Element, panel: Panel, series: Iterable[Series]) -> None:
+    """Members lie below the runs."""
+    for one in sorted(series, key=lambda one: one.member is None):
+        draw_series(svg, panel, one)
+
+
 def marker(parent: Element, ink: Ink, x: float, y: float, radius: float) -> None:
     if not ink.shape:
-        SubElement(parent, "circle", {"class": "marker", "cx": f"{x:.2f}", "cy": f"{y:.2f}", "r": f"{radius:.2f}"})
+        circle(parent, "marker", x, y, radius)
         return
     corners = [(x + radius * right, y + radius * down) for right, down in (*ink.shape, ink.shape[0])]
     path(parent, "marker", corners)

@@ -7,6 +7,9 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
+FIFTHS: Mapping[float, str] = {tick / 100: str(tick) for tick in range(0, 101, 20)}
+HALVES: Mapping[float, str] = {0: "0", 0.5: "50", 1: "100"}
+"""Ticks of an axis of percentages."""
 _STEPS = (1, 2, 5, 10, 20)
 
 
@@ -30,6 +33,11 @@ class Panel:
 
 def drawing(kind: str, alternative: str, width: int, height: int) -> Element:
     return Element("svg", {"class": kind, "viewBox": f"0 0 {width} {height}", "role": "img", "aria-label": alternative})
+
+
+def sheet(kind: str, alternative: str, *, small: bool = False) -> Element:
+    """About a phone's width, so that text keeps its size there; of the small ones two stand beside each other."""
+    return drawing(kind, alternative, *((180, 196) if small else (360, 350)))
 
 
 def group(parent: Element, tooltip: str) -> Element:
@@ -66,9 +74,14 @@ def x_axis(svg: Element, panel: Panel, ticks: Mapping[float, str], title: str) -
         text(svg, panel.x(0.5), bottom + 32, title, "axis")
 
 
-def evenly_placed(count: int) -> list[float]:
-    """Places in [0, 1] at equal distances, with some room at both ends."""
-    return [0.05 + 0.9 * i / max(1, count - 1) for i in range(count)]
+def evenly_placed(names: Sequence[str]) -> dict[str, float]:
+    """A place in [0, 1] for each name, at equal distances, with some room at both ends."""
+    return {name: 0.05 + 0.9 * i / max(1, len(names) - 1) for i, name in enumerate(names)}
+
+
+def severity_ticks(places: Mapping[str, float]) -> dict[float, str]:
+    """The ticks of an axis of severities, whose names are placed."""
+    return {place: name.lower().removeprefix("severity ") for name, place in places.items()}
 
 
 def percent_ticks(lowest: float) -> list[int]:

@@ -1,1 +1,46 @@
-"""What a report is written as: a page, Markdown, CSV or JSON."""
+"""The report in each format, and the file that it is written to."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from counterpoint.errors import InputError, one_of
+from counterpoint.records.files import Evaluated
+from counterpoint.report.formats.export import to_csv, to_json
+from counterpoint.report.formats.html import render
+from counterpoint.report.formats.markdown import to_markdown
+from counterpoint.report.loading import load_runs
+from counterpoint.storage.files import write_atomically
+
+FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
+    "html": render,
+    "csv": to_csv,
+    "md": to_markdown,
+    "json": to_json,
+}
+
+
+def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "html") -> list[str]:
+    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
+
+    Returns a note for whatever was left out.
+
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits, write_report
+    >>> labels = np.arange(40) % 2
+    >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
+    >>> write_report(["runs/theirs"], "figures.csv", format="csv")
+    []
+    """
+    to_text, out = FORMATS[one_of("report format", format, FORMATS)], Path(out)
+    if out.is_dir():
+        raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
+    if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
+        raise InputError(
+            f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
+            f"choose the format {ending}"
+        )
+    if isinstance(runs, str | Path):
+        raise InputError(f"runs is {str(runs)!r}; it must be a list, such as [{str(runs)!r}]")
+    evaluated = load_runs([Path(run) for run in runs])
+    write_atomically(out, to_text(evaluated).encode())
+    return [note for run in evaluated for note in run.notes]

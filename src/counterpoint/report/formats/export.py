@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from counterpoint import __version__
@@ -14,7 +14,7 @@ from counterpoint.report.formats.records import names, records
 from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.provenance import facts
 from counterpoint.report.severities import severities
-from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
+from counterpoint.report.suites import PAPERS, ShiftedRun, suites_of
 from counterpoint.reproduction.beside_paper import stands_for_row
 
 Json = dict[str, object]
@@ -64,8 +64,8 @@ def _run(run: ReportedRun) -> Json:
         "facts": dict(facts(run)),
         "commands": run.commands,
         "figures": list(records(run)),
-        "reliability": _reliability(run),
-        "risk_coverage": _risk_coverage(run),
+        "reliability": _by_suite(run, run.clean.reliability, _bins, {}),
+        "risk_coverage": _by_suite(run, run.clean.risk_coverage, _curves, None),
         "ood": encode(results.ood),
         "collapse": encode(results.collapse),
         "health": encode(results.health),
@@ -76,27 +76,14 @@ def _run(run: ReportedRun) -> Json:
     }
 
 
-def _reliability(run: ReportedRun) -> Json:
-    """The bins on clean images and at each severity: `severities` on -C, and on other suites by their names."""
-    papers = papers_suite(run)
-    return {
-        "clean": encode(run.clean.reliability),
-        "severities": _bins(papers) if papers else {},
-        "shifts": {shifted.suite: _bins(shifted) for shifted in suites_of(run) if shifted != papers},
-    }
+def _by_suite(run: ReportedRun, clean: object, of_suite: Callable[[ShiftedRun], object], missing: object) -> Json:
+    """What there is on clean images, on -C (as `severities`), and on other suites by their names."""
+    found = {shifted.suite: of_suite(shifted) for shifted in suites_of(run)}
+    return {"clean": encode(clean), "severities": found.pop(PAPERS, missing), "shifts": found}
 
 
 def _bins(shifted: ShiftedRun) -> Json:
     return {str(point.number): encode(point.bins) for point in severities(shifted)}
-
-
-def _risk_coverage(run: ReportedRun) -> Json:
-    papers = papers_suite(run)
-    return {
-        "clean": encode(run.clean.risk_coverage),
-        "severities": _curves(papers) if papers else None,
-        "shifts": {shifted.suite: _curves(shifted) for shifted in suites_of(run) if shifted != papers},
-    }
 
 
 def _curves(shifted: ShiftedRun) -> object:

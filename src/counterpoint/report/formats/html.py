@@ -27,31 +27,19 @@ def render(evaluated: Sequence[Evaluated], title: str | None = None) -> str:
     True
     """
     runs = label_runs(evaluated)
-    page, script = _environment().get_template("formats/page.html"), _script()
-    return page.render(
-        title=title or page_title(runs),
-        sections=build_sections(runs),
-        script=script,
-        script_hash=_content_hash(script),
-        version=__version__,
-    )
-
-
-def _script() -> Markup:
-    """What makes the plots answer to mouse, keyboard and touch."""
-    return Markup(files("counterpoint.report").joinpath("formats", "plots.js").read_text(encoding="utf-8"))
-
-
-def _content_hash(script: str) -> str:
-    """As a content security policy names the one script that may run."""
-    return "sha256-" + b64encode(sha256(script.encode()).digest()).decode()
-
-
-def _environment() -> Environment:
-    return Environment(
+    templates = Environment(
         loader=PackageLoader("counterpoint.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+    # It makes the plots answer to mouse, keyboard and touch. The page's content policy names it by its hash.
+    script = files("counterpoint.report").joinpath("formats", "plots.js").read_text(encoding="utf-8")
+    return templates.get_template("formats/page.html").render(
+        title=title or page_title(runs),
+        sections=build_sections(runs),
+        script=Markup(script),
+        script_hash="sha256-" + b64encode(sha256(script.encode()).digest()).decode(),
+        version=__version__,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from counterpoint.records.files import Evaluated
 from counterpoint.report.run import label_runs, page_title
-from counterpoint.report.section import Block, Code, Facts, Part
+from counterpoint.report.section import Block, Chart, Code, Facts, Part, Plot
 from counterpoint.report.sections import build_sections
 from counterpoint.report.tables import Table
 
@@ -35,14 +35,25 @@ def markdown_page(title: str, blocks: Iterable[Block]) -> str:
 
 def _block(block: Block) -> list[str]:
     lines = [f"## {_plain(block.title)}"]
-    for before, part in zip((None, *block.parts), block.parts, strict=False):
+    parts = [one for part in block.parts for one in _without_picture(part)]
+    for before, part in zip((None, *parts), parts, strict=False):
         # Directly after a list, indented lines would be a part of it, and HTML in them would count.
         lines += ["<!-- -->"] if isinstance(before, Facts) and isinstance(part, Code) else []
         lines.append(_part(part))
     return lines
 
 
-def _part(part: Part) -> str:
+def _without_picture(part: Part | None) -> Sequence[str | Table | Facts | Code]:
+    match part:
+        case Chart():
+            return (part.table,)
+        case Plot():
+            return part.tables
+        case _:
+            return () if part is None else (part,)
+
+
+def _part(part: str | Table | Facts | Code) -> str:
     match part:
         case Table():
             return _table(part)
@@ -57,15 +68,10 @@ def _part(part: Part) -> str:
 def _table(table: Table) -> str:
     heads = [_plain(f"{column.label} ({column.unit})" if column.unit else column.label) for column in table.columns]
     lines = [heads, ["---", *("---:" for _ in heads[1:])]]
-    lines += [
-        [_plain(row.label), *(_strong(_plain(entry.in_one_line), entry.best) for entry in row.entries)]
-        for row in table.rows
-    ]
+    for row in table.rows:
+        texts = [(_plain(entry.in_one_line), entry.best) for entry in row.entries]
+        lines.append([_plain(row.label), *(f"**{text}**" if best else text for text, best in texts)])
     return "\n".join([f"**{_plain(table.caption)}**", "", *(f"| {' | '.join(line)} |" for line in lines)])
-
-
-def _strong(text: str, best: bool) -> str:
-    return f"**{text}**" if best else text
 
 
 def _plain(text: str) -> str:

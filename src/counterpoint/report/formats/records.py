@@ -4,9 +4,10 @@ import json
 from collections.abc import Iterator, Mapping
 
 from counterpoint.records.codec import encode
-from counterpoint.records.compared import CalibrationDifferences, CorruptedDifferences, MeanDifferences
+from counterpoint.records.compared import CorruptedDifferences, Difference
 from counterpoint.records.figures import Summary
 from counterpoint.records.threshold import Checked, Thresholded
+from counterpoint.report.pairs import known_differences
 from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
 from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
 from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
@@ -26,7 +27,7 @@ _FIGURES = (
 
 Place = dict[str, str | int | float]
 Record = dict[str, str | int | float | None]
-Differences = MeanDifferences | CalibrationDifferences
+Differences = Mapping[str, Difference]
 
 
 def names(run: ReportedRun) -> Record:
@@ -144,27 +145,27 @@ def _differences(run: ReportedRun) -> Iterator[Record]:
     """Over cells an image counts once: with its mean over them, or for calibration errors with all of them."""
     model, _ = next(models(run.clean))
     for other in run.evaluated.compared.against if run.evaluated.compared else ():
-        sets: list[tuple[Place, Differences | None]] = [(_clean_place(run), other.clean)]
+        sets: list[tuple[Place, Differences]] = [(_clean_place(run), known_differences(other.clean))]
         for shifted in suites_of(run):
             if (found := other.on(shifted.suite)) is not None:
                 sets += _shift_differences(shifted, found)
         for where, differences in sets:
-            if figures := _flat(differences):
-                yield _record({**where, "model": model, "against": other.called}, figures)
+            if differences:
+                yield _record({**where, "model": model, "against": other.called}, _flat(differences))
 
 
 def _shift_differences(shifted: ShiftedRun, found: CorruptedDifferences) -> Iterator[tuple[Place, Differences]]:
     place: Place = {**_shifted_place(shifted), "aggregate": "by-cell"}
-    yield place, found.mean
+    yield place, known_differences(found.mean)
     if shifted.has_severities:
         for at, one in zip(_severities(shifted), found.severities, strict=True):
-            yield {**place, **at}, one
-    yield {**place, "aggregate": "by-corruption"}, found.by_corruption
+            yield {**place, **at}, known_differences(one)
+    yield {**place, "aggregate": "by-corruption"}, known_differences(found.by_corruption)
 
 
-def _flat(differences: MeanDifferences | CalibrationDifferences | None) -> Scores:
-    found = {} if differences is None else {key: one for key, one in vars(differences).items() if one is not None}
-    flat: Scores = {key: one.difference for key, one in found.items()}
-    for key, one in found.items():
-        flat |= {f"{key.removesuffix('_debiased')}_low": one.low, f"{key.removesuffix('_debiased')}_high": one.high}
+def _flat(differences: Differences) -> Scores:
+    flat: Scores = {}
+    for key, found in differences.items():
+        name = key.removesuffix("_debiased")
+        flat |= {key: found.difference, f"{name}_low": found.low, f"{name}_high": found.high}
     return flat

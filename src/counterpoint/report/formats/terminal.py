@@ -4,7 +4,7 @@ from rich.console import JustifyMethod
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from counterpoint.report.tables import Entry, Table
+from counterpoint.report.tables import Table
 
 
 def to_rich(table: Table) -> RichTable:
@@ -15,9 +15,6 @@ def to_rich(table: Table) -> RichTable:
         heading = Text("\n".join(filter(None, (column.label, column.unit))))
         shown.add_column(heading, justify=figures_at if number else "left", overflow="fold")
     for row in table.rows:
-        shown.add_row(Text(row.label), *map(_entry, row.entries))
+        entries = [Text(entry.in_one_line, style="bold" if entry.best else "") for entry in row.entries]
+        shown.add_row(Text(row.label), *entries)
     return shown
-
-
-def _entry(entry: Entry) -> Text:
-    return Text(entry.in_one_line, style="bold" if entry.best else "")

@@ -1,12 +1,12 @@
 """Which recalibration was chosen, why, and among which."""
 
 from collections.abc import Sequence
+from statistics import mean
 
 from counterpoint.records.recalibrated import Candidate, Care, Choice
-from counterpoint.report.intervals import shown_difference
 from counterpoint.report.recalibrations.words import NONE, quoted, way_name
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, decimal, or_dash
+from counterpoint.report.tables import BY_KEY, Column, Table, decimal, difference_text, or_dash, plain_row
 
 _SCORES: dict[Care, str] = {
     "clean": "the NLL of clean images",
@@ -63,28 +63,26 @@ def candidates_table(choice: Choice, several: bool, caption: str = "candidates")
 
 def short_candidates_table(choice: Choice, several: bool) -> Table:
     """As much of it as 80 columns hold."""
+    left_out = [mean(one.shifted.values()) if one.shifted else None for one in choice.candidates]
     return _table(
         f"candidates: NLL on {choice.images:,} held-out images, clean and under corruptions that were left out of the "
         "fit; above the best by score, with 95 % intervals",
         (Column("Clean"), Column("Left out")),
         choice,
         several,
-        [(decimal(one.clean), or_dash(decimal, _mean(list(one.shifted.values())))) for one in choice.candidates],
+        [(decimal(one.clean), or_dash(decimal, nll)) for one, nll in zip(choice.candidates, left_out, strict=True)],
     )
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
 
 
 def _table(
     caption: str, columns: Sequence[Column], choice: Choice, several: bool, values: Sequence[Sequence[str]]
 ) -> Table:
     rows = [
-        Row(
+        plain_row(
             way_name(one.name, several) + (" (chosen)" if one.name == choice.chosen else ""),
-            tuple(map(Entry, (*texts, _above(one)))),
-            "run" if one.name == choice.chosen else "",
+            *texts,
+            _above(one),
+            kind="run" if one.name == choice.chosen else "",
         )
         for one, texts in zip(choice.candidates, values, strict=True)
     ]
@@ -97,4 +95,4 @@ def _above(one: Candidate) -> str:
         return "the best"
     if max(abs(found.low), abs(found.high)) < _SAME:
         return "the same"
-    return "{} ({})".format(*shown_difference(found.difference, found.low, found.high, BY_KEY["nll"]))
+    return difference_text(found, BY_KEY["nll"])

@@ -1,16 +1,19 @@
 """What recalibrations are called, their parameters, and what they were fitted on."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
+from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Parameter, Recalibrated, Recalibration, Slope
 from counterpoint.report.suites import corruption_label, counted
-from counterpoint.report.tables import Column, Entry, Row, Table
+from counterpoint.report.tables import Column, Table, plain_row
 
 NONE, CLEAN = "none", "before"
 """The names of no recalibration, and of one temperature for all images that was fitted on clean ones."""
 
 WITHOUT = "no recalibration"
+LINES = ("first", "second", "third")
+"""The lines of a chart of recalibrations, as the style sheet knows them."""
 _SHIFTED = ", shifted"
 _NAMES = {
     NONE: WITHOUT,
@@ -50,18 +53,31 @@ def way_name(name: str, several: bool) -> str:
     return names.get(kind, kind) + name[len(kind) :]
 
 
+def label_of(name: str, found: Recalibrated) -> str:
+    """The name, and whether this recalibration was chosen."""
+    chosen = "chosen: " if found.choice and found.choice.chosen == name else ""
+    return chosen + way_name(name, is_ensemble(found))
+
+
+def compared_ways(found: Recalibrated) -> list[str]:
+    """A temperature of clean images and what was chosen, as far as they are there, or else the first of all."""
+    names = (CLEAN, found.choice.chosen if found.choice else CLEAN)
+    return list(dict.fromkeys(name for name in names if name in found.ways)) or [next(iter(found.ways))]
+
+
 def meanings(found: Iterable[Recalibrated]) -> dict[str, str]:
     """What each name stands for, of all recalibrations of these runs."""
     names = list(dict.fromkeys((name, is_ensemble(one)) for one in found for name in one.ways))
     kinds = [(name.removesuffix(_SHIFTED), several) for name, several in names]
-    words = {way_name(kind, several): _meaning(kind, several) for kind, several in kinds if kind in _MEANINGS}
+    of_one = _MEANINGS | {CLEAN: "One temperature for all images."}
+    words = {
+        way_name(kind, several): (_MEANINGS if several else of_one)[kind]
+        for kind, several in kinds
+        if kind in _MEANINGS
+    }
     if any(name.endswith(_SHIFTED) for name, _ in names):
         words[_SHIFTED.strip(", ")] = "The fit uses clean and corrupted validation images, not clean ones alone."
     return words
-
-
-def _meaning(kind: str, several: bool) -> str:
-    return _MEANINGS[kind] if several or kind != CLEAN else "One temperature for all images."
 
 
 def quoted(name: str, several: bool) -> str:
@@ -105,11 +121,7 @@ def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> T
         f"{caption}; ± one standard error over images{signals}{both}",
         (Column("Temperature"), Column("Fitted on"), Column("Parameters")),
         tuple(
-            Row(
-                way_name(name, several),
-                (Entry(_FITTED_ON[one.fitted_on]), Entry(parameters_in_words(one))),
-                "words",
-            )
+            plain_row(way_name(name, several), _FITTED_ON[one.fitted_on], parameters_in_words(one), kind="words")
             for name, one in ((name, scaled.recalibration) for name, scaled in found.ways.items())
         ),
     )
@@ -122,20 +134,17 @@ def fitted_in_words(found: Recalibrated, is_shifted: bool) -> tuple[str, ...]:
     return (
         f"The fits minimise the NLL of {on.images.images:,} {on.images.part} images of {on.images.dataset} "
         f"({on.run}). No test image was used.",
-        *_shift_in_words(found),
+        *([_shift_in_words(found, on.shift)] if on.shift else []),
         f"The clean images were recalibrated like this: {found.clean_how}.",
         *shifted,
     )
 
 
-def _shift_in_words(found: Recalibrated) -> Sequence[str]:
-    shift = found.fitted_on.shift
-    if shift is None:
-        return ()
+def _shift_in_words(found: Recalibrated, shift: Shift) -> str:
     names = ", ".join(map(corruption_label, shift.corruptions))
     severities = counted(len(shift.severities), "severity", "severities")
     return (
         f"Some fits also use corrupted {shift.part} images, with these corruptions at {severities} each: {names}. No "
         f"test set has these corruptions. In a fit on clean and corrupted images, {_CARES[found.care]} "
-        f"(care: {found.care}).",
+        f"(care: {found.care})."
     )

@@ -6,12 +6,24 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
-from counterpoint.report.intervals import shown_difference
-from counterpoint.report.pairs import ComparedPair, compared_pairs
-from counterpoint.report.run import HEADLINE, ReportedRun, Scores, models, whole_scores
+from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
+from counterpoint.report.run import HEADLINE, ReportedRun, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, by_images, or_dash, percent, signed
+from counterpoint.report.tables import (
+    BY_KEY,
+    Column,
+    Entry,
+    Metric,
+    Row,
+    Table,
+    by_images,
+    or_dash,
+    percent,
+    plain_row,
+    shown_difference,
+    signed,
+)
 
 _TITLE = "Main figures"
 _COLUMNS = (
@@ -23,8 +35,24 @@ _COLUMNS = (
     Column("Excess", "points"),
     Column("ECE-rms", "%"),
 )
-# The most important ones first: a phone shows three of them beside the names.
-_MAIN = ("error", "ece_width15", "ece_width15_floor", "overconfidence", "nll", "brier", "mean_confidence")
+_TERMINAL = {
+    "error": percent,
+    "ece_width15": percent,
+    "ece_width15_floor": percent,
+    "ece_width15_excess": signed,
+    "ece_rms_width15": percent,
+}
+# The most important ones first: a phone shows three of them beside the names. The page says which bins the ECE has, so
+# that its column can be narrow.
+_MAIN = {
+    metric.key: metric
+    for metric in (
+        BY_KEY["error"],
+        Metric("ece_width15", Column("ECE", "%"), percent),
+        Metric("ece_width15_floor", Column("Noise floor", "%"), percent),
+        *(BY_KEY[key] for key in ("overconfidence", "nll", "brier", "mean_confidence")),
+    )
+}
 _COMPARED = {"error": "error", "ece_width15": "ece_width15_debiased", "nll": "nll", "brier": "brier"}
 
 
@@ -46,7 +74,9 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         _table(f"Clean images: {images}", [(run, run.clean) for run in group], _on(pairs, group, ""))
         for images, group in by_images(runs)
     ]
-    for suite in _main_suites(runs):
+    suites = list(by_suite(runs).values())
+    # Corrupted validation images are for choices, not for results.
+    for suite in [suite for suite in suites if not suite[0].is_for_choices] or suites:
         for images, together in by_cells(suite):
             found = _on(pairs, [one.run for one in together], together[0].suite)
             rows = [(one.run, one.aggregate(HEADLINE)) for one in together]
@@ -55,14 +85,8 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
         tuple(map(_kind_in_words, runs)),
         tuple(tables),
         has_differences=bool(pairs),
-        has_cells=any(one.cells > 1 for suite in by_suite(runs).values() for one in suite),
+        has_cells=any(one.cells > 1 for suite in suites for one in suite),
     )
-
-
-def _main_suites(runs: Sequence[ReportedRun]) -> list[list[ShiftedRun]]:
-    """Those of test images, if there are some: corrupted validation images are for choices, not for results."""
-    suites = list(by_suite(runs).values())
-    return [suite for suite in suites if not suite[0].is_for_choices] or suites
 
 
 def _set_name(shifted: ShiftedRun) -> str:
@@ -77,40 +101,25 @@ Found = tuple[ComparedPair, dict[str, Difference]]
 
 def _on(pairs: Sequence[ComparedPair], group: Sequence[ReportedRun], suite: str) -> list[Found]:
     """The differences on a set of images, clean ones where `suite` is empty."""
-    found = []
-    for pair in pairs:
-        shifted = pair.other.on(suite) if suite else None
-        parts = (shifted.mean, shifted.by_corruption) if shifted else (None if suite else pair.other.clean,)
-        values = {key: value for part in parts if part for key, value in vars(part).items() if value is not None}
-        if pair.run in group and values:
-            found.append((pair, values))
-    return found
+    return [(pair, found) for pair in pairs if pair.run in group and (found := differences_on(pair.other, suite))]
 
 
 def _table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]], differences: Sequence[Found]) -> Table:
     scores = [(run.label, whole_scores(summary)) for run, summary in summaries]
     known = [key for key in _MAIN if any(of_run.get(key) is not None for _, of_run in scores)]
-    rows = [Row(label, tuple(_main_entry(key, of_run) for key in known), "run") for label, of_run in scores]
+    rows = [
+        plain_row(label, *(or_dash(_MAIN[key].show, of_run.get(key)) for key in known), kind="run")
+        for label, of_run in scores
+    ]
     rows += [Row(pair.label, tuple(_difference(key, found) for key in known), "member") for pair, found in differences]
-    return Table(caption, (Column("Run"), *map(_main_column, known)), tuple(rows))
-
-
-def _main_column(key: str) -> Column:
-    """The page says which bins the ECE has, so that its column can be narrow."""
-    names = {"ece_width15": Column("ECE", "%"), "ece_width15_floor": Column("Noise floor", "%")}
-    return names[key] if key in names else BY_KEY[key].column
-
-
-def _main_entry(key: str, scores: Scores) -> Entry:
-    show = BY_KEY[key].show if key in BY_KEY else percent
-    return Entry(or_dash(show, scores.get(key)))
+    return Table(caption, (Column("Run"), *(_MAIN[key].column for key in known)), tuple(rows))
 
 
 def _difference(key: str, found: dict[str, Difference]) -> Entry:
     one = found.get(_COMPARED.get(key, ""))
     if one is None:
         return Entry("–")
-    value, interval = shown_difference(one.difference, one.low, one.high, BY_KEY[key])
+    value, interval = shown_difference(one, BY_KEY[key])
     return Entry(value, below=interval)
 
 
@@ -124,7 +133,11 @@ def headline_table(run: ReportedRun) -> Table:
         f"{run.label} on {on.images:,} {on.dataset} {on.part} images{suites}; 15 equal-width bins",
         _COLUMNS,
         tuple(
-            Row(_model(run, name) if images == "clean" else "", (Entry(images), *_entries(scores)))
+            plain_row(
+                _model(run, name) if images == "clean" else "",
+                images,
+                *(or_dash(show, scores.get(key)) for key, show in _TERMINAL.items()),
+            )
             for of_model in by_model
             for images, (name, scores) in zip(sets, of_model, strict=True)
         ),
@@ -134,7 +147,10 @@ def headline_table(run: ReportedRun) -> Table:
 def suites_in_words(run: ReportedRun) -> list[str]:
     """What each suite is made of, and how its cells become one figure."""
     averaged = [shifted for shifted in suites_of(run) if shifted.cells > 1]
-    words = [_suite_in_words(shifted) for shifted in suites_of(run)]
+    words = []
+    for shifted in suites_of(run):
+        images = "" if shifted.is_own else f" of {shifted.figures.images:,} {shifted.figures.part} images"
+        words.append(f"{shifted.called}: {shifted.made_of}{images}, {shifted.source}.")
     if averaged:
         kind = "corruption" if all(shifted.is_ours for shifted in averaged) else "shift"
         words.append(
@@ -144,22 +160,6 @@ def suites_in_words(run: ReportedRun) -> list[str]:
     return words
 
 
-def _suite_in_words(shifted: ShiftedRun) -> str:
-    images = f" of {shifted.figures.images:,} {shifted.figures.part} images"
-    return f"{shifted.called}: {shifted.made_of}{'' if shifted.is_own else images}, {shifted.source}."
-
-
-def _entries(scores: Scores) -> tuple[Entry, ...]:
-    shown = (
-        or_dash(percent, scores["error"]),
-        or_dash(percent, scores["ece_width15"]),
-        or_dash(percent, scores.get("ece_width15_floor")),
-        or_dash(signed, scores.get("ece_width15_excess")),
-        or_dash(percent, scores["ece_rms_width15"]),
-    )
-    return tuple(map(Entry, shown))
-
-
 def _model(run: ReportedRun, name: str) -> str:
     """What was trained elsewhere need not be a network."""
     return "model" if run.results.imported and name == "network" else name
@@ -167,16 +167,12 @@ def _model(run: ReportedRun, name: str) -> str:
 
 def _kind_in_words(run: ReportedRun) -> str:
     """With the settings that its name leaves out."""
-    settings = "" if run.settings in run.label else f" ({run.settings})"
-    return f"{run.label} is {_kind(run)}{settings}."
-
-
-def _kind(run: ReportedRun) -> str:
+    kind = f"a single {_model(run, 'network')}"
+    if run.results.is_ensemble:
+        kind = f"an ensemble of {len(run.clean.members)} {'separate networks' if run.results.is_deep else 'members'}"
     elsewhere = " that was trained elsewhere" if run.results.imported else ""
-    if not run.results.is_ensemble:
-        return f"a single {_model(run, 'network')}{elsewhere}"
-    of = "separate networks" if run.results.is_deep else "members"
-    return f"an ensemble of {len(run.clean.members)} {of}{elsewhere}"
+    settings = "" if run.settings in run.label else f" ({run.settings})"
+    return f"{run.label} is {kind}{elsewhere}{settings}."
 
 
 SECTION = Section("headlines", _TITLE, headlines, "sections/headlines.html")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, percent, with_sign
+from counterpoint.report.tables import Column, Table, decimal, or_dash, percent, plain_row, with_sign
 
 _TITLE = "Lost channels"
 _LOST = (Column("Dead scales"), Column("Share", "%"), Column("Below eps"), Column("Share", "%"))
@@ -44,7 +44,8 @@ def health(runs: Sequence[ReportedRun]) -> Health | None:
 
 def _health(label: str, record: HealthRecord) -> RunHealth:
     channels, epochs = record.channels, record.epochs
-    spreads = any(_has_spread(epoch) for epoch in epochs)
+    spreads = any(value is not None for epoch in epochs for value in (epoch.spread_r, epoch.spread_s))
+    places = {0: " (start)", len(epochs) - 1: " (end)"}
     return RunHealth(
         label=label,
         sentence=" ".join(filter(None, (_sentence(channels, epochs[-1]), _started(channels, epochs)))),
@@ -52,7 +53,10 @@ def _health(label: str, record: HealthRecord) -> RunHealth:
         table=Table(
             f"{label}: lost channels by epoch",
             (Column("After epoch"), *_LOST, *(_SPREADS if spreads else ())),
-            tuple(Row(_epoch(i, epochs), _entries(channels, epoch, spreads)) for i, epoch in enumerate(epochs)),
+            tuple(
+                plain_row(f"{epoch.epoch}{places.get(i, '')}", *_texts(channels, epoch, spreads))
+                for i, epoch in enumerate(epochs)
+            ),
         ),
     )
 
@@ -78,22 +82,12 @@ def _started(channels: int, epochs: Sequence[HealthAfter]) -> str:
     )
 
 
-def _epoch(place: int, epochs: Sequence[HealthAfter]) -> str:
-    last = len(epochs) - 1
-    at = " (end)" if place == last else " (start)" if place == 0 else ""
-    return f"{epochs[place].epoch}{at}"
-
-
-def _entries(channels: int, epoch: HealthAfter, spreads: bool) -> tuple[Entry, ...]:
-    lost = []
+def _texts(channels: int, epoch: HealthAfter, spreads: bool) -> Iterator[str]:
     for count in (epoch.dead_scales, epoch.below_eps):
-        lost += [Entry(f"{count:,}"), Entry(percent(count / channels) if channels else "–")]
-    shown = [Entry(or_dash(decimal, value)) for value in (epoch.spread_r, epoch.spread_s)]
-    return (*lost, *(shown if spreads else ()))
-
-
-def _has_spread(epoch: HealthAfter) -> bool:
-    return epoch.spread_r is not None or epoch.spread_s is not None
+        yield f"{count:,}"
+        yield percent(count / channels) if channels else "–"
+    if spreads:
+        yield from (or_dash(decimal, value) for value in (epoch.spread_r, epoch.spread_s))
 
 
 SECTION = Section("health", _TITLE, health, "sections/health.html")

@@ -4,25 +4,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.errors import listed
-from counterpoint.records.figures import Aggregate, CalibrationError
-from counterpoint.report.drawing.chart import Chart
+from counterpoint.records.figures import Aggregate, CalibrationError, Honest
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
-from counterpoint.report.drawing.series import Ink, ink_of
-from counterpoint.report.intervals import percent_interval
-from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, Scores, whole_scores
-from counterpoint.report.section import Block, Content, Panel, Section
+from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, whole_scores
+from counterpoint.report.section import Block, Chart, Content, Panel, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
 from counterpoint.report.tables import (
     BY_KEY,
     Column,
-    Entry,
-    Line,
     Row,
     Table,
     by_images,
-    lines,
     or_dash,
     percent,
+    percent_interval,
+    plain_row,
     signed,
     with_sign,
 )
@@ -91,26 +88,32 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
     )
 
 
-def _clean(key: str, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
-    every_line = [(ink_of(run), line) for run in runs for line in lines(run.label, run.clean)]
-    drawn = [(ink, line) for ink, line in every_line if f"{key}_debiased" in line[2]]
-    models_of_runs = [line for _, line in drawn]
-    estimates = [_estimate(key, line, ink) for ink, line in drawn]
-    table = Table(
-        f"{label}, on {images}",
-        _ESTIMATE_COLUMNS,
-        tuple(
-            Row(name, _entries(key, scores) + _debiased(estimate), kind)
-            for estimate, (name, kind, scores) in zip(estimates, models_of_runs, strict=True)
-        ),
-    )
-    of_runs = [estimate for estimate, (_, kind, _) in zip(estimates, models_of_runs, strict=True) if kind == "run"]
-    words = "; ".join(f"{estimate.label}: {estimate.words}" for estimate in of_runs)
+def _clean(key: CalibrationError, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
+    rows = [row for run in runs for row in _estimates(key, run)]
+    table = Table(f"{label}, on {images}", _ESTIMATE_COLUMNS, tuple(map(_estimate_row, rows)))
+    of_runs = [row for row in rows if not row.is_member]
+    words = "; ".join(f"{row.label}: {row.words}" for row in of_runs)
     caption = "; ".join(
-        f"{estimate.label}: {with_sign(estimate.observed)}, noise alone {with_sign(estimate.floor)}"
-        for estimate in of_runs
+        f"{row.label}: {with_sign(row.observed)}, noise alone {with_sign(row.estimate.floor)}" for row in of_runs
     )
-    return Chart(estimates_chart(estimates, f"{label}, with its noise floor. {words}."), f"{caption}.", table)
+    return Chart(estimates_chart(rows, f"{label}, with its noise floor. {words}."), f"{caption}.", table)
+
+
+def _estimates(key: CalibrationError, run: ReportedRun) -> Iterator[EstimateRow]:
+    """Of the ensemble, or the one network, and then of each member that has some."""
+    honest, members = run.clean.honest or Honest({}), run.clean.members if run.results.is_ensemble else ()
+    if key in honest.ensemble:
+        yield EstimateRow(run.label, getattr(run.clean.ensemble, key), honest.ensemble[key], ink_of(run))
+    for i, (figures, found) in enumerate(zip(members, honest.members, strict=False), start=1):
+        if key in found:
+            yield EstimateRow(f"member {i}", getattr(figures, key), found[key], ink_of(run), is_member=True)
+
+
+def _estimate_row(row: EstimateRow) -> Row:
+    found = row.estimate
+    texts = (percent(row.observed), percent(found.floor), signed(found.excess), percent(found.debiased))
+    interval = percent_interval(found.low, found.high)
+    return plain_row(row.label, *texts, interval, kind="member" if row.is_member else "run")
 
 
 def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
@@ -120,37 +123,9 @@ def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
 
 def _aggregate_row(key: str, shifted: ShiftedRun, aggregate: Aggregate) -> Row:
     label, kind = (f"{shifted.label}: {aggregate}", "run") if aggregate == HEADLINE else (aggregate, "member")
-    return Row(label, _entries(key, whole_scores(shifted.aggregate(aggregate))), kind)
-
-
-def _entries(key: str, scores: Scores) -> tuple[Entry, ...]:
-    return (
-        Entry(or_dash(percent, scores[key])),
-        Entry(or_dash(percent, scores.get(f"{key}_floor"))),
-        Entry(or_dash(signed, scores.get(f"{key}_excess"))),
-    )
-
-
-def _debiased(estimate: EstimateRow) -> tuple[Entry, ...]:
-    return Entry(percent(estimate.debiased)), Entry(percent_interval(estimate.low, estimate.high))
-
-
-def _estimate(key: str, line: Line, ink: Ink) -> EstimateRow:
-    label, kind, scores = line
-    observed, floor, debiased, low, high = (
-        _known(scores, key, part) for part in ("", "_floor", "_debiased", "_low", "_high")
-    )
-    words = (
-        f"observed {with_sign(observed)}, noise floor {with_sign(floor)}, debiased {with_sign(debiased)}, "
-        f"95 % interval {percent_interval(low, high)} %"
-    )
-    return EstimateRow(label, observed, floor, debiased, low, high, words, ink, is_member=kind == "member")
-
-
-def _known(scores: Scores, key: str, part: str) -> float:
-    value = scores[f"{key}{part}"]
-    assert value is not None
-    return value
+    scores = whole_scores(shifted.aggregate(aggregate))
+    value, floor, excess = (scores.get(f"{key}{part}") for part in ("", "_floor", "_excess"))
+    return plain_row(label, or_dash(percent, value), or_dash(percent, floor), or_dash(signed, excess), kind=kind)
 
 
 SECTION = Section("honesty", "Noise floors", honesty, "sections/honesty.html")

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.results import Between, Collapse, FactorCorrelation
-from counterpoint.report.drawing.chart import Chart
-from counterpoint.report.drawing.lines import Line, Scale, lines_chart
+from counterpoint.report.drawing.plots import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import ink_of
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, percent, with_sign
+from counterpoint.report.tables import Column, Row, Table, decimal, percent, plain_row, with_sign
 
 _TITLE = "Differences between members"
 _COLUMNS = (
@@ -32,17 +31,13 @@ class RunDifferences:
     chart: Chart
     factors: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.chart.table, *([self.factors] if self.factors else []))
-
 
 @dataclass(frozen=True)
 class MemberDifferences(Content):
     runs: tuple[RunDifferences, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.verdict, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}", (run.verdict, run.chart, run.factors)) for run in self.runs)
 
 
 def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:
@@ -92,37 +87,28 @@ def _chart(run: ReportedRun, found: Collapse, highest: float) -> Chart:
         Table(
             f"{run.label}: two members compared",
             _COLUMNS,
-            tuple(Row(name, _entries(between)) for name, between in points.items()),
+            tuple(_row(name, between) for name, between in points.items()),
         ),
     )
 
 
-def _entries(between: Between) -> tuple[Entry, ...]:
+def _row(name: str, between: Between) -> Row:
     independent = between.independent_disagreement
     share = f"{100 * between.disagreement / independent:.0f}" if independent > 0 else "–"
-    return (
-        Entry(percent(between.disagreement)),
-        Entry(percent(independent)),
-        Entry(share),
-        Entry(decimal(between.pairwise_kl)),
-    )
+    return plain_row(name, percent(between.disagreement), percent(independent), share, decimal(between.pairwise_kl))
 
 
 def _factors_table(label: str, factors: Mapping[str, FactorCorrelation]) -> Table:
     rows = []
     for name, correlation in factors.items():
-        rows.append(Row(f"{name}, all pairs", _factor_entries(correlation.plain, 0.0)))
-        rows.append(Row(f"{name}, closest pair", _factor_entries(correlation.closest, correlation.independent)))
+        rows.append(_factor_row(f"{name}, all pairs", correlation.plain, 0.0))
+        rows.append(_factor_row(f"{name}, closest pair", correlation.closest, correlation.independent))
     columns = (Column("Factors"), Column("Here"), Column("Independent", "about"), Column("Identical"))
     return Table(f"{label}: correlation of the members’ factors", columns, tuple(rows))
 
 
-def _factor_entries(here: float, independent: float) -> tuple[Entry, ...]:
-    return Entry(_correlation(here)), Entry(_correlation(independent)), Entry(_correlation(1.0))
-
-
-def _correlation(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+def _factor_row(label: str, here: float, independent: float) -> Row:
+    return plain_row(label, *(f"{value:.3f}".replace("-", "−") for value in (here, independent, 1.0)))
 
 
 SECTION = Section("collapse", _TITLE, member_differences, "sections/member_differences.html")

@@ -11,7 +11,7 @@ from counterpoint.experiments.paper import PAPER
 from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import papers_suites
-from counterpoint.report.tables import Column, Entry, Row, Table, or_dash, percent, signed
+from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, signed
 from counterpoint.reproduction.beside_paper import (
     Figures,
     PairedFigure,
@@ -40,10 +40,6 @@ class TableBeside:
     table: Table
     not_run: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return (self.table, self.not_run) if self.not_run else (self.table,)
-
 
 @dataclass(frozen=True)
 class BesidePaper(Content):
@@ -51,7 +47,7 @@ class BesidePaper(Content):
     is_regenerated: bool  # whether our -C is not the paper's
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(table for printed in self.printed for table in printed.tables))
+        yield Block(_TITLE, tuple(table for printed in self.printed for table in (printed.table, printed.not_run)))
 
 
 def beside_paper(runs: Sequence[ReportedRun]) -> BesidePaper | None:
@@ -76,15 +72,15 @@ def _beside(printed: PaperTable, by_row: dict[str, list[ReportedRun]]) -> TableB
 def _lines(row: str, runs: Sequence[ReportedRun]) -> list[Row]:
     standing = [_whole_figures(run) for run in runs if stands_for_row(run.results)]
     lines = [_paper_line(row, "the paper", "run")]
-    lines += [Row(_our_label(run), _entries(_whole_figures(run)), "member") for run in runs]
+    lines += [plain_row(_our_label(run), *_texts(_whole_figures(run)), kind="member") for run in runs]
     if standing:
         label = "difference" if len(standing) == 1 else f"difference, mean of {len(standing)} runs"
-        lines.append(Row(label, tuple(map(_difference, pair_figures(row, standing))), "member"))
+        lines.append(plain_row(label, *map(_difference, pair_figures(row, standing)), kind="member"))
     return lines
 
 
 def _paper_line(row: str, note: str, kind: str = "") -> Row:
-    return Row(f"{PAPER[row].label}: {note}", _entries(paper_figures(row)), kind)
+    return plain_row(f"{PAPER[row].label}: {note}", *_texts(paper_figures(row)), kind=kind)
 
 
 def _whole_figures(run: ReportedRun) -> Figures:
@@ -125,13 +121,13 @@ def _changes(run: ReportedRun) -> str:
     return f" ({some(changes, _CHANGES)})"
 
 
-def _entries(figures: Figures) -> tuple[Entry, ...]:
-    return tuple(Entry(or_dash(percent, figure)) for figure in figures)
+def _texts(figures: Figures) -> list[str]:
+    return [or_dash(percent, figure) for figure in figures]
 
 
-def _difference(pair: PairedFigure) -> Entry:
+def _difference(pair: PairedFigure) -> str:
     """The mean of our runs less the paper's figure."""
-    return Entry(signed(mean(pair.ours) - pair.paper) if pair.ours else "–")
+    return signed(mean(pair.ours) - pair.paper) if pair.ours else "–"
 
 
 SECTION = Section("paper", _TITLE, beside_paper, "sections/paper.html")

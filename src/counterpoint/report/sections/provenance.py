@@ -36,9 +36,11 @@ class Provenance(Content):
 
 
 def provenance(runs: Sequence[ReportedRun]) -> Provenance:
-    return Provenance(
-        tuple(RunProvenance(run.label, facts(run), _config(run)) for run in runs), "\n".join(_commands(runs))
-    )
+    of_runs = []
+    for run in runs:
+        config = json.dumps(run.results.config, indent=2, ensure_ascii=False) if run.results.config else ""
+        of_runs.append(RunProvenance(run.label, facts(run), config))
+    return Provenance(tuple(of_runs), "\n".join(_commands(runs)))
 
 
 def _commands(runs: Sequence[ReportedRun]) -> Iterator[str]:
@@ -49,10 +51,6 @@ def _commands(runs: Sequence[ReportedRun]) -> Iterator[str]:
         if new:
             yield from (f"# {run.label}", *new)
         seen.update(new)
-
-
-def _config(run: ReportedRun) -> str:
-    return json.dumps(run.results.config, indent=2, ensure_ascii=False) if run.results.config else ""
 
 
 def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
@@ -76,7 +74,11 @@ def facts(run: ReportedRun) -> tuple[tuple[str, str], ...]:
 def _trained(run: ReportedRun) -> Iterator[tuple[str, str]]:
     trained = run.results.trained
     yield "Experiment", run.results.experiment
-    yield from _ensemble(run)
+    members = len(run.clean.members)
+    if run.results.is_deep:
+        yield "Ensemble", f"deep ensemble: {members} separate networks"
+    elif run.results.is_ensemble:
+        yield "Ensemble", f"BatchEnsemble: {members} members with shared weights"
     yield "Seed", str(trained.seed)
     yield "Network", _network(run.results.config)
     yield (
@@ -103,15 +105,6 @@ def _given_sets(run: ReportedRun) -> Iterator[tuple[str, str]]:
         yield "Validation set", f"{on.dataset}, {on.images:,} images"
     for shifted in suites_of(run):
         yield f"Given set: {shifted.called}", f"{shifted.made_of}, {shifted.figures.images:,} images per cell"
-
-
-def _ensemble(run: ReportedRun) -> Iterator[tuple[str, str]]:
-    """Nothing for a single network."""
-    members = len(run.clean.members)
-    if run.results.is_deep:
-        yield "Ensemble", f"deep ensemble: {members} separate networks"
-    elif run.results.is_ensemble:
-        yield "Ensemble", f"BatchEnsemble: {members} members with shared weights"
 
 
 def _network(config: Mapping[str, Any]) -> str:

@@ -6,32 +6,27 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Aggregate, Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
 from counterpoint.records.results import Results
-from counterpoint.report.drawing.chart import Chart, Plot
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.recalibrations import Topic
+from counterpoint.report.recalibrations.charts import moves_topic, recalibrations_together
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
-from counterpoint.report.recalibrations.corruptions import corruptions_topic
-from counterpoint.report.recalibrations.moves import moves_topic
-from counterpoint.report.recalibrations.together import recalibrations_together
-from counterpoint.report.recalibrations.topic import Topic
-from counterpoint.report.recalibrations.under_shift import label_of, severities_topic, shift_topic
+from counterpoint.report.recalibrations.under_shift import corruptions_topic, severities_topic, shift_topic
 from counterpoint.report.recalibrations.words import (
     WITHOUT,
     fitted_in_words,
     is_ensemble,
+    label_of,
     meanings,
     parameters_table,
     way_name,
 )
-from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun
+from counterpoint.report.section import Block, Chart, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, lines, percent, scores_table, with_sign
+from counterpoint.report.tables import Column, Table, decimal, lines, percent, plain_row, scores_table, with_sign
 
 _TITLE = "Recalibration"
-
-Summaries = dict[str, Summary]
-"""The figures without recalibration and with each."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,7 @@ class Recalibration(Content):
 
     def blocks(self) -> Iterator[Block]:
         if self.together:
-            yield Block(f"{_TITLE}: all runs", tuple(table for plot in self.together for table in plot.tables))
+            yield Block(f"{_TITLE}: all runs", self.together)
         for run in self.runs:
             yield from (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for one in run.topics)
 
@@ -67,35 +62,22 @@ def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
 def ways_table(recalibrated: Recalibrated, plain: Results) -> Table:
     """The ensemble's NLL and ECE, without recalibration and with each."""
     several = is_ensemble(recalibrated)
-    is_shifted, shift = _is_shifted(recalibrated), recalibrated.made_from.corrupted
-    suite = called(shift.source) if shift else "-C"
-    without = [plain.clean.ensemble]
-    if is_shifted and plain.corrupted:
-        without.append(plain.corrupted.aggregates.ensemble[HEADLINE])
+    shift = recalibrated.made_from.corrupted
+    suite = (called(shift.source) if shift else "-C") if _is_shifted(recalibrated) else ""
     columns = [Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%")]
-    if is_shifted:
+    if suite:
         columns += [Column(f"NLL on {suite}", "nats"), Column(f"ECE on {suite}", "%")]
-    rows = [Row(WITHOUT, _headline(without))]
+    without = [plain.clean.ensemble]
+    if suite and plain.corrupted:
+        without.append(plain.corrupted.aggregates.ensemble[HEADLINE])
+    rows = [plain_row(WITHOUT, *_nll_and_ece(*without))]
     for name, scaled in recalibrated.ways.items():
-        shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and is_shifted else []
-        rows.append(Row(way_name(name, several), _headline([scaled.clean.ensemble, *shifted])))
-    return Table(
-        f"with and without recalibration; {_applied(recalibrated, suite if is_shifted else '')}15 equal-width bins",
-        tuple(columns),
-        tuple(rows),
-    )
-
-
-def _applied(recalibrated: Recalibrated, suite: str) -> str:
-    """Which parameters the figures have. They may be others on clean images than on those of the suite."""
-    clean, shifted = recalibrated.clean_how, recalibrated.corrupted_how
-    if not suite or clean == shifted:
-        return f"{clean}; "
-    return f"clean: {clean}; {suite}: {shifted}; "
-
-
-def _headline(sets: Sequence[Figures]) -> tuple[Entry, ...]:
-    return tuple(entry for one in sets for entry in _nll_and_ece(one))
+        shifted = [scaled.corrupted.ensemble[HEADLINE]] if scaled.corrupted and suite else []
+        rows.append(plain_row(way_name(name, several), *_nll_and_ece(scaled.clean.ensemble, *shifted)))
+    # The parameters may be others on clean images than on those of the suite.
+    clean, corrupted = recalibrated.clean_how, recalibrated.corrupted_how
+    how = f"clean: {clean}; {suite}: {corrupted}" if suite and clean != corrupted else clean
+    return Table(f"with and without recalibration; {how}; 15 equal-width bins", tuple(columns), tuple(rows))
 
 
 def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
@@ -105,18 +87,16 @@ def shifts_table(recalibrated: Recalibrated, plain: Results) -> Table | None:
     several = is_ensemble(recalibrated)
     rows = []
     for name in recalibrated.shifts:
-        without = plain.shifts[name].aggregates.ensemble[HEADLINE]
-        rows.append(Row(name, (Entry(WITHOUT), *_nll_and_ece(without))))
+        rows.append(plain_row(name, WITHOUT, *_nll_and_ece(plain.shifts[name].aggregates.ensemble[HEADLINE])))
         for way, scaled in recalibrated.ways.items():
-            figures = scaled.shifts[name].ensemble[HEADLINE]
-            rows.append(Row("", (Entry(way_name(way, several)), *_nll_and_ece(figures))))
+            rows.append(plain_row("", way_name(way, several), *_nll_and_ece(scaled.shifts[name].ensemble[HEADLINE])))
     columns = (Column("Images"), Column("Temperature"), Column("NLL", "nats"), Column("ECE", "%"))
     caption = f"with and without recalibration, on other shifted images; {recalibrated.corrupted_how}"
     return Table(caption, columns, tuple(rows))
 
 
-def _nll_and_ece(figures: Figures) -> tuple[Entry, Entry]:
-    return Entry(decimal(figures.nll)), Entry(percent(figures.ece_width15))
+def _nll_and_ece(*sets: Figures) -> list[str]:
+    return [text for figures in sets for text in (decimal(figures.nll), percent(figures.ece_width15))]
 
 
 def _is_shifted(recalibrated: Recalibrated) -> bool:
@@ -152,21 +132,29 @@ def _choice(run: ReportedRun, found: Recalibrated) -> Iterator[Topic]:
 
 
 def _every_way(run: ReportedRun, found: Recalibrated, shifted: ShiftedRun | None) -> Topic:
+    """All metrics on clean images, and on corrupted ones as each aggregate."""
     scaled = {label_of(name, found): one for name, one in found.ways.items()}
-    sets = {run.images: _clean(run, scaled)}
+    sets = {run.images: {WITHOUT: _only_scores(run.clean)} | {name: clean_summary(one) for name, one in scaled.items()}}
     if shifted:
-        sets |= {f"{shifted.images}, {name}": _shifted(shifted, scaled, name) for name in AGGREGATES}
-    clean, *others = (_table(f"{run.label}: {images}", summaries) for images, summaries in sets.items())
-    headlines = list(sets.items())[:2]
-    members = [_members_table(f"{run.label}: {images}", summaries) for images, summaries in headlines]
+        for aggregate in AGGREGATES:
+            ways = {name: aggregate_summary(one.corrupted, aggregate) for name, one in scaled.items() if one.corrupted}
+            plain = _only_scores(shifted.aggregate(aggregate))
+            sets[f"{shifted.images}, {aggregate}"] = {WITHOUT: plain} | ways
+    tables, with_members = [], []
+    for images, summaries in sets.items():
+        models = [line for name, summary in summaries.items() for line in lines(name, summary)]
+        whole = [(name, "", scores) for name, kind, scores in models if kind == "run"]
+        tables.append(scores_table(f"{run.label}: {images}", "Temperature", whole))
+        with_members.append(scores_table(f"{run.label}: {images}, with each member", "Temperature", models))
+    clean, *others = tables
     more = {
-        "each member": members if run.results.is_ensemble else [],
+        "each member": with_members[:2] if run.results.is_ensemble else [],
         "the other two aggregates": others[1:],
     }
     return Topic(
         "Figures with each recalibration",
         words=(_changed_predictions(found),),
-        chart=_chart(run, [summaries for _, summaries in headlines], clean),
+        chart=_chart(run, list(sets.values())[:2], clean),
         legend=(("clean", "clean images"), *([("corrupted", "corrupted images")] if shifted else [])),
         tables=tuple(others[:1]),
         more=tuple(table for tables in more.values() for table in tables),
@@ -198,42 +186,19 @@ def _only_scores(summary: Summary) -> Summary:
     return Summary(ensemble=summary.ensemble, members=summary.members, disagreement=None)
 
 
-def _clean(run: ReportedRun, scaled: Mapping[str, Scaled]) -> Summaries:
-    return {WITHOUT: _only_scores(run.clean)} | {name: clean_summary(one) for name, one in scaled.items()}
-
-
-def _shifted(shifted: ShiftedRun, scaled: Mapping[str, Scaled], aggregate: Aggregate) -> Summaries:
-    recalibrated = {name: aggregate_summary(one.corrupted, aggregate) for name, one in scaled.items() if one.corrupted}
-    return {WITHOUT: _only_scores(shifted.aggregate(aggregate)), **recalibrated}
-
-
-def _table(caption: str, summaries: Summaries) -> Table:
-    return scores_table(
-        caption, "Temperature", [(name, "", whole_scores(summary)) for name, summary in summaries.items()]
-    )
-
-
-def _members_table(caption: str, summaries: Summaries) -> Table:
-    rows = [line for name, summary in summaries.items() for line in lines(name, summary)]
-    return scores_table(f"{caption}, with each member", "Temperature", rows)
-
-
-def _chart(run: ReportedRun, sets: Sequence[Summaries], table: Table) -> Chart:
+def _chart(run: ReportedRun, sets: Sequence[Mapping[str, Summary]], table: Table) -> Chart:
     """`sets` are the clean images and, where there are some, the corrupted ones."""
-    rows = [_pair(name, *(summaries[name] for summaries in sets)) for name in sets[0]]
+    rows = []
+    for name in sets[0]:
+        clean, *shifted = (summaries[name].ensemble.ece_width15 for summaries in sets)
+        words = f"clean {with_sign(clean)}" + "".join(f", corrupted {with_sign(ece)}" for ece in shifted)
+        rows.append(Pair(name, clean, shifted[0] if shifted else None, words))
     words = "; ".join(f"{row.label}: {row.words}" for row in rows)
     return Chart(
         pairs_chart(rows, f"ECE of {run.label} with and without recalibration. {words}."),
         "ECE in 15 equal-width bins" + (f", corrupted images {HEADLINE}." if len(sets) > 1 else "."),
         table,
     )
-
-
-def _pair(name: str, clean: Summary, shifted: Summary | None = None) -> Pair:
-    on_clean = clean.ensemble.ece_width15
-    on_shifted = shifted.ensemble.ece_width15 if shifted else None
-    words = f"clean {with_sign(on_clean)}" + ("" if on_shifted is None else f", corrupted {with_sign(on_shifted)}")
-    return Pair(name, on_clean, on_shifted, words)
 
 
 SECTION = Section("recalibration", _TITLE, recalibration, "sections/recalibration.html")

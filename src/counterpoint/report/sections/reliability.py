@@ -1,17 +1,16 @@
 """Reliability diagrams of all runs on clean images: can the confidence be trusted?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import bins_in_words, bins_table, reliability_of, wilson_interval
-from counterpoint.report.drawing.chart import Plot
-from counterpoint.report.drawing.plots import FIFTHS, Axes, reliability_chart, series_chart
+from counterpoint.report.drawing.calibration import RunBins, bin_in_words, reliability_chart
+from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import ticks_around_zero
-from counterpoint.report.reliabilities import bin_in_words, member_series, reliability_series
+from counterpoint.report.drawing.strokes import FIFTHS, ticks_around_zero
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.tables import by_images, with_sign
 
 _TITLE = "Reliability"
@@ -30,7 +29,7 @@ class Reliability(Content):
     sets: tuple[ImageSet, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(table for one in self.sets for plot in one.plots for table in plot.tables))
+        yield Block(_TITLE, tuple(plot for one in self.sets for plot in one.plots))
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Reliability:
@@ -43,14 +42,11 @@ def reliability(runs: Sequence[ReportedRun]) -> Reliability:
 def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
     bins = {run.label: reliability_of(run.clean).width15 for run in runs}
     errors = [f"{run.label} {with_sign(run.clean.ensemble.ece_width15)}" for run in runs]
-    counts = [(ink_of(run), bins[run.label]) for run in runs]
+    of_runs = [
+        RunBins(ink_of(run), bins[run.label], [one.width15 for one in run.clean.member_reliability]) for run in runs
+    ]
     return Plot(
-        reliability_chart(
-            [reliability_series(ink, rows, intervals=True) for ink, rows in counts]
-            + [one for run in runs for one in member_series(ink_of(run), _member_bins(run))],
-            counts,
-            f"Reliability diagram with equal-width bins. {_in_words(bins)}",
-        ),
+        reliability_chart(of_runs, f"Reliability diagram with equal-width bins. {_in_words(bins)}"),
         legend(runs, members=_has_member_bins(runs)),
         f"Equal-width bins. ECE: {', '.join(errors)}. Each point is one bin of confidence: its height is the share of "
         "right predictions, and its whisker is the 95 % interval of that share. A small marker is a bin with few "
@@ -63,8 +59,12 @@ def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
 def _equal_mass(runs: Sequence[ReportedRun]) -> Plot:
     bins = {run.label: reliability_of(run.clean).mass15 for run in runs}
     errors = [f"{run.label} {with_sign(run.clean.ensemble.ece_mass15)}" for run in runs]
-    series = [_gaps(run, (number + 1) / (len(runs) + 1)) for number, run in enumerate(runs)]
-    series += [one for run in runs for one in _member_gaps(run)]
+    series = [_steps(ink_of(run), bins[run.label], (number + 1) / (len(runs) + 1)) for number, run in enumerate(runs)]
+    series += [
+        _steps(ink_of(run), of_member.mass15, 0.5, member)
+        for run in runs
+        for member, of_member in enumerate(run.clean.member_reliability, start=1)
+    ]
     ticks = ticks_around_zero(reach(series, min), reach(series, max))
     axes = Axes(FIFTHS, "share of images, least confident first, %", ticks, "confidence − accuracy, points")
     return Plot(
@@ -77,40 +77,24 @@ def _equal_mass(runs: Sequence[ReportedRun]) -> Plot:
     )
 
 
-def _gaps(run: ReportedRun, within: float) -> Series:
+def _steps(ink: Ink, bins: Sequence[Bin], within: float, member: int | None = None) -> Series:
     """What the confidence is above the accuracy, as steps over the images in order of confidence.
 
-    `within` is where on a step its point stands, so that the whiskers of several runs do not hide each other.
+    `within` is where on a step its point stands, so that the whiskers of several runs do not hide each other. Members
+    have no whiskers.
     """
-    return _steps(ink_of(run), reliability_of(run.clean).mass15, within)
-
-
-def _member_gaps(run: ReportedRun) -> Iterator[Series]:
-    for i, bins in enumerate(run.clean.member_reliability, start=1):
-        steps = _steps(ink_of(run), bins.mass15, 0.5)
-        yield replace(steps, points=[replace(point, interval=None) for point in steps.points], member=i)
-
-
-def _steps(ink: Ink, bins: Sequence[Bin], within: float) -> Series:
     total, before = sum(row.count for row in bins), 0
     points: list[Point] = []
     outline: list[tuple[float, float]] = []
     for row in bins:
         left, right = before / total, (before + row.count) / total
         before += row.count
-        points.append(_gap(left + within * (right - left), row))
-        outline += [(left, points[-1].y), (right, points[-1].y)]
-    return Series(ink, points, outline=outline)
-
-
-def _gap(place: float, row: Bin) -> Point:
-    low, high = wilson_interval(row.accuracy, row.count)
-    interval = row.confidence - high, row.confidence - low
-    return Point(place, row.confidence - row.accuracy, bin_in_words(row, interval=True), interval)
-
-
-def _member_bins(run: ReportedRun) -> list[tuple[Bin, ...]]:
-    return [one.width15 for one in run.clean.member_reliability]
+        low, high = wilson_interval(row.accuracy, row.count)
+        interval = (row.confidence - high, row.confidence - low) if member is None else None
+        gap = row.confidence - row.accuracy
+        points.append(Point(left + within * (right - left), gap, bin_in_words(row, interval=True), interval))
+        outline += [(left, gap), (right, gap)]
+    return Series(ink, points, outline=outline, member=member)
 
 
 def _has_member_bins(runs: Sequence[ReportedRun]) -> bool:

@@ -6,24 +6,22 @@ from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
 from counterpoint.experiments.hashes import saved_hash
-from counterpoint.report.drawing.chart import Plot
 from counterpoint.report.drawing.rows import Strip, strips_chart
 from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.naming import run_labels
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import by_cells, by_suite
 from counterpoint.report.tables import (
     BY_KEY,
     METRICS,
     Column,
-    Entry,
     Metric,
-    Row,
     Table,
     by_images,
     decimal,
     percent,
+    plain_row,
     with_sign,
 )
 
@@ -47,12 +45,8 @@ class SetSeeds:
 class Seeds(Content):
     sets: tuple[SetSeeds, ...]
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return tuple(one.table for one in self.sets)
-
     def blocks(self) -> Iterator[Block]:
-        yield Block("Spread over seeds, not over images", self.tables)
+        yield Block("Spread over seeds, not over images", tuple(one.table for one in self.sets))
 
 
 def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
@@ -67,7 +61,14 @@ def seeds(runs: Sequence[ReportedRun]) -> Seeds | None:
             sets.append((f"{images}: {HEADLINE}", measured))
     several = [(images, groups) for images, measured in sets if (groups := _by_experiment(measured))]
     names = _names([group[0][0] for _, groups in several for group in groups])
-    return Seeds(tuple(_set(images, groups, names) for images, groups in several)) if several else None
+    found = [
+        SetSeeds(
+            tuple(_plot(images, BY_KEY[key], groups, names) for key in _DRAWN),
+            _table(f"Spread over seeds on {images}", groups, names),
+        )
+        for images, groups in several
+    ]
+    return Seeds(tuple(found)) if found else None
 
 
 def _names(runs: Sequence[ReportedRun]) -> Names:
@@ -75,11 +76,6 @@ def _names(runs: Sequence[ReportedRun]) -> Names:
     by_config = {_identity(run): run.results for run in reversed(runs)}
     results = [replace(one, run=replace(one.trained, seed=0)) for one in reversed(by_config.values())]
     return dict(zip(reversed(by_config), run_labels(results), strict=True))
-
-
-def _set(images: str, groups: Sequence[Sequence[Measured]], names: Names) -> SetSeeds:
-    plots = tuple(_plot(images, BY_KEY[key], groups, names) for key in _DRAWN)
-    return SetSeeds(plots, _table(f"Spread over seeds on {images}", groups, names))
 
 
 def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]], names: Names) -> Plot:
@@ -121,21 +117,20 @@ def _table(caption: str, groups: Sequence[Sequence[Measured]], names: Names) -> 
         metric for metric in METRICS if all(scores.get(metric.key) is not None for group in figures for scores in group)
     ]
     columns = [Column(names[_identity(group[0][0])], f"n = {len(group)} seeds") for group in groups]
-    rows = [Row(_name(metric), tuple(_spread(metric, group) for group in figures)) for metric in known]
+    rows = [
+        plain_row(f"{metric.column.label}, {metric.column.unit}", *(_spread(metric, group) for group in figures))
+        for metric in known
+    ]
     return Table(caption, (Column("Metric"), *columns), tuple(rows))
 
 
-def _name(metric: Metric) -> str:
-    return f"{metric.column.label}, {metric.column.unit}"
-
-
-def _spread(metric: Metric, figures: Sequence[Scores]) -> Entry:
+def _spread(metric: Metric, figures: Sequence[Scores]) -> str:
     values = [value for scores in figures if (value := scores[metric.key]) is not None]
-    return Entry(_mean_and_spread(metric, mean(values), stdev(values)))
+    return _mean_and_spread(metric, mean(values), stdev(values))
 
 
 def _mean_and_spread(metric: Metric, middle: float, spread: float) -> str:
-    show = decimal if metric.show is decimal else percent
+    show = decimal if metric.is_decimal else percent
     return f"{metric.show(middle)} ± {show(spread)}"
 
 

@@ -7,14 +7,13 @@ from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
 from counterpoint.records.results import Outside
-from counterpoint.report.drawing.chart import Plot
-from counterpoint.report.drawing.plots import FIFTHS, HALVES, Axes, series_chart
+from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import ticks_from_zero
+from counterpoint.report.drawing.strokes import FIFTHS, HALVES, ticks_from_zero
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
-from counterpoint.report.tables import Column, Entry, Row, Table, by_images, decimal, percent, with_sign
+from counterpoint.report.tables import Column, Table, by_images, decimal, percent, plain_row, with_sign
 
 _TITLE = "Selective prediction"
 _CLEAN = "Clean"
@@ -40,13 +39,8 @@ class Selective(Content):
     corrupted: tuple[Kept, ...]
     ood: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        tables = (table for kept in self.clean for plot in kept.plots for table in plot.tables)
-        return (*tables, *([self.ood] if self.ood else []))
-
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, self.tables)
+        yield Block(_TITLE, (*(plot for kept in self.clean for plot in kept.plots), self.ood))
 
 
 def selective(runs: Sequence[ReportedRun]) -> Selective | None:
@@ -130,7 +124,7 @@ def _table(run: ReportedRun) -> Table:
         f"{run.label}: error of the images kept, %",
         (Column("Kept"), *(Column(f"{100 * share:g} %") for share in _KEPT)),
         tuple(
-            Row(name, tuple(Entry(percent(_risk_at(curve, share))) for share in _KEPT))
+            plain_row(name, *(percent(_risk_at(curve, share)) for share in _KEPT))
             for name, curve in _curves(run).items()
         ),
     )
@@ -145,11 +139,11 @@ def _risk_at(curve: Curve, share: float) -> float:
 def _ood_table(outside: Sequence[tuple[ReportedRun, Outside]]) -> Table:
     rows = []
     for run, ood in outside:
-        images = (Entry(run.images), Entry(f"{ood.dataset}, {ood.images:,} images"))
-        rows.append(Row(run.label, (Entry(decimal(ood.auroc.ensemble)), *images), "run"))
+        images = (run.images, f"{ood.dataset}, {ood.images:,} images")
+        rows.append(plain_row(run.label, decimal(ood.auroc.ensemble), *images, kind="run"))
         if run.results.is_ensemble:
             of_members = enumerate(ood.auroc.members, start=1)
-            rows += [Row(f"member {i}", (Entry(decimal(value)), *images), "member") for i, value in of_members]
+            rows += [plain_row(f"member {i}", decimal(value), *images, kind="member") for i, value in of_members]
     columns = (Column("Model"), Column("AUROC", "0.5 to 1"), Column("Known images"), Column("Images from outside"))
     return Table("Telling known images from images of another data set by confidence", columns, tuple(rows))
 

@@ -1,19 +1,24 @@
 """Accuracy, confidence and ECE at each severity: all runs on the same images in one plot."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
-from counterpoint.report.drawing.chart import Plot
-from counterpoint.report.drawing.plots import reliability_chart
+from counterpoint.report.drawing.calibration import RunBins, reliability_chart
 from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.drawing.strokes import percent_ticks
-from counterpoint.report.reliabilities import member_series, reliability_series
-from counterpoint.report.run import ReportedRun, grouped
-from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.severities import RunSeverities, severities
-from counterpoint.report.severity_plots import accuracy_plot, ece_plot, lowest_rate
+from counterpoint.report.run import ReportedRun
+from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.severities import (
+    RunSeverities,
+    accuracy_plot,
+    ece_plot,
+    lowest_rate,
+    severities,
+    severity_names,
+)
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
 from counterpoint.report.tables import Table, with_sign
 
@@ -27,7 +32,7 @@ class SuiteSeverities:
     notes: tuple[str, ...]  # whether there is a clean point
     lines: tuple[Plot, ...]  # over severities; empty where there is one severity and nothing to set beside it
     reliability: tuple[Plot, ...]
-    is_folded: bool = False
+    is_folded: bool
 
     @property
     def bins(self) -> tuple[Table, ...]:
@@ -39,9 +44,9 @@ class Severities(Content):
     suites: tuple[SuiteSeverities, ...]
 
     def blocks(self) -> Iterator[Block]:
-        tables = tuple(table for suite in self.suites for plot in suite.lines for table in plot.tables)
-        if tables:
-            yield Block("Accuracy, confidence and ECE against severity", tables)
+        plots = tuple(plot for suite in self.suites for plot in suite.lines)
+        if plots:
+            yield Block("Accuracy, confidence and ECE against severity", plots)
 
 
 def against_severity(runs: Sequence[ReportedRun]) -> Severities | None:
@@ -55,33 +60,21 @@ def against_severity(runs: Sequence[ReportedRun]) -> Severities | None:
         return None
     shifted = [of_runs[0].shifted for _, of_runs in suites]
     ticks = percent_ticks(min(lowest_rate(of_runs) for _, of_runs in suites))
-    names = grouped((one.kind for one in shifted), str)
-    return Severities(
-        tuple(
-            replace(
-                _suite(images, of_runs, ticks, is_alone=len(names[of_runs[0].shifted.kind]) == 1),
+    kinds = Counter(one.kind for one in shifted)
+    found = []
+    for images, of_runs in suites:
+        kind, names = of_runs[0].shifted.kind, severity_names(of_runs)
+        found.append(
+            SuiteSeverities(
+                title=kind if kinds[kind] == 1 else f"{kind}: {listed([run.label for run in of_runs])}",
+                images=images,
+                notes=tuple(dict.fromkeys(_note(run.shifted) for run in of_runs)),
+                lines=(accuracy_plot(of_runs, ticks), ece_plot(of_runs)) if len(names) > 1 else (),
+                reliability=tuple(_reliability(name, of_runs) for name in names),
                 is_folded=is_folded(of_runs[0].shifted, shifted),
             )
-            for images, of_runs in suites
         )
-    )
-
-
-def _suite(images: str, runs: Sequence[RunSeverities], ticks: Sequence[int], *, is_alone: bool) -> SuiteSeverities:
-    label, names = runs[0].shifted.kind, [run.label for run in runs]
-    several = len({point.name for run in runs for point in run.points}) > 1
-    return SuiteSeverities(
-        title=label if is_alone else f"{label}: {listed(names)}",
-        images=images,
-        notes=tuple(dict.fromkeys(_note(run.shifted) for run in runs)),
-        lines=(accuracy_plot(runs, ticks), ece_plot(runs)) if several else (),
-        reliability=tuple(_reliability(name, runs) for name in _names(runs)),
-    )
-
-
-def _names(runs: Sequence[RunSeverities]) -> list[str]:
-    longest = max((run.points for run in runs), key=len)
-    return [point.name for point in longest]
+    return Severities(tuple(found))
 
 
 def _note(shifted: ShiftedRun) -> str:
@@ -99,23 +92,19 @@ def _note(shifted: ShiftedRun) -> str:
 def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
     """All runs at one severity. Bins have no intervals: an image is in them once for each corruption."""
     points = [(run, point) for run in runs for point in run.points if point.name == name]
-    found = [(run, point.bins) for run, point in points]
-    words = [f"{run.label}: {bins_in_words(bins)}" for run, bins in found]
-    counts = [(ink_of(run.shifted.run), bins) for run, bins in found]
-    errors = ", ".join(with_sign(binned_ece(bins)) for _, bins in found)
+    words = " ".join(f"{run.label}: {bins_in_words(point.bins)}" for run, point in points)
+    errors = ", ".join(with_sign(binned_ece(point.bins)) for _, point in points)
     return Plot(
         reliability_chart(
-            [reliability_series(ink, bins, intervals=False) for ink, bins in counts]
-            + [one for run, point in points for one in member_series(ink_of(run.shifted.run), point.member_bins)],
-            counts,
-            f"Reliability diagram, {name.lower()}, with equal-width bins. {' '.join(words)}",
+            [RunBins(ink_of(run.shifted.run), point.bins, point.member_bins) for run, point in points],
+            f"Reliability diagram, {name.lower()}, with equal-width bins. {words}",
             small=True,
         ),
         legend([]),
-        f"{name}: ECE {errors}" if len(found) == 1 else name,
+        f"{name}: ECE {errors}" if len(points) == 1 else name,
         tuple(
-            bins_table(f"{run.label}, {name.lower()}: the 15 equal-width bins", bins, intervals=False)
-            for run, bins in found
+            bins_table(f"{run.label}, {name.lower()}: the 15 equal-width bins", point.bins, intervals=False)
+            for run, point in points
         ),
     )
 

@@ -7,10 +7,11 @@ from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, suites_of
+from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
 from counterpoint.report.tables import Table, metrics_table
 
 _TITLE = "Under shift"
+_OTHERS = tuple(aggregate for aggregate in AGGREGATES if aggregate != HEADLINE)
 
 
 @dataclass(frozen=True)
@@ -42,27 +43,21 @@ class UnderShift(Content):
 def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
     """None where no run was evaluated under shift."""
     suites = by_suite(runs).values()
-    if not suites:
-        return None
-    kinds = {one.figures.source.kind for shifted in suites for one in shifted}
-    tables = tuple(_suite_tables(runs, shifted) for shifted in suites)
-    return UnderShift(tables, is_regenerated="regenerated" in kinds, is_given="given" in kinds, is_own="own" in kinds)
-
-
-def _suite_tables(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> SuiteTables:
-    return SuiteTables(
-        title=shifted[0].kind,
-        is_folded=is_folded(shifted[0], (one for run in runs for one in suites_of(run))),
-        words=tuple(dict.fromkeys(map(_made_of, shifted))),
-        sources=_sources(runs, shifted),
-        headline_tables=tuple(_tables(shifted, HEADLINE)),
-        other_tables=tuple(
-            table
-            for aggregate in AGGREGATES
-            if aggregate != HEADLINE
-            for table in _tables([one for one in shifted if one.cells > 1], aggregate)
-        ),
+    every = [one for shifted in suites for one in shifted]
+    tables = tuple(
+        SuiteTables(
+            title=shifted[0].kind,
+            is_folded=is_folded(shifted[0], every),
+            words=tuple(dict.fromkeys(map(_made_of, shifted))),
+            sources=_sources(runs, shifted),
+            headline_tables=_tables(shifted, HEADLINE),
+            other_tables=_tables([one for one in shifted if one.cells > 1], *_OTHERS),
+        )
+        for shifted in suites
     )
+    kinds = {one.figures.source.kind for one in every}
+    found = UnderShift(tables, is_regenerated="regenerated" in kinds, is_given="given" in kinds, is_own="own" in kinds)
+    return found if tables else None
 
 
 def _made_of(shifted: ShiftedRun) -> str:
@@ -83,15 +78,16 @@ def _sources(runs: Sequence[ReportedRun], shifted: Sequence[ShiftedRun]) -> tupl
     return tuple(f"{listed(labels)}: {of_images}" for of_images, labels in by_images.items())
 
 
-def _tables(shifted: Sequence[ShiftedRun], aggregate: Aggregate) -> list[Table]:
+def _tables(shifted: Sequence[ShiftedRun], *aggregates: Aggregate) -> tuple[Table, ...]:
     """One for each corrupted set: figures of different images are not compared."""
-    return [
+    return tuple(
         metrics_table(
             f"All metrics on {images}" + (f": {aggregate}" if group[0].cells > 1 else ""),
             [(one.run.label, one.aggregate(aggregate)) for one in group],
         )
+        for aggregate in aggregates
         for images, group in by_cells(shifted)
-    ]
+    )
 
 
 SECTION = Section("shift", _TITLE, under_shift, "sections/shift.html")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.threshold import Thresholded
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.tables import Table
@@ -21,33 +20,29 @@ class RunThreshold:
     checks: Table | None
     cells: Table | None
 
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        return tuple(table for table in (self.checks, self.cells) if table)
-
 
 @dataclass(frozen=True)
 class Thresholds(Content):
     runs: tuple[RunThreshold, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (*run.words, *run.tables)) for run in self.runs)
+        return (Block(f"{_TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
 
 
 def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
     """None where no run has a threshold. The maps of all runs share one scale of colour."""
-    found = [(run, thresholded) for run in runs if (thresholded := run.evaluated.thresholded) is not None]
-    deepest = max((highest_error(thresholded) for _, thresholded in found), default=0.0)
-    return Thresholds(tuple(_of_run(run, thresholded, deepest) for run, thresholded in found)) if found else None
-
-
-def _of_run(run: ReportedRun, found: Thresholded, deepest: float) -> RunThreshold:
-    return RunThreshold(
-        run.label,
-        threshold_in_words(found, run.results.is_ensemble),
-        checks_table(found, run.label),
-        cells_table(found, run.label, deepest),
-    )
+    having = [(run, found) for run in runs if (found := run.evaluated.thresholded) is not None]
+    deepest = max((highest_error(found) for _, found in having), default=0.0)
+    of_runs = [
+        RunThreshold(
+            run.label,
+            threshold_in_words(found, run.results.is_ensemble),
+            checks_table(found, run.label),
+            cells_table(found, run.label, deepest),
+        )
+        for run, found in having
+    ]
+    return Thresholds(tuple(of_runs)) if of_runs else None
 
 
 SECTION = Section("threshold", _TITLE, thresholds, "sections/threshold.html")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from counterpoint.records.compared import Difference
-from counterpoint.report.intervals import shown_together
 from counterpoint.report.pairs import ComparedPair
 from counterpoint.report.suites import suites_of
+from counterpoint.report.tables import shown_together
 from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, counted_images, suite_in_words
 
 
@@ -25,7 +25,12 @@ def pair_sentences(pair: ComparedPair) -> Iterator[Sentence]:
     for found in _differences(pair):
         rank = Rank.CLEAN if found.on == CLEAN else Rank.UNDER_SHIFT
         if found.ece and not _told(found.error) and not _told(found.ece):
-            yield Sentence(_unclear_rank(pair, rank), _neither(pair, found))
+            text = (
+                f"{counted_images(found.images, found.on)} do not tell {pair.run.label} and {pair.name} apart: the "
+                f"difference in error is {_signed(found.error)}, and the difference in debiased ECE is "
+                f"{_signed(found.ece)}."
+            )
+            yield Sentence(_unclear_rank(pair, rank), text)
             continue
         yield Sentence(rank if _told(found.error) or rank != Rank.CLEAN else Rank.LITTLE_NEWS, _error(pair, found))
         if found.ece:
@@ -50,7 +55,8 @@ def _calibration_rank(pair: ComparedPair, found: Difference, rank: Rank) -> Rank
     """An ensemble that is worse calibrated than a single network comes first, in whichever order they were compared."""
     if not _told(found):
         return _unclear_rank(pair, rank)
-    worse = found.low < 0 if _other_is_the_ensemble(pair) else found.low > 0
+    other_is_the_ensemble = pair.other_run and pair.other_run.results.is_ensemble and not pair.run.results.is_ensemble
+    worse = found.low < 0 if other_is_the_ensemble else found.low > 0
     return Rank.WORSE_CALIBRATED if worse else rank
 
 
@@ -60,40 +66,26 @@ def _unclear_rank(pair: ComparedPair, rank: Rank) -> Rank:
     return Rank.NOT_TOLD_APART if is_against_single and rank == Rank.UNDER_SHIFT else rank
 
 
-def _other_is_the_ensemble(pair: ComparedPair) -> bool:
-    return bool(pair.other_run and pair.other_run.results.is_ensemble and not pair.run.results.is_ensemble)
-
-
 def _error(pair: ComparedPair, found: _Differences) -> str:
-    names = f"{pair.run.label} and {pair.name}"
     if not _told(found.error):
         return (
-            f"{counted_images(found.images, found.on)} do not tell the errors of {names} apart: the difference is "
-            f"{_signed(found.error)}."
+            f"{counted_images(found.images, found.on)} do not tell the errors of {pair.run.label} and {pair.name} "
+            f"apart: the difference is {_signed(found.error)}."
         )
     often = f"{'right' if found.error.high < 0 else 'wrong'} {_size(found.error)} more often"
     return f"On {found.on} {pair.run.label} is {often} than {pair.name} {_ends(found.error)}."
 
 
 def _calibration(pair: ComparedPair, found: _Differences, ece: Difference) -> str:
-    names = f"{pair.run.label} and {pair.name}"
     if not _told(ece):
         return (
-            f"{counted_images(found.images, found.on)} do not tell the calibration of {names} apart: the difference in "
-            f"debiased ECE is {_signed(ece)}."
+            f"{counted_images(found.images, found.on)} do not tell the calibration of {pair.run.label} and {pair.name} "
+            f"apart: the difference in debiased ECE is {_signed(ece)}."
         )
     better, lower = ("better", "lower") if ece.high < 0 else ("worse", "higher")
     return (
         f"On {found.on} {pair.run.label} is {better} calibrated than {pair.name}: its debiased ECE is {_size(ece)} "
         f"{lower} {_ends(ece)}."
-    )
-
-
-def _neither(pair: ComparedPair, found: _Differences) -> str:
-    assert found.ece is not None
-    return (
-        f"{counted_images(found.images, found.on)} do not tell {pair.run.label} and {pair.name} apart: the difference "
-        f"in error is {_signed(found.error)}, and the difference in debiased ECE is {_signed(found.ece)}."
     )
 
 

@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
-from counterpoint.records.figures import Figures
-from counterpoint.records.recalibrated import Scaled
-from counterpoint.report.intervals import percent_interval
-from counterpoint.report.recalibrations.under_shift import compared_ways
+from counterpoint.report.recalibrations.words import compared_ways
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
+from counterpoint.report.tables import percent_interval
 from counterpoint.report.verdicts.sentence import Measured, Rank, Sentence, measured, percents
 
 _SURE = {"over-confident": "surer", "under-confident": "less sure"}
@@ -17,7 +15,8 @@ _MUCH = 2  # noise floors
 def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
     """All that there is to say of a run by itself."""
     sets = measured(run)
-    yield Sentence(Rank.UNDER_SHIFT, _how_often_right(run, sets))
+    right = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
+    yield Sentence(Rank.UNDER_SHIFT, f"{run.label} is right on {listed(right)}.")
     for one in sets:
         yield Sentence(Rank.CLEAN, confidence_in_words(run, one))
     yield from (Sentence(Rank.CONFIDENCE, text) for text in _noise(run, sets[0]))
@@ -29,14 +28,11 @@ def leaning_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
     """Only of what is over- or under-confident by more than its images leave open."""
     leaning = [(run, one) for run in runs for one in measured(run) if one.leaning]
     for group in grouped(leaning, lambda found: (found[1].on, found[1].leaning)).values():
-        text = confidence_in_words(*group[0]) if len(group) == 1 else _leaning_alike(group)
+        text, alike = confidence_in_words(*group[0]), group[0][1]
+        if len(group) > 1:
+            names = listed([f"{run.label} ({_confidence_and_accuracy(one)})" for run, one in group])
+            text = f"On {alike.on} {names} are {_SURE[alike.leaning]} than they should be ({alike.leaning})."
         yield Sentence(Rank.CONFIDENCE, text)
-
-
-def _leaning_alike(group: Sequence[tuple[ReportedRun, Measured]]) -> str:
-    one = group[0][1]
-    names = listed([f"{run.label} ({_confidence_and_accuracy(measured)})" for run, measured in group])
-    return f"On {one.on} {names} are {_SURE[one.leaning]} than they should be ({one.leaning})."
 
 
 def _confidence_and_accuracy(one: Measured) -> str:
@@ -49,22 +45,18 @@ def confidence_in_words(run: ReportedRun, one: Measured) -> str:
     if one.leaning:
         return f"On {one.on} {run.label} is {_SURE[one.leaning]} than it should be ({one.leaning}): {figures}."
     fits = f"On {one.on} the mean confidence of {run.label} fits its accuracy within noise: {figures}."
-    return f"{fits} {_hidden(one)}" if _hides(one) else fits
+    return " ".join((fits, *_hidden(one)))
 
 
-def _hides(one: Measured) -> bool:
-    """Whether a mean that fits hides gaps that are much more than noise."""
-    return one.floor is not None and one.figures.ece_width15 > _MUCH * one.floor
-
-
-def _hidden(one: Measured) -> str:
-    ece, floor = percents(one.figures.ece_width15, one.floor or 0.0)
-    above = f"But the ECE there is {ece}, and the noise floor is {floor}"
+def _hidden(one: Measured) -> Iterator[str]:
+    """What a mean that fits hides, if there are gaps that are much more than noise."""
+    if one.floor is None or one.figures.ece_width15 <= _MUCH * one.floor:
+        return
+    ece, floor = percents(one.figures.ece_width15, one.floor)
     # Gaps of one sign add up to the gap of the mean. Only what the ECE has beyond it must be gaps of both signs.
     beyond = one.figures.ece_width15 - abs(one.figures.mean_confidence - one.accuracy)
-    if beyond <= (one.floor or 0.0):
-        return f"{above}."
-    return f"{above}: some predictions are over-confident, and others are under-confident."
+    signs = "" if beyond <= one.floor else ": some predictions are over-confident, and others are under-confident"
+    yield f"But the ECE there is {ece}, and the noise floor is {floor}{signs}."
 
 
 def recalibrated_sentences(run: ReportedRun) -> Iterator[Sentence]:
@@ -84,29 +76,18 @@ def recalibrated_eces(run: ReportedRun) -> dict[str, tuple[str, str]]:
     scaled = found.ways[compared_ways(found)[-1]]
     eces = {}
     for one in measured(run):
-        after = _figures(scaled, one.suite)
-        if after is not None:
+        shifted = scaled.on(one.suite)
+        if shifted or not one.suite:
+            after = shifted.ensemble[HEADLINE] if shifted else scaled.clean.ensemble
             before, then = percents(one.figures.ece_width15, after.ece_width15)
             eces[one.on] = before, then
     return eces
-
-
-def _figures(scaled: Scaled, suite: str) -> Figures | None:
-    if not suite:
-        return scaled.clean.ensemble
-    shifted = scaled.on(suite)
-    return shifted.ensemble[HEADLINE] if shifted else None
 
 
 def warning_sentences(run: ReportedRun) -> Iterator[Sentence]:
     if run.results.health and run.results.health.warnings:
         text = f"{run.label} lost many channels in training: the section “Is the whole network at work?” counts them."
         yield Sentence(Rank.CONFIDENCE, text)
-
-
-def _how_often_right(run: ReportedRun, sets: Sequence[Measured]) -> str:
-    parts = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
-    return f"{run.label} is right on {listed(parts)}."
 
 
 def _counted(one: Measured) -> str:

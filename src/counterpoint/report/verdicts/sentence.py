@@ -1,6 +1,6 @@
 """A sentence of the verdict with its rank, and the sets of images that sentences are about."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -62,15 +62,12 @@ class Measured:
 
 def measured(run: ReportedRun) -> list[Measured]:
     """The run on clean images and on each suite of test images."""
-    return list(_measured(run))
-
-
-def _measured(run: ReportedRun) -> Iterator[Measured]:
-    yield _set(CLEAN, "", run.results.evaluated_on, run.results.evaluated_on.images, run.clean)
+    sets = [_set(CLEAN, "", run.results.evaluated_on, run.results.evaluated_on.images, run.clean)]
     for shifted in suites_of(run):
         if shifted.figures.part == "test":
             images, summary = shifted.figures.images, shifted.aggregate(HEADLINE)
-            yield _set(suite_in_words(shifted), shifted.suite, same_cells(shifted), images, summary)
+            sets.append(_set(suite_in_words(shifted), shifted.suite, same_cells(shifted), images, summary))
+    return sets
 
 
 def suite_in_words(shifted: ShiftedRun) -> str:
@@ -98,8 +95,3 @@ def percents(*fractions: float) -> list[str]:
         if len(set(texts)) == len(set(fractions)):
             break
     return texts
-
-
-def in_order(sentences: Sequence[Sentence], most: int) -> list[str]:
-    """The first sentences by rank; those of one rank stay in their order."""
-    return [sentence.text for sentence in sorted(sentences, key=lambda one: one.rank)][:most]
