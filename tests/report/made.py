@@ -19,6 +19,7 @@ from counterpoint.metrics import (
     factor_correlation,
     image_scores,
     independent_disagreement,
+    intervals_over_cells,
     likely_start,
     lowest_threshold,
     mean_difference,
@@ -38,7 +39,7 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.recalibration.signals import member_signals
 from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
-from counterpoint.records.figures import Summary
+from counterpoint.records.figures import Intervals, Summary, WithInterval
 from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Images, Part, Shift, Source
 from counterpoint.records.recalibrated import (
@@ -229,6 +230,9 @@ def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
             tuple(map(aggregate, of_members)),
             _mean([cell.disagreement for cell in all_cells]),
             _mean([cell.pairwise_kl for cell in all_cells]),
+            Intervals(
+                **{name: WithInterval(*vars(one).values()) for name, one in intervals_over_cells(ensemble).items()}
+            ),
             floors_over="images",
         ),
         cells=cells,
@@ -240,6 +244,11 @@ def _shifted(members: int, names: tuple[str, ...], part: Part) -> Shifted:
         if members > 1
         else (),
     )
+
+
+def _intervals(scores: dict[str, list[ImageScores]]) -> Intervals:
+    found = intervals_over_cells(scores)
+    return Intervals(**{name: WithInterval(one.value, one.low, one.high) for name, one in found.items()})
 
 
 def _by_severity(scores: dict[str, list[ImageScores]]) -> list[ImageScores]:

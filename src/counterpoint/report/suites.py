@@ -1,12 +1,12 @@
 """Runs under suites of corruptions: what the report calls a suite, what it is made of, and its figures."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.figures import Aggregate, Summary
+from counterpoint.records.figures import Aggregate, CalibrationError, Estimate, Honest, Summary
 from counterpoint.records.images import Source
 from counterpoint.records.results import Shifted
-from counterpoint.report.run import ReportedRun, grouped
+from counterpoint.report.run import CALIBRATION, HEADLINE, ReportedRun, grouped
 
 PAPERS = "corrupted"
 """The name of the paper's suite, whose images everyone calls -C, and of given shifts."""
@@ -127,7 +127,17 @@ class ShiftedRun:
             members=tuple(member[name] for member in found.members),
             disagreement=found.disagreement,
             pairwise_kl=found.pairwise_kl,
+            honest=Honest(dict(self._estimates())) if name == HEADLINE else None,
         )
+
+    def _estimates(self) -> Iterator[tuple[CalibrationError, Estimate]]:
+        """Of the headline; none of results that an earlier version made."""
+        figures, intervals = self.figures.aggregates.ensemble[HEADLINE], self.figures.aggregates.intervals
+        for key in CALIBRATION if intervals else ():
+            value, floor = getattr(figures, key), getattr(figures, f"{key}_floor")
+            debiased = getattr(intervals, f"{key}_debiased")
+            if floor is not None:
+                yield key, Estimate(floor, value - floor, debiased.value, debiased.low, debiased.high)
 
 
 def suites_of(run: ReportedRun) -> list[ShiftedRun]:

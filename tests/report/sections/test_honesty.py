@@ -39,17 +39,28 @@ def test_every_entry_is_its_estimate(run: ReportedRun) -> None:
             assert shown == pytest.approx(expected, abs=5.001e-5)
 
 
-def test_under_shift_there_are_floors_and_no_intervals(run: ReportedRun) -> None:
+def test_under_shift_there_are_floors_and_the_headline_has_an_interval(run: ReportedRun) -> None:
     assert run.results.corrupted is not None
+    aggregates = run.results.corrupted.aggregates
     for key, panel in zip(CALIBRATION, panels_of(run), strict=True):
         (table,) = panel.corrupted
         assert [row.label for row in table.rows] == ["mine: by-corruption", "by-cell", "pooled"]
-        assert not any("Interval" in column.label for column in table.columns)
         for row, aggregate in zip(table.rows, AGGREGATES, strict=True):
-            figures = run.results.corrupted.aggregates.ensemble[aggregate]
+            figures = aggregates.ensemble[aggregate]
             value, floor = getattr(figures, key), getattr(figures, f"{key}_floor")
-            shown = [numbers(entry.text)[0] for entry in row.entries]
+            shown = [numbers(entry.text)[0] for entry in row.entries[:3]]
             assert shown == pytest.approx([value, floor, value - floor], abs=5.001e-5)
+        estimate = getattr(aggregates.intervals, f"{key}_debiased")
+        shown = [number for entry in table.rows[0].entries[3:] for number in numbers(entry.text)]
+        assert shown == pytest.approx([estimate.value, estimate.low, estimate.high], abs=5.001e-5)
+        assert [[entry.text for entry in row.entries[3:]] for row in table.rows[1:]] == [["–", "–"], ["–", "–"]]
+
+
+def test_results_of_an_earlier_version_have_no_interval_under_shift(run: ReportedRun) -> None:
+    earlier = ReportedRun("mine", changed(run.evaluated, "results.corrupted.aggregates.intervals", None))
+    (table,) = panels_of(earlier)[0].corrupted
+    assert [entry.text for entry in table.rows[0].entries[3:]] == ["–", "–"]
+    assert table.rows[0].entries[:3] == panels_of(run)[0].corrupted[0].rows[0].entries[:3]
 
 
 def test_the_words_name_the_estimator_and_the_images(run: ReportedRun) -> None:

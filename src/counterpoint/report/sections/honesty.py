@@ -24,8 +24,14 @@ from counterpoint.report.tables import (
     with_sign,
 )
 
-_COLUMNS = (Column("Model"), Column("Value", "%"), Column("Noise floor", "%"), Column("Excess", "points"))
-_ESTIMATE_COLUMNS = (*_COLUMNS, Column("Debiased", "%"), Column("Interval", "95 %, over images"))
+_COLUMNS = (
+    Column("Model"),
+    Column("Value", "%"),
+    Column("Noise floor", "%"),
+    Column("Excess", "points"),
+    Column("Debiased", "%"),
+    Column("Interval", "95 %, over images"),
+)
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
 
 def _clean(key: CalibrationError, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
     rows = [row for run in runs for row in _estimates(key, run)]
-    table = Table(f"{label}, on {images}", _ESTIMATE_COLUMNS, tuple(map(_estimate_row, rows)))
+    table = Table(f"{label}, on {images}", _COLUMNS, tuple(map(_estimate_row, rows)))
     of_runs = [row for row in rows if not row.is_member]
     words = "; ".join(f"{row.label}: {row.words}" for row in of_runs)
     caption = "; ".join(
@@ -122,10 +128,15 @@ def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
 
 
 def _aggregate_row(key: str, shifted: ShiftedRun, aggregate: Aggregate) -> Row:
+    """The headline has an interval, unless an earlier version made the results."""
     label, kind = (f"{shifted.label}: {aggregate}", "run") if aggregate == HEADLINE else (aggregate, "member")
     scores = whole_scores(shifted.aggregate(aggregate))
-    value, floor, excess = (scores.get(f"{key}{part}") for part in ("", "_floor", "_excess"))
-    return plain_row(label, or_dash(percent, value), or_dash(percent, floor), or_dash(signed, excess), kind=kind)
+    value, floor, excess, debiased, low, high = (
+        scores.get(f"{key}{part}") for part in ("", "_floor", "_excess", "_debiased", "_low", "_high")
+    )
+    texts = (or_dash(percent, value), or_dash(percent, floor), or_dash(signed, excess), or_dash(percent, debiased))
+    interval = "–" if low is None or high is None else percent_interval(low, high)
+    return plain_row(label, *texts, interval, kind=kind)
 
 
 SECTION = Section("honesty", "Noise floors", honesty, "sections/honesty.html")
