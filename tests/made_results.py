@@ -15,6 +15,7 @@ from counterpoint.records.compared import (
 from counterpoint.records.figures import (
     AggregateFigures,
     Bin,
+    ClassFigures,
     Curve,
     Estimate,
     Estimates,
@@ -116,6 +117,18 @@ def make_results() -> Results:
         ),
         corrupted=_shifted("fog", "snow"),
         shifts={"validation-extra": replace(_shifted("spatter"), part="validation")},
+        classes=(
+            ClassFigures(
+                name="three",
+                images=4,
+                wrong=1,
+                taken_for="eight",
+                taken=1,
+                predicted=5,
+                predicted_right=3,
+                predicted_confidence=0.8,
+            ),
+        ),
         ood=Outside("letters", 5, Auroc(0.9, (0.8, 0.85))),
         collapse=Collapse(
             r=FactorCorrelation(0.1, 0.2, -1.0),

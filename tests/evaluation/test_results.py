@@ -127,6 +127,16 @@ def test_the_ensemble_has_floors_on_every_set(run: Run, results: Results, corrup
     assert corrupted.aggregates.ensemble["by-cell"].ece_rms_mass15_floor == pytest.approx(np.mean(floors))
 
 
+def test_classes_are_counted(run: Run, results: Results) -> None:
+    """These runs do not say the names of their classes, as runs of the first version do not."""
+    labels, predicted = saved(run, "labels"), probs(run, "clean").mean(0).argmax(axis=1)
+    assert [one.name for one in results.classes] == ["0", "1", "2"]
+    for k, one in enumerate(results.classes):
+        assert one.images == (labels == k).sum()
+        assert one.wrong == ((labels == k) & (predicted != k)).sum()
+        assert one.predicted_right == ((labels == k) & (predicted == k)).sum()
+
+
 def test_figures_over_all_cells_have_intervals(run: Run, corrupted: Shifted) -> None:
     labels = saved(run, "cell-labels")
     grid = {

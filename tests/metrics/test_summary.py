@@ -24,9 +24,9 @@ from counterpoint.metrics import (
     summarise,
 )
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.summary import floors, honest, risk_coverage_points
+from counterpoint.metrics.summary import class_figures, floors, honest, risk_coverage_points
 from counterpoint.records.codec import decode, encode
-from counterpoint.records.figures import Honest, Summary
+from counterpoint.records.figures import ClassFigures, Honest, Summary
 
 
 def some_probs(members: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,3 +133,42 @@ def test_a_single_network_is_its_only_member() -> None:
 def test_json_keeps_every_figure() -> None:
     summary = summarise(score_set(*some_probs(members=2)))
     assert decode(Summary, json.loads(json.dumps(encode(summary), allow_nan=False))) == summary
+
+
+def test_classes_by_hand() -> None:
+    probs = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.25, 0.625, 0.125], [0.125, 0.75, 0.125]]
+    found = class_figures(np.array(probs), np.array([0, 0, 0, 1]), ("cat", "dog", "owl"))
+    assert list(found) == [
+        ClassFigures(
+            name="cat",
+            images=3,
+            wrong=2,
+            taken_for="dog",
+            taken=2,
+            predicted=1,
+            predicted_right=1,
+            predicted_confidence=0.7,
+        ),
+        ClassFigures(
+            name="dog",
+            images=1,
+            wrong=0,
+            predicted=3,
+            predicted_right=1,
+            predicted_confidence=0.625,
+        ),
+        ClassFigures(name="owl", images=0, wrong=0, predicted=0, predicted_right=0),
+    ]
+
+
+def test_classes_are_the_plain_loop() -> None:
+    (probs_NK,), labels = some_probs(1)
+    names = [str(k) for k in range(5)]
+    pairs = list(zip(labels.tolist(), probs_NK.argmax(axis=1).tolist(), strict=True))
+    for k, one in enumerate(class_figures(probs_NK, labels, names)):
+        mistakes = [predicted for label, predicted in pairs if label == k != predicted]
+        assert (one.images, one.wrong) == (sum(label == k for label, _ in pairs), len(mistakes))
+        assert one.taken_for is not None
+        assert one.taken == mistakes.count(int(one.taken_for)) == max(mistakes.count(other) for other in range(5))
+        assert one.predicted == sum(predicted == k for _, predicted in pairs)
+        assert one.predicted_right == pairs.count((k, k))

@@ -30,7 +30,7 @@ from counterpoint.metrics import (
 )
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
-from counterpoint.metrics.summary import equal_bins, figures, reliability, risk_coverage_points
+from counterpoint.metrics.summary import class_figures, equal_bins, figures, reliability, risk_coverage_points
 from counterpoint.metrics.threshold import verdict
 from counterpoint.recalibration.apply import apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, cross_fit, fit_held_out
@@ -39,7 +39,7 @@ from counterpoint.recalibration.fit import Labelled
 from counterpoint.recalibration.signals import member_signals
 from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
-from counterpoint.records.figures import Intervals, Summary, WithInterval
+from counterpoint.records.figures import ClassFigures, Intervals, Summary, WithInterval
 from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Images, Part, Shift, Source
 from counterpoint.records.recalibrated import (
@@ -141,8 +141,14 @@ def evaluated(
         clean=_clean(members, seed),
         corrupted=_shifted(members, CORRUPTIONS, "test") if shifted else None,
         shifts={EXTRA: _shifted(members, EXTRA_CORRUPTIONS, "validation")} if extra else {},
+        classes=_classes(members, seed),
     )
     return _with_more(results, members) if more else Evaluated(results)
+
+
+def _classes(members: int, seed: int) -> tuple[ClassFigures, ...]:
+    logits_MNK, labels_N = _clean_logits(members, seed)
+    return tuple(class_figures(_mean_probs(logits_MNK), labels_N, [f"class {k}" for k in range(CLASSES)]))
 
 
 def _with_more(results: Results, members: int) -> Evaluated:

@@ -1,7 +1,7 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +27,7 @@ from counterpoint.metrics import (
 )
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
-from counterpoint.metrics.summary import equal_bins, reliability, risk_coverage_points
+from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
@@ -80,6 +80,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
         clean=clean,
         corrupted=corrupted,
         shifts=shifted,
+        classes=tuple(class_figures(clean_MNK.mean(axis=0), labels_N, _class_names(run, clean_MNK.shape[2]))),
         collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
@@ -103,6 +104,15 @@ def read_current_results(run: AnyRun) -> tuple[LogitsAbout, Results]:
             f"`counterpoint evaluate {quoted(run.folder)} --recompute` makes it again"
         )
     return about, results
+
+
+def _class_names(run: AnyRun, count: int) -> Sequence[str]:
+    """A run that an earlier version began may not say them, and neither may given predictions."""
+    if isinstance(run, ImportedRun):
+        known = run.imported.classes
+    else:
+        known = run.description.classes if run.record.get("description") else ()
+    return known or [str(k) for k in range(count)]
 
 
 def _of_training(run: Run, clean_MNK: np.ndarray) -> dict[str, Any]:

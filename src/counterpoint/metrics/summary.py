@@ -1,16 +1,28 @@
 """All metrics of one set of images as a record for results.json: fractions, and names that carry their estimator."""
 
+from collections.abc import Iterator, Sequence
 from typing import cast, get_args
 
 import numpy as np
 
 from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
+from counterpoint.metrics.checks import Floats, Integers
 from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
 from counterpoint.metrics.floor import noise_floor
 from counterpoint.metrics.scores import ImageScores
 from counterpoint.metrics.selective import aurc, risk_coverage
 from counterpoint.metrics.set_scores import SetScores
-from counterpoint.records.figures import Bin, Curve, Estimate, Estimates, Figures, Honest, Reliability, Summary
+from counterpoint.records.figures import (
+    Bin,
+    ClassFigures,
+    Curve,
+    Estimate,
+    Estimates,
+    Figures,
+    Honest,
+    Reliability,
+    Summary,
+)
 
 _BINNINGS: tuple[Binning, ...] = get_args(Binning)
 _CURVE_POINTS = 100
@@ -55,6 +67,27 @@ def figures(scores: ImageScores) -> Figures:
         overconfidence=overconfidence(confidence, correct),
         aurc=aurc(confidence, correct),
     )
+
+
+def class_figures(probs_NK: Floats, labels_N: Integers, names: Sequence[str]) -> Iterator[ClassFigures]:
+    """Which classes are mistaken for which, and how sure each prediction is. `names` are those of the K classes."""
+    predicted_N, confidence_N = probs_NK.argmax(axis=1), probs_NK.max(axis=1)
+    confused_KK = np.zeros((len(names), len(names)), dtype=int)  # rows are labels, columns are predictions
+    np.add.at(confused_KK, (labels_N, predicted_N), 1)
+    for k, name in enumerate(names):
+        wrong_K = np.where(np.arange(len(names)) == k, 0, confused_KK[k])
+        most = int(wrong_K.argmax())
+        as_k = predicted_N == k
+        yield ClassFigures(
+            name=name,
+            images=int(confused_KK[k].sum()),
+            wrong=int(wrong_K.sum()),
+            taken_for=names[most] if wrong_K[most] else None,
+            taken=int(wrong_K[most]),
+            predicted=int(as_k.sum()),
+            predicted_right=int(confused_KK[k, k]),
+            predicted_confidence=float(confidence_N[as_k].mean()) if as_k.any() else None,
+        )
 
 
 def honest(scores: ImageScores) -> Estimates:

@@ -129,6 +129,25 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClassFigures:
+    """The ensemble on one class: on the images of the class, and where it predicts the class."""
+
+    name: str
+    images: Count
+    wrong: Count
+    """How many of the images are taken for another class."""
+    taken_for: str | None = None
+    """The class that they are taken for most often; None where no image is wrong."""
+    taken: Count = 0
+    """How many are taken for that class."""
+    predicted: Count
+    predicted_right: Count
+    """How many of these predictions are right."""
+    predicted_confidence: Fraction | None = None
+    """Their mean confidence; None where the class is never predicted."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
     """An ensemble and its members on one set of images.
 

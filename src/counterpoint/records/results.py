@@ -9,6 +9,7 @@ from counterpoint.records.figures import (
     Aggregate,
     AggregateFigures,
     Bin,
+    ClassFigures,
     Count,
     Curve,
     Fraction,
@@ -219,6 +220,8 @@ class Results:
     """The paper's suite on the test images: 15 corruptions at 5 severities."""
     shifts: Mapping[str, Shifted] = field(default_factory=dict)
     """Other suites by name."""
+    classes: tuple[ClassFigures, ...] = ()
+    """Of the clean images. Results of earlier versions have none."""
     ood: Outside | None = None
     collapse: Collapse | None = None
     health: HealthRecord | None = None

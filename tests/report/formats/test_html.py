@@ -82,8 +82,9 @@ def test_structure(page: Page) -> None:
 
 
 def test_every_table_has_a_caption_and_scoped_headings(page: Page) -> None:
-    # Main figures; all metrics; two of bins per run; one of noise per calibration error; risk–coverage of each run.
-    assert page.count("table") == 1 + 1 + 2 * 2 + 4 + 2
+    # Main figures; all metrics; two of bins per run; one of noise per calibration error; of each run risk–coverage, and
+    # its classes.
+    assert page.count("table") == 1 + 1 + 2 * 2 + 4 + 2 * 2
     assert page.count("caption") == page.count("table")
     assert all(page.text("caption"))
     assert {heading.get("scope") for heading in page.attributes("th")} == {"col", "row"}
@@ -242,9 +243,9 @@ def test_structure_under_shift(shifted_page: Page) -> None:
     assert references <= set(identifiers)
     assert shifted_page.count("script") == 1
     # Main figures of two sets; clean and three aggregates; for each run two of bins, one of severities, five of their
-    # bins and one of risk and coverage; the ECE at each severity; for each calibration error one of noise on clean
-    # images and one under shift; the maps, two of them of differences.
-    tables = 2 + 1 + 3 + 2 * (2 + 1 + 5 + 1) + 1 + 4 * 2 + 9 + 7 + 2
+    # bins, one of risk and coverage and one of classes; the ECE at each severity; for each calibration error one of
+    # noise on clean images and one under shift; the maps, two of them of differences.
+    tables = 2 + 1 + 3 + 2 * (2 + 1 + 5 + 1 + 1) + 1 + 4 * 2 + 9 + 7 + 2
     assert shifted_page.count("table") == shifted_page.count("caption") == tables
     # Both runs together: two of bins, two over severities, five of their bins, six of risk and coverage; noise.
     assert len(charts(shifted_page)) == shifted_page.count("figcaption") == 2 + 2 + 5 + 6 + 4
@@ -357,6 +358,8 @@ def bare(run: Evaluated) -> Evaluated:
         corrupted.aggregates,
         {
             "pairwise_kl": None,
+            "intervals": None,
+            "floors_over": "cells",
             "ensemble": {name: without_new(figures) for name, figures in corrupted.aggregates.ensemble.items()},
             "members": tuple(
                 {name: without_new(figures) for name, figures in member.items()}
@@ -364,7 +367,7 @@ def bare(run: Evaluated) -> Evaluated:
             ),
         },
     )
-    changes = {"clean": clean, "ood": None, "collapse": None, "health": None}
+    changes = {"clean": clean, "classes": (), "ood": None, "collapse": None, "health": None}
     shifted = changed_all(corrupted, {"cells": cells, "aggregates": aggregates, "risk_coverage": ()})
     return Evaluated(changed_all(results, changes | {"corrupted": shifted}))
 

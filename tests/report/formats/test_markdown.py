@@ -29,9 +29,9 @@ def test_markdown_holds_the_tables_of_the_page(two_runs: list[Evaluated]) -> Non
         for row in table.rows:
             entries = [f"**{entry.text}**" if entry.best else entry.text for entry in row.entries]
             assert f"| {row.label} | {' | '.join(entries)} |" in text
-    # Besides, of each run the headlines and two of bins; of noise for each calibration error, clean and under shift; of
-    # two of severities; of two curves; the maps.
-    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 3 + 4 * 2 + 2 + 2 + 9
+    # Besides, of each run the headlines, two of bins and the classes; of noise for each calibration error, clean and
+    # under shift; of two of severities; of two curves; the maps.
+    assert len(re.findall(r"^\| ---", text, re.MULTILINE)) == len(tables) + 2 * 4 + 4 * 2 + 2 + 2 + 9
     assert all(f"| {corruption_label(name)} |" in text for name in CORRUPTIONS)
     assert "    counterpoint evaluate runs/many" in text
 
@@ -66,6 +66,8 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "cifar10/single (seed 0) − digits/single",
         "cifar10/single (seed 1) − digits/single",
         "Reliability",
+        "Classes: cifar10/single (seed 0)",
+        "Classes: cifar10/single (seed 1)",
         "Under shift: Corrupted images (-C)",
         "Accuracy, confidence and ECE against severity",
         "Corruption by corruption",

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Content, Section
 from counterpoint.report.sections import (
+    classes,
     comparison,
     glossary,
     headlines,
@@ -30,6 +31,7 @@ SECTIONS: tuple[Section, ...] = (
     headlines.SECTION,
     comparison.SECTION,
     reliability.SECTION,
+    classes.SECTION,
     shift.SECTION,
     severities.SECTION,
     heat_maps.SECTION,
