@@ -42,6 +42,17 @@ def test_parts_are_read(tmp_path: Path) -> None:
     assert list_images(archive(tmp_path, images=IMAGES, labels=[0, 1, 0, 1], part=parts)).parts == tuple(parts)
 
 
+def test_parts_of_another_name_are_not_ignored(tmp_path: Path) -> None:
+    given = {"images": IMAGES, "labels": [0, 1, 0, 1]}
+    split = ["train", "train", "Validation", "test"]
+    message = r"the array 'split' of .*set\.npz has the values Validation, test, train; .* call it part and its values"
+    with pytest.raises(InputError, match=message):
+        list_images(archive(tmp_path, **given, split=split))
+    assert list_images(archive(tmp_path, **given, split=split, part=["train"] * 4)).parts == ("train",) * 4
+    for other in (["red", "train", "test", "blue"], ["train"] * 4, [1, 2, 3, 4], ["train", "test"]):
+        assert list_images(archive(tmp_path, **given, other=other)).parts is None
+
+
 @pytest.mark.parametrize("images", [IMAGES, IMAGES[..., :1], IMAGES[..., 0]], ids=["colour", "one channel", "grey"])
 @pytest.mark.parametrize("at_once", [1, 3, 4, 9])
 def test_rows_are_read_some_at_a_time(tmp_path: Path, images: np.ndarray, at_once: int) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from counterpoint.errors import InputError, unknown
-from counterpoint.images.listing import PARTS, Listing
+from counterpoint.images.listing import PARTS, Listing, check_names_no_parts, printable
 from counterpoint.storage.npz import Header, array_names, open_array, read_array, read_header
 
 _CHANNELS = (1, 3, 4)
+_KNOWN = {"images", "labels", "part", "classes"}
 
 
 def list_archive(source: Path) -> Listing:
@@ -22,6 +23,8 @@ def list_archive(source: Path) -> Listing:
             f"{source} has no array 'labels'; it must hold images and labels, and may hold part and classes"
         )
     _check_length(source, "labels", labels_N, count)
+    if part_N is None:
+        _check_others(source, count)
     classes, labels = _classes_and_labels(source, labels_N, classes_K)
     return Listing(
         source,
@@ -68,6 +71,15 @@ def _check_length(source: Path, name: str, array: np.ndarray, count: int) -> Non
         raise InputError(
             f"{name!r} of {source} has the shape {array.shape}; it must have one entry for each of the {count:,} images"
         )
+
+
+def _check_others(source: Path, count: int) -> None:
+    """Raise if another array of texts, one for each image, names parts."""
+    for name in sorted(set(array_names(source)) - _KNOWN):
+        with open_array(source, name) as file:
+            header = read_header(file)
+        if header.dtype.kind == "U" and header.shape == (count,):
+            check_names_no_parts(f"the array {printable(name)!r} of {source}", read_array(source, name).tolist())
 
 
 def _parts(source: Path, part_N: np.ndarray, count: int) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What a user's images are: a list with a label for each and, where the source says so, the part it belongs to."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -9,9 +9,23 @@ from typing import NamedTuple
 from counterpoint.errors import InputError
 
 PARTS = ("train", "val", "test")
+_WORDS_FOR_PARTS = {*PARTS, "training", "valid", "validation", "dev", "testing"}
 _OF_WINDOWS = ("thumbs.db", "desktop.ini")
 SHOWN = 10
 """How many bad files an error names."""
+
+
+def check_names_no_parts(what: str, values: Iterable[str]) -> None:
+    """Raise if the values say in other words what part each image is in: parts drawn at random would ignore it, and a
+    network could be tested on pictures much like those that it was trained on. `what` names the column or the array.
+    """
+    known = {value.strip() for value in values}
+    words = {value.lower() for value in known}
+    if len(words) > 1 and words & {"train", "training"} and words <= _WORDS_FOR_PARTS:
+        raise InputError(
+            f"{what} has the values {', '.join(sorted(known))}; if it says which part each image is in, call it part "
+            "and its values train, val and test; otherwise remove it"
+        )
 
 
 class BadFile(NamedTuple):

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.images.fence import Fence
-from counterpoint.images.listing import PARTS, Listing, printable
-
-_WORDS_FOR_PARTS = {*PARTS, "training", "valid", "validation", "dev", "testing"}
+from counterpoint.images.listing import PARTS, Listing, check_names_no_parts, printable
 
 
 class _Line(NamedTuple):
@@ -32,8 +30,10 @@ def list_table(source: Path) -> Listing:
     except (csv.Error, UnicodeDecodeError) as error:
         raise InputError(f"{source} is no CSV file in UTF-8 ({error}); save it as one") from None
     if "part" not in columns:
-        others = {name: place for place, name in enumerate(header) if place not in columns.values()}
-        _check_other_columns(source, others, [row for _, row in numbered])
+        for place, name in enumerate(header):
+            if place not in columns.values():
+                what = f"the column {printable(name.strip())!r} of {source}"
+                check_names_no_parts(what, (row[place] for _, row in numbered if place < len(row)))
     lines = [_line(source, number, row, columns) for number, row in numbered]
     _check_paths(source, lines)
     classes = tuple(sorted({line.label for line in lines}))
@@ -57,20 +57,6 @@ def _columns(source: Path, header: list[str]) -> dict[str, int]:
             "each once and separated by a comma, and may name part"
         )
     return columns
-
-
-def _check_other_columns(source: Path, others: dict[str, int], rows: list[list[str]]) -> None:
-    """Raise if a column says in other words what part each image is in: parts drawn at random would ignore it, and a
-    network could be tested on pictures much like those that it was trained on.
-    """
-    for name, column in others.items():
-        values = {row[column].strip() for row in rows if column < len(row)}
-        words = {value.lower() for value in values}
-        if len(words) > 1 and words & {"train", "training"} and words <= _WORDS_FOR_PARTS:
-            raise InputError(
-                f"the column {printable(name.strip())!r} of {source} has the values {', '.join(sorted(values))}; if it "
-                "says which part each image is in, call it part and its values train, val and test; otherwise remove it"
-            )
 
 
 def _line(source: Path, number: int, row: list[str], columns: dict[str, int]) -> _Line:
