@@ -86,8 +86,9 @@ class Experiment:
     decay_rs: bool = True
     """Whether weight decay also applies to r and s, the vectors that each member has for itself."""
     decay_linear_rs: bool | None = None
-    """The same for r and s of linear layers alone. None means the value of `decay_rs`. BatchNorm undoes a change of
-    scale of the layer before it. After the last linear layer nothing does, so its r and s can make logits large."""
+    """Whether weight decay also applies to r and s of linear layers; None means the value of `decay_rs`. BatchNorm
+    undoes a change of scale of the layer before it. After the last linear layer nothing does, so its r and s can make
+    the logits large."""
     decay_batchnorm: bool = True
     """Whether weight decay also applies to the weights and biases of BatchNorm layers."""
     member_rate: float = 1.0
