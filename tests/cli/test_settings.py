@@ -1,6 +1,6 @@
 """`counterpoint settings` as a user meets it."""
 
-from counterpoint.cli.terminal.tables import settings_tables
+from counterpoint.cli.terminal.tables import OTHER_DEFAULTS, settings_tables
 from counterpoint.experiments.settings import all_settings
 from tests.cli.conftest import Call
 from tests.cli.test_tables import lines
@@ -23,7 +23,9 @@ def test_one_setting_has_all_that_it_means(call: Call) -> None:
     out = call("settings", "train_on").out
     assert out.startswith("train_on: Whether some images are kept out of training for validation")
     assert "Allowed: one of split, all. The default is split. For example: --set train_on=split" in out
-    assert "There is no default: every experiment sets it." in call("settings", "dataset").out
+    without = call("settings", "dataset").out
+    assert "There is no default: every experiment sets it." in without
+    assert [OTHER_DEFAULTS in shown for shown in (out, call("settings").out, without)] == [True, True, False]
 
 
 def test_a_group_is_listed_alone(call: Call) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.terminal.progress import print_parts
-from counterpoint.cli.terminal.tables import setting_in_words, settings_tables
+from counterpoint.cli.terminal.tables import OTHER_DEFAULTS, setting_in_words, settings_tables
 from counterpoint.errors import unknown
 
 
@@ -20,7 +20,7 @@ def settings(
     """List the settings that `train --set KEY=VALUE` changes, with their meaning, allowed values and default.
 
     `counterpoint settings KEY` explains one setting in full. An experiment has its own values for some settings;
-    `counterpoint experiments` shows the most important ones.
+    `counterpoint experiments` shows the most important ones. `train --images` has its own too (docs/images.md).
     """
     from counterpoint.experiments.settings import all_settings
 
@@ -34,4 +34,5 @@ def settings(
     if len(shown) == 1:
         print_parts(setting_in_words(shown[0]))
     else:
-        print_parts([*settings_tables(shown), "`counterpoint settings KEY` explains one setting in full."])
+        more = "`counterpoint settings KEY` explains one setting in full."
+        print_parts([*settings_tables(shown), more, OTHER_DEFAULTS])

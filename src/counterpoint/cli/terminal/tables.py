@@ -50,6 +50,9 @@ def settings_tables(settings: Sequence["Setting"]) -> list[Table]:
     return tables
 
 
+OTHER_DEFAULTS = "An experiment may have another default, and so may your own images (`train --images`)."
+
+
 def setting_in_words(setting: "Setting") -> list[str]:
     """The meaning, the allowed values and the default of one setting, in sentences."""
     default = f"The default is {setting.default}." if setting.default else "By default it is not set."
@@ -59,6 +62,7 @@ def setting_in_words(setting: "Setting") -> list[str]:
         f"{setting.key}: {setting.meaning}",
         f"Allowed: {setting.may_be}. {default}",
         f"For example: --set {setting.key}={setting.default or 'VALUE'}",
+        *([OTHER_DEFAULTS] if setting.default else []),
     ]
 
 
