@@ -69,6 +69,35 @@ def test_the_cells_of_an_unfinished_evaluation_are_carried(run: Path, tmp_path: 
     assert (there / "logits" / "fog-2.npy").exists(), "the same evaluation, further"
 
 
+@pytest.mark.parametrize(
+    ("left_behind", "carried"),
+    [
+        ("fog-1.npy", {"about.json", "clean.npy", "snow-1.npy"}),
+        ("*.npy", {"about.json"}),
+        ("about.json", set()),
+    ],
+)
+def test_cells_may_be_left_behind(run: Path, tmp_path: Path, left_behind: str, carried: set[str]) -> None:
+    """They can be too large to carry. Those that are missing are evaluated again, and without about.json all are."""
+    add_logits(run, "clean.npy", "fog-1.npy", "snow-1.npy")
+    export_run(run, tmp_path / "parts", 1)
+    for part in (tmp_path / "parts").glob(f"{left_behind}.*.part"):
+        part.unlink()
+    import_run(tmp_path / "parts", tmp_path / "there")
+    assert {path.name for path in (tmp_path / "there").glob("logits/*")} == carried
+    assert (tmp_path / "there" / "checkpoints" / "step-000000020.safetensors").exists()
+
+
+def test_a_cell_of_which_a_part_is_lost_is_refused(run: Path, tmp_path: Path) -> None:
+    add_logits(run, "clean.npy")
+    (run / "logits" / "clean.npy").write_bytes(bytes(3 << 20))
+    export_run(run, tmp_path / "parts", 1)
+    (tmp_path / "parts" / "clean.npy.001.part").unlink()
+    with pytest.raises(InputError, match=r"lacks clean\.npy\.001\.part of logits/clean\.npy; copy every part"):
+        import_run(tmp_path / "parts", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
 def test_cells_of_two_evaluations_are_not_mixed(run: Path, tmp_path: Path) -> None:
     add_logits(run, "clean.npy")
     export_run(run, tmp_path / "parts", 1)

@@ -8,7 +8,7 @@ written before every part is there and its hash is right.
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
 
 def import_run(parts: Path, run: Path) -> None:
     """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already."""
-    files = {file.path: file for file in _read_manifest(parts).files}
+    files = {file.path: file for file in _files_to_join(parts)}
     for file in files.values():  # all are checked before one is written, and only one is in memory
         _join(parts, file)
     carried = next((name for name in files if name.startswith("checkpoints/")), None)
@@ -93,6 +93,16 @@ def import_run(parts: Path, run: Path) -> None:
             )
         for name, file in files.items():
             write_atomically(run / name, _join(parts, file))
+
+
+def _files_to_join(parts: Path) -> "Iterator[_File]":
+    """All but the logits whose parts were left behind: they can be too large to carry, and can be made again."""
+    files = _read_manifest(parts).files
+    there = {file.path for file in files if any((parts / name).exists() for name in file.parts)}
+    for file in files:
+        if file.path.startswith("logits/") and not {file.path, _ABOUT} <= there:
+            continue
+        yield file
 
 
 def _is_same(ours: bytes, theirs: bytes) -> bool:
