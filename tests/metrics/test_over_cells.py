@@ -93,5 +93,11 @@ def test_one_image_is_refused() -> None:
         intervals_over_cells({"fog": [_scored(np.array([0.9]), np.array([True]))]})
 
 
+def test_cells_of_other_images_are_refused() -> None:
+    few, many = (_scored(np.full(count, 0.9), np.ones(count, dtype=bool)) for count in (3, 4))
+    with pytest.raises(InputError, match=r"the cells have \[3, 4\] images; each must hold the same ones"):
+        intervals_over_cells({"fog": [few, many]})
+
+
 def length(interval: Interval) -> float:
     return interval.high - interval.low

@@ -22,7 +22,7 @@ from counterpoint.metrics.debiased import Interval
 from counterpoint.metrics.image_sums import image_sums
 from counterpoint.metrics.inversion import TAIL, Row, not_rejected
 from counterpoint.metrics.sampling import Scatter
-from counterpoint.metrics.scores import Grid, ImageScores
+from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells
 
 
 def intervals_over_cells(grid: Grid, bins: int = 15) -> dict[str, Interval]:
@@ -39,11 +39,10 @@ def intervals_over_cells(grid: Grid, bins: int = 15) -> dict[str, Interval]:
     >>> round(found["error"].value, 2), round(found["error"].low, 2), round(found["error"].high, 2)
     (0.1, 0.02, 0.22)
     """
-    cells = [cell for severities in grid.values() for cell in severities]
-    images = len(cells[0])
+    images = images_of_cells(grid)
     if images < 2:
         raise InputError("the cells have one image; an interval over images needs at least two")
-    means = means_of_images(cells)
+    means = means_of_images([cell for severities in grid.values() for cell in severities])
     found = {"error": _error(means["error"]), "nll": _mean(means["nll"]), "brier": _mean(means["brier"])}
     # As in `error_difference`, more images count than there are: few images without a gap prove little.
     least = float(ndtri(1 - TAIL)) / images
