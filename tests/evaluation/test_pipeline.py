@@ -88,6 +88,9 @@ def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
         assert figures.ece_width15 == pytest.approx(ece(confidence, correct), abs=1e-5)
         assert figures.ece_rms_mass15 == pytest.approx(ece_rms(confidence, correct, binning="mass"), abs=1e-5)
 
+    assert [one.name for one in results.classes] == list(data.test.classes)
+    assert sum(one.wrong for one in results.classes) == round(40 * results.clean.ensemble.error)
+
     assert results.corrupted is not None
     fog = torch.from_numpy(read_cell(root / "regenerated" / "digits-C-seed0", "fog", 3, 40).copy()).permute(0, 3, 1, 2)
     cell = results.corrupted.cells["fog"][2]

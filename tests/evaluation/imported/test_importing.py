@@ -52,6 +52,7 @@ def test_a_file_becomes_a_folder_like_a_run_s(tmp_path: Path) -> None:
     imported = results.imported
     assert imported is not None
     assert (imported.file, imported.classes) == ("p.npz", tuple("abcd"))
+    assert [one.name for one in results.classes] == list("abcd")
     assert imported.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert not any(str(tmp_path).encode() in content for content in files.values()), "no path of the machine is kept"
 

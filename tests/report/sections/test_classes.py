@@ -49,8 +49,12 @@ def test_the_table_by_hand(make_evaluated: MakeEvaluated) -> None:
     )
 
 
-def test_no_mistake_is_said(make_evaluated: MakeEvaluated) -> None:
+def test_no_mistake_and_one_mistake_are_said(make_evaluated: MakeEvaluated) -> None:
     assert of_run(run_with(make_evaluated, DOG, OWL)).sentence == "No image is wrong."
+    once = replace(CAT, wrong=1, taken=1)
+    assert of_run(run_with(make_evaluated, DOG, once)).sentence == (
+        "The hardest class is cat: 1 of its 40 images is wrong. It is taken for dog."
+    )
 
 
 @pytest.mark.parametrize(("count", "folded"), [(10, 0), (13, 3)])

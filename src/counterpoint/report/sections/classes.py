@@ -64,6 +64,11 @@ def _error(one: ClassFigures) -> float:
 def _sentence(hardest: ClassFigures) -> str:
     if not hardest.wrong:
         return "No image is wrong."
+    if hardest.wrong == 1:
+        return (
+            f"The hardest class is {hardest.name}: 1 of its {hardest.images:,} images is wrong. "
+            f"It is taken for {hardest.taken_for}."
+        )
     return (
         f"The hardest class is {hardest.name}: {hardest.wrong:,} of its {hardest.images:,} images are wrong. "
         f"They are taken most often for {hardest.taken_for} ({hardest.taken:,})."
