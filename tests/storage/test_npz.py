@@ -1,4 +1,5 @@
 import io
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.storage import npz
 from counterpoint.storage.npz import array_names, open_array, read_array, read_header
+from counterpoint.threads import in_threads
 
 
 def archive(folder: Path, **arrays: Any) -> Path:
@@ -163,3 +165,23 @@ def test_what_numpy_would_not_write_is_refused(tmp_path: Path) -> None:
         read_array(path, "a")
     with pytest.raises(InputError, match="has no array 'b'; it has a"):
         read_array(path, "b")
+
+
+def test_one_header_is_parsed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's parser may fail in two threads at once."""
+    content = io.BytesIO()
+    np.save(content, np.zeros(3))
+    at_once, most = 0, 0
+
+    def parse(file: Any) -> Any:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        time.sleep(0.01)
+        at_once -= 1
+        return np.lib.format.read_array_header_1_0(file)
+
+    monkeypatch.setitem(npz._VERSIONS, (1, 0), parse)
+    headers = list(in_threads(lambda _: read_header(io.BytesIO(content.getvalue())), range(8)))
+    assert [header.shape for header in headers] == 8 * [(3,)]
+    assert most == 1

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import IO
 
 import numpy as np
@@ -68,13 +69,19 @@ def open_array(source: Path, name: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+_parsing = Lock()
+"""NumPy parses a header as Python. CPython 3.11 counts how deep its parser is for all threads together, so that two at
+once can fail with "AST constructor recursion depth mismatch"."""
+
+
 def read_header(file: IO[bytes]) -> Header:
     """What stands before the values. The file is at the first of them then."""
     version = np.lib.format.read_magic(file)
     if version not in _VERSIONS:
         raise ValueError(f"it is of version {version} of NumPy's format, which counterpoint cannot read")
     try:
-        return Header(*_VERSIONS[version](file))
+        with _parsing:
+            return Header(*_VERSIONS[version](file))
     except Exception as error:  # NumPy parses it as Python, which can raise almost anything
         raise ValueError(f"its header cannot be read: {error}") from None
 
