@@ -146,7 +146,7 @@ def test_a_row_is_trained_as_it_says_in_the_time_that_is_left(
 
     monkeypatch.setattr(counterpoint.reproduction.campaign, "time", SimpleNamespace(monotonic=lambda: 60 * minutes))
     monkeypatch.setattr(counterpoint.reproduction.campaign, "train", train_for_a_minute)
-    for name in ("load_run", "evaluate_run", "write_result", "minutes"):  # no evaluation
+    for name in ("load_run", "evaluate_run", "keep_row", "minutes"):  # no evaluation
         monkeypatch.setattr(counterpoint.reproduction.campaign, name, lambda *_, **__: 0.0)
     wanted = [RowRun(ROWS[1], schedule, seed) for schedule in (FEW, find_schedule("short")) for seed in (0, 3)]
     assert not run_missing(wanted, folders, root=rows_root, device="cpu", max_minutes=3)
