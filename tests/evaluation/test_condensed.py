@@ -245,6 +245,12 @@ def _about(changes: dict[str, Any]) -> Any:
     return change
 
 
+def _without_severities(arrays: dict[str, Any]) -> dict[str, Any]:
+    about = json.loads(str(arrays["about"]))
+    about["made_from"]["corrupted"]["severities"] = []
+    return {"about": np.array(json.dumps(about))}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -254,6 +260,7 @@ def _about(changes: dict[str, Any]) -> Any:
         (_about({"made_from": None}), "made_from"),
         (_about({"calibration": None}), "calibration is there without cells, or is missing"),
         (_about({"calibration": {}}), "calibration"),
+        (_without_severities, "made_from.corrupted has no cells"),
         (lambda a: {"clean/nll": a["clean/nll"][:-1]}, r"clean/nll is .*\(79,\), and there are 80 images"),
         (lambda a: {"clean/nll": a["clean/nll"] * 0.5}, "clean/nll is float64"),
         (lambda a: {"clean/brier": a["clean/brier"].astype(int) - 10**6}, "clean/brier has a number below 0"),

@@ -60,9 +60,10 @@ def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str
 class CalibrationPart:
     """What one run alone says of a calibration error. Two runs' parts give the interval of the difference.
 
-    Only the correlation of the two plug-in values needs both runs. It is the mean product of their influences, which
-    is the first term of the full correlation. The other terms come from bins that may be calibrated. They are above 0
-    but for a rounding, so the correlation found here is the smaller one, and the interval the longer one.
+    Only the correlation of the two plug-in values needs both runs. Here it is the mean product of their influences,
+    which is the first term of the full correlation. The other terms come from bins that may be calibrated. For the
+    ECE-rms they are squares; for the ECE the largest one is. So the correlation found here is the smaller one, and the
+    interval the longer one.
     """
 
     value: float
