@@ -1,11 +1,17 @@
 """`counterpoint compare` as a user meets it, on runs with made-up logits."""
 
+from pathlib import Path
+
 import pytest
 
-from counterpoint.records.files import read_evaluated
+from counterpoint.evaluation.condensed import condense, condensed_file, write_condensed
+from counterpoint.evaluation.scores import read_scores
+from counterpoint.records.compared import Compared
+from counterpoint.records.files import read_evaluated, read_record, read_results, write_record
+from counterpoint.reproduction.rows import keep_small
 from counterpoint.runs.folder import Run
 from tests.cli.conftest import Call
-from tests.made_runs import MakeRun, evaluated, files_of
+from tests.made_runs import MakeRun, evaluated, files_of, keep_cells
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +69,31 @@ def test_help_says_what_it_does(call: Call) -> None:
     assert ended.status == 0
     for word in ("with others on the same images", "OTHER...", "compared.json"):
         assert word in ended.out
+
+
+def test_rows_are_compared_from_their_results(make_run: MakeRun, call: Call, tmp_path: Path) -> None:
+    """As `reproduce` keeps them: small files, and no run."""
+    runs = [make_run(seed=seed) for seed in (1, 2)]
+    rows = [tmp_path / f"paper-{seed}.json" for seed in (1, 2)]
+    for row, run in zip(rows, runs, strict=True):
+        keep_cells(run, "corrupted", ["fog", "frost"], [1, 3])
+        evaluated(run)
+        write_record(row, keep_small(read_results(run.folder / "results.json")))
+        write_condensed(condensed_file(row), condense(read_scores(run.folder)))
+    expected = call("compare", runs[0].folder, runs[1].folder)
+    ended = call("compare", *rows)
+    assert (ended.status, ended.err) == (0, "")
+    assert "digits/quickstart, seed 1 (paper-1) − digits/quickstart, seed 2 (paper-2)" in ended.out
+    differences = expected.out[expected.out.index("Error, points") : expected.out.index("ECE, points")]
+    assert differences in ended.out, "the same digits"
+    assert "A row's result has condensed scores." in ended.out
+    assert "condensed" not in expected.out
+    assert "not written to a file; --out FILE keeps the differences" in ended.out
+    assert not list(tmp_path.glob("compared*"))
+    ended = call("compare", *rows, "--out", tmp_path / "kept.json")
+    assert f"written: {tmp_path / 'kept.json'}" in ended.out
+    assert read_record(tmp_path / "kept.json", Compared, "").against[0].scores == "condensed"
+    condensed_file(rows[1]).unlink()
+    ended = call("compare", *rows)
+    assert (ended.status, ended.out) == (2, "")
+    assert f"{rows[1]} has no paper-2.npz beside it" in ended.err

@@ -13,7 +13,8 @@ from scipy.stats import ttest_rel
 
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.errors import InputError
-from counterpoint.evaluation.comparison import compare_run, read_scored
+from counterpoint.evaluation.comparison import compare_run
+from counterpoint.evaluation.scored import read_scored
 from counterpoint.evaluation.scores import read_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import calibration_differences, paired_differences

@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -18,7 +18,12 @@ from hypothesis import strategies as st
 from counterpoint import config
 from counterpoint.config import Experiment, override
 from counterpoint.errors import InputError
+from counterpoint.evaluation.condensed import CondensedCells, CondensedScores, read_condensed, write_condensed
+from counterpoint.metrics import ImageScores
+from counterpoint.metrics.paired_calibration import CalibrationPart
+from counterpoint.records.figures import CalibrationError
 from counterpoint.records.files import write_record
+from counterpoint.records.images import Images, MadeFrom, Shift, Source
 from counterpoint.records.log import read_lines
 from counterpoint.report.loading import load_runs
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
@@ -152,3 +157,39 @@ def test_settings(assignments: list[tuple[str, str]]) -> None:
     with contextlib.suppress(InputError):
         changed_experiment = override(TINY, [f"{key}={value}" for key, value in assignments])
         assert config.from_dict(json.loads(json.dumps(config.to_dict(changed_experiment)))) == changed_experiment
+
+
+@pytest.fixture(scope="module")
+def condensed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Condensed scores of four clean images, and of three images in two cells."""
+    clean = ImageScores(np.full(4, 0.5), np.ones(4, dtype=bool), np.full(4, 0.7), np.full(4, 0.5))
+    parts = {f"{name}_debiased": CalibrationPart(0.2, 0.1, 0.3, np.ones(3)) for name in get_args(CalibrationError)}
+    cells = CondensedCells({name: np.full(3, 0.5) for name in ("error", "nll", "brier")}, parts)
+    shift = Shift(Source("official"), 3, "test", ("fog",), (1, 2))
+    made_from = MadeFrom("weights", "fp32", Images("digits", "test", 4), shift)
+    path = tmp_path_factory.mktemp("condensed") / "row.npz"
+    write_condensed(path, CondensedScores(made_from, clean, cells))
+    return path
+
+
+def check_condensed(path: Path) -> None:
+    with refused_or_taken("row.npz"):
+        found = read_condensed(path)
+        assert len(found.clean) == found.made_from.clean.images
+        assert (found.cells is None) == (found.made_from.corrupted is None)
+
+
+@FUZZED
+@given(data=st.data())
+def test_condensed_scores(tmp_path: Path, condensed: Path, data: st.DataObject) -> None:
+    (tmp_path / "row.npz").write_bytes(data.draw(turned_over(condensed.read_bytes())))
+    check_condensed(tmp_path / "row.npz")
+
+
+@FUZZED
+@given(data=st.data())
+def test_what_condensed_scores_say_of_themselves(tmp_path: Path, condensed: Path, data: st.DataObject) -> None:
+    arrays = read_arrays(condensed, "")
+    about = data.draw(st.one_of(JSON, changed(json.loads(str(arrays["about"])))))
+    write_arrays(tmp_path / "row.npz", arrays | {"about": np.array(json.dumps(about))})
+    check_condensed(tmp_path / "row.npz")

@@ -15,6 +15,7 @@ from counterpoint.metrics import ImageScores, calibration_differences, ece, ece_
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.clustered import Ece, EceRms
 from counterpoint.metrics.image_sums import ImageSums, image_sums
+from counterpoint.metrics.paired_calibration import calibration_parts, differences_of_parts
 from counterpoint.metrics.scores import Grid, join_scores
 
 NAMES = ["ece_width15_debiased", "ece_rms_width15_debiased", "ece_mass15_debiased", "ece_rms_mass15_debiased"]
@@ -176,6 +177,73 @@ def test_scatter_is_that_of_drawn_samples(script: dict[str, Any], size: float) -
         assert found == pytest.approx(expected[0, 1], abs=0.06 * math.sqrt(expected[0, 0] * expected[1, 1]))
 
 
+def without_each_image(kind: type[Ece] | type[EceRms], sums: ImageSums) -> list[float]:
+    """N − 1 times what the plug-in value loses without an image, in the same bins, for each image: the slow twin of its
+    influence."""
+    images, bins = sums.images, len(sums.surplus_B)
+    rows_ND = sums.noise_ND * math.sqrt(images * (images - 1)) + np.concatenate((sums.surplus_B, sums.share_B))
+    found = []
+    for i in range(images):
+        rest_D = np.delete(rows_ND, i, axis=0).mean(axis=0)
+        rest = replace(sums, surplus_B=rest_D[:bins], share_B=rest_D[bins:])
+        found.append((images - 1) * (kind(sums).observed - kind(rest).observed))
+    return found
+
+
+@pytest.mark.parametrize("kind", [Ece, EceRms])
+def test_an_influence_is_what_the_value_loses_without_the_image(
+    script: dict[str, Any], kind: type[Ece] | type[EceRms]
+) -> None:
+    grid, _ = drawn(script, "both far off", 300, (2, 2))
+    confident = {
+        name: [replace(c, confidence=0.5 + c.confidence / 2, correct=c.correct & (c.confidence < 0.95)) for c in cells]
+        for name, cells in grid.items()
+    }
+    sums = image_sums(confident, 3, "mass")  # three bins, all far off
+    expected = np.array(without_each_image(kind, sums))
+    influence = kind(sums).influence(sums.surplus_B) * math.sqrt(sums.images * (sums.images - 1))
+    assert influence.sum() == pytest.approx(0, abs=1e-9)
+    assert influence == pytest.approx(expected, abs=0.02 * expected.std())
+
+
+@pytest.mark.parametrize(
+    ("scenario", "longer"),
+    [
+        ("one calibrated", 1.03),
+        ("both far off", 1.01),
+        ("equally far off", 1.01),
+        ("under- and over-confident", 1.01),
+        ("a small difference", 1.05),
+        ("both calibrated", 1.05),
+        ("almost the same network", 2.0),
+    ],
+)
+def test_each_runs_parts_give_the_difference(script: dict[str, Any], scenario: str, longer: float) -> None:
+    """The same values, and intervals that are not shorter. Of two networks they are hardly longer."""
+    for seed in range(2):
+        ours, other = drawn(script, scenario, 1000, (3, 5), seed)
+        expected = calibration_differences(ours, other)
+        found = differences_of_parts(calibration_parts(ours), calibration_parts(other))
+        assert list(found) == NAMES
+        for name, one in found.items():
+            assert one.value == expected[name].value
+            for length, least in (
+                (one.high - one.value, expected[name].high - one.value),
+                (one.value - one.low, one.value - expected[name].low),
+            ):
+                assert least * (1 - 1e-9) <= length <= longer * least
+
+
+def test_parts_are_paired(script: dict[str, Any]) -> None:
+    """Image i of both: in another order the interval is that of runs on other images, and longer."""
+    ours, other = drawn(script, "both far off", 2000, (2, 3))
+    one, two = calibration_parts(ours), calibration_parts(other)
+    mixed = {name: replace(part, influence_N=np.roll(part.influence_N, 1)) for name, part in two.items()}
+    paired, unpaired = differences_of_parts(one, two), differences_of_parts(one, mixed)
+    for name in NAMES:
+        assert unpaired[name].high - unpaired[name].low > 1.01 * (paired[name].high - paired[name].low)
+
+
 def test_nonsense_is_refused() -> None:
     def grid(images: int, corruptions: int = 1) -> Grid:
         cell = ImageScores(np.full(images, 0.5), np.ones(images, dtype=bool), *np.zeros((2, images)))
@@ -187,6 +255,10 @@ def test_nonsense_is_refused() -> None:
         calibration_differences(grid(3), grid(3, 2))
     with pytest.raises(InputError, match="at least two"):
         calibration_differences(grid(1), grid(1))
+    with pytest.raises(InputError, match="3 and 4 images; they must be evaluated on the same ones"):
+        differences_of_parts(calibration_parts(grid(3)), calibration_parts(grid(4)))
+    with pytest.raises(InputError, match="at least two"):
+        calibration_parts(grid(1))
     with pytest.raises(InputError, match=r"the cells have \[3, 4\] images"):
         calibration_differences({"a": [grid(3)["0"][0], grid(4)["0"][0]]}, grid(3))
 
@@ -199,4 +271,6 @@ def test_few_images_have_an_interval() -> None:
             for _ in range(2)
         ]
         for found in calibration_differences(grids[0], grids[1]).values():
+            assert -1 <= found.low <= found.value <= found.high <= 1
+        for found in differences_of_parts(*map(calibration_parts, grids)).values():
             assert -1 <= found.low <= found.value <= found.high <= 1

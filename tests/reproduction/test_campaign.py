@@ -1,6 +1,8 @@
 """Rows run from start to end on a tiny network and tiny images: what is missing, what is done, what was interrupted."""
 
+import errno
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ from counterpoint.config import Experiment, to_dict
 from counterpoint.data import load
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
+from counterpoint.evaluation.comparison import compare_run
 from counterpoint.experiments import EXPERIMENTS, config_hash
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.reproduction.campaign import RowsFailedError, run_missing
@@ -59,6 +62,43 @@ def test_what_is_missing_is_run_once(rows_root: Path, folders: Folders, monkeypa
         assert json.loads(log[-1])["step"] == 5
     monkeypatch.setattr(counterpoint.reproduction.campaign, "train", fail_to_train)
     assert run_missing(RUNS, folders, root=rows_root, device="cpu")
+
+
+def test_rows_can_be_compared_when_their_runs_are_gone(rows_root: Path, folders: Folders) -> None:
+    pair = [RUNS[1], replace(RUNS[1], seed=1)]
+    assert run_missing(pair, folders, root=rows_root, device="cpu")
+    (expected,) = compare_run(folders.runs / pair[0].place, [folders.runs / pair[1].place]).against
+    shutil.rmtree(folders.runs)
+    rows = [folders.results / f"{run.place}.json" for run in pair]
+    (found,) = compare_run(rows[0], rows[1:]).against
+    assert (found.experiment, found.seed, found.run) == (ROWS[1], 1, "smoke-1")
+    assert found.clean is not None
+    assert expected.clean is not None
+    assert found.clean.ece_width15_debiased == expected.clean.ece_width15_debiased
+    assert found.corrupted is not None
+    assert expected.corrupted is not None
+    assert found.corrupted.mean.error == expected.corrupted.mean.error
+    assert vars(found.corrupted.mean.nll) == pytest.approx(vars(expected.corrupted.mean.nll), abs=1e-4)
+
+
+def test_a_row_without_its_scores_is_not_kept(
+    rows_root: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would count as finished, and never get them."""
+    run = RUNS[1]
+    with monkeypatch.context() as patch:
+        patch.setattr("counterpoint.storage.files.os.replace", refuse_npz)
+        with pytest.raises(InputError, match=r"the disk is full: .*smoke-0\.npz cannot be written"):
+            run_missing([run], folders, root=rows_root, device="cpu")
+    assert not any(path.is_file() for path in folders.results.rglob("*"))
+    assert run_missing([run], folders, root=rows_root, device="cpu")
+    assert {path.name for path in (folders.results / run.row).iterdir()} == {"smoke-0.json", "smoke-0.npz"}
+
+
+def refuse_npz(source: Path, target: Path) -> None:
+    if target.name == "smoke-0.npz":
+        raise OSError(errno.ENOSPC, "No space left on device")
+    source.rename(target)
 
 
 def test_a_data_set_is_loaded_once(rows_root: Path, folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +186,7 @@ def test_a_row_is_trained_as_it_says_in_the_time_that_is_left(
 
     monkeypatch.setattr(counterpoint.reproduction.campaign, "time", SimpleNamespace(monotonic=lambda: 60 * minutes))
     monkeypatch.setattr(counterpoint.reproduction.campaign, "train", train_for_a_minute)
-    for name in ("load_run", "evaluate_run", "write_result", "minutes"):  # no evaluation
+    for name in ("load_run", "evaluate_run", "keep_row", "minutes"):  # no evaluation
         monkeypatch.setattr(counterpoint.reproduction.campaign, name, lambda *_, **__: 0.0)
     wanted = [RowRun(ROWS[1], schedule, seed) for schedule in (FEW, find_schedule("short")) for seed in (0, 3)]
     assert not run_missing(wanted, folders, root=rows_root, device="cpu", max_minutes=3)

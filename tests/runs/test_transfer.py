@@ -116,6 +116,33 @@ def test_a_finished_evaluation_leaves_its_logits_behind(run: Path, tmp_path: Pat
     assert not list((tmp_path / "parts").glob("*.npy*"))
 
 
+def test_the_result_of_a_finished_row_is_carried(run: Path, tmp_path: Path) -> None:
+    place, here, there = Path("cifar10/single/paper-0"), tmp_path / "results", tmp_path / "results there"
+    (here / place.parent).mkdir(parents=True)
+    (here / f"{place}.json").write_bytes(b"figures")
+    (here / f"{place}.npz").write_bytes(b"condensed scores")
+    (here / place.parent / "paper-1.json").write_bytes(b"another seed")
+    export_runs(tmp_path / "runs", [place], tmp_path / "parts", 1, here)
+    import_runs(tmp_path / "parts", tmp_path / "there", is_place, there)
+    assert files(there) == {f"{place}.json": b"figures", f"{place}.npz": b"condensed scores"}
+    assert files(tmp_path / "there" / place).keys() == files(run).keys() - {"checkpoints/step-000000010.safetensors"}
+    for file in there.rglob("paper-0.*"):
+        file.write_bytes(b"made there")
+    import_runs(tmp_path / "parts", tmp_path / "there", is_place, there)
+    assert set(files(there).values()) == {b"made there"}, "never replaced"
+
+
+def test_a_damaged_result_is_not_imported(run: Path, tmp_path: Path) -> None:
+    result = tmp_path / "paper-0"
+    result.with_suffix(".json").write_bytes(b"figures")
+    export_run(run, tmp_path / "parts", 1, result)
+    (tmp_path / "parts" / "paper-0.json.000.part").write_bytes(b"Figures")
+    with pytest.raises(InputError, match=r"the parts of result\.json in .* are damaged"):
+        import_run(tmp_path / "parts", tmp_path / "there", tmp_path / "results" / "paper-0")
+    assert not (tmp_path / "there").exists()
+    assert not (tmp_path / "results").exists()
+
+
 def test_a_run_where_nobody_would_look_for_it_is_not_imported(run: Path, tmp_path: Path) -> None:
     assert run.exists()
     parts, there = tmp_path / "parts", tmp_path / "there"

@@ -78,7 +78,7 @@ def reproduce(
         Path | None,
         typer.Option(
             help="Folder to write the runs and their newest checkpoints to at the end, in parts for another machine. "
-            "The cells of an unfinished evaluation are written too."
+            "The cells of an unfinished evaluation are written too, and the result of a finished row."
         ),
     ] = None,
     part_mib: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a part in MiB.")] = 14,
@@ -121,7 +121,7 @@ def reproduce(
     status, failed = 0, ""
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
     if import_parts:
-        _tell("imported from", import_parts, import_runs(import_parts, out, is_place))
+        _tell("imported from", import_parts, import_runs(import_parts, out, is_place, results))
     if where == "slurm":
         from counterpoint.reproduction.jobs import row_jobs
 
@@ -145,7 +145,7 @@ def reproduce(
                 failed = str(error)
         status = stop.status
     if export_parts:
-        exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib)
+        exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib, results)
         _tell("exported to", export_parts, exported)
     if page:
         write_page(page, folders)

@@ -1,13 +1,16 @@
-"""The difference between two evaluated runs on the same images, from their results.json and scores.npz alone."""
+"""The difference between two evaluated runs on the same images, from their results and scores alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.scores import RunScores, read_scores
+from counterpoint.evaluation.condensed import CondensedCells, CondensedScores, condense
+from counterpoint.evaluation.scored import Scored, place_name, read_scored
+from counterpoint.evaluation.scores import RunScores
 from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
+from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.over_cells import means_of_images
+from counterpoint.metrics.paired_calibration import differences_of_parts
 from counterpoint.metrics.scores import Grid
 from counterpoint.records.compared import (
     CalibrationDifferences,
@@ -19,36 +22,23 @@ from counterpoint.records.compared import (
     MeanDifferences,
     ShiftDifferences,
 )
-from counterpoint.records.files import COMPARED, RESULTS, read_results, results_file, write_record
-from counterpoint.records.images import MadeFrom, Source
+from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
+from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
-from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
 
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """What an evaluation left in a folder."""
-
-    folder: Path
-    results: Results
-    scores: RunScores
+def compared_file(runs: Sequence[Path]) -> Path | None:
+    """Where the comparison of the first run with the others is kept. None if one of them has no folder of its own."""
+    files = [results_file(run) for run in runs]
+    return files[0].with_name(COMPARED) if all(file.name == RESULTS for file in files) else None
 
 
-def read_scored(run: Path) -> Scored:
-    """The evaluation in a run's folder, checked to be whole. It needs no checkpoint and no logits."""
-    folder = results_file(run).parent
-    results, scores = read_results(folder / RESULTS), read_scores(folder)
-    if scores.made_from != results.made_from:
-        raise InputError(
-            f"{folder / 'scores.npz'} and results.json come from two evaluations; "
-            f"`counterpoint evaluate {quoted(folder)} --recompute` makes both again"
-        )
-    return Scored(folder, results, scores)
+def compare_run(run: Path | str, others: Sequence[Path | str], out: Path | str | None = None) -> Compared:
+    """Compare an evaluated run with others on the same images, and keep the differences.
 
-
-def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
-    """Compare an evaluated run with others on the same images, and write compared.json, replacing an earlier one.
+    Each is a run's folder, or a row's result such as results/cifar100/single/paper-0.json. They are written to `out`.
+    Without it they go to compared.json in the run's folder, replacing an earlier one, if all are folders.
 
     >>> import numpy as np
     >>> from counterpoint import compare_run, evaluate_logits
@@ -61,18 +51,21 @@ def compare_run(run: Path | str, others: Sequence[Path | str]) -> Compared:
     """
     if isinstance(others, str | Path):
         raise InputError(f"others is {str(others)!r}; it must be a list, such as [{str(others)!r}]")
-    folder = results_file(Path(run)).parent.resolve()
-    their_folders = [results_file(Path(other)).parent for other in others]
-    for number, other in enumerate(their_folders):
-        if other.resolve() == folder:
+    if out is not None and Path(out).is_dir():
+        raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
+    paths = [Path(run), *map(Path, others)]
+    files = [results_file(path).resolve() for path in paths]
+    for number, file in enumerate(files[1:], 1):
+        if file == files[0]:
             raise InputError(f"{run} cannot be compared with itself; name another run")
-        if other.resolve() in [earlier.resolve() for earlier in their_folders[:number]]:
-            raise InputError(f"{others[number]} is given twice; name each run once")
-    ours = read_scored(Path(run))
-    comparisons = tuple(compare(ours, read_scored(other)) for other in their_folders)
+        if file in files[1:number]:
+            raise InputError(f"{paths[number]} is given twice; name each run once")
+    ours = read_scored(paths[0])
+    comparisons = tuple(compare(ours, read_scored(other)) for other in paths[1:])
     results = ours.results
     compared = Compared(results.experiment, results.seed, results.made_from, command_line(), now(), comparisons)
-    write_record(ours.folder / COMPARED, compared)
+    if kept := compared_file(paths) if out is None else Path(out):
+        write_record(kept, compared)
     return compared
 
 
@@ -88,34 +81,40 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         and _data_set(our_images) == _data_set(their_images)
         and our_images.corrupted == their_images.corrupted
     )
-    shared = [name for name in ours.scores.shifts if _is_same_shift(name, ours, theirs)]
+    shared = [name for name in _shifts(ours) if _is_same_shift(name, ours, theirs)]
     if not (same_clean or same_cells or shared):
         raise InputError(
-            f"{ours.folder} was evaluated on {_images(ours.results)}, and {theirs.folder} on "
+            f"{ours.place} was evaluated on {_images(ours.results)}, and {theirs.place} on "
             f"{_images(theirs.results)}; give runs evaluated on the same images"
         )
     return Comparison(
         experiment=theirs.results.experiment,
         seed=theirs.results.seed,
-        run=theirs.folder.resolve().name,
+        run=place_name(theirs.place),
         made_from=theirs.results.made_from,
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
-        corrupted=corrupted_differences(ours.scores.cells, theirs.scores.cells) if same_cells else None,
+        corrupted=_differences_over_cells(ours.scores, theirs.scores) if same_cells else None,
         shifts={name: _shift_differences(name, ours, theirs) for name in shared},
+        scores="whole" if all(isinstance(one.scores, RunScores) for one in (ours, theirs)) else "condensed",
     )
+
+
+def _shifts(scored: Scored) -> Mapping[str, tuple[Shift, Sequence[ImageScores]]]:
+    return scored.scores.shifts if isinstance(scored.scores, RunScores) else {}
 
 
 def _is_same_shift(name: str, ours: Scored, theirs: Scored) -> bool:
     """The key of a user's own shift identifies its images. Of given predictions only the labels are known."""
-    if name not in theirs.scores.shifts or ours.scores.shifts[name][0] != theirs.scores.shifts[name][0]:
+    our_shifts, their_shifts = _shifts(ours), _shifts(theirs)
+    if name not in their_shifts or our_shifts[name][0] != their_shifts[name][0]:
         return False
     same_data = ours.results.evaluated_on.dataset == theirs.results.evaluated_on.dataset
-    return same_data or ours.scores.shifts[name][0].source.kind == "own"
+    return same_data or our_shifts[name][0].source.kind == "own"
 
 
 def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferences:
-    shift, our_cells = ours.scores.shifts[name]
-    _, their_cells = theirs.scores.shifts[name]
+    shift, our_cells = _shifts(ours)[name]
+    _, their_cells = _shifts(theirs)[name]
     return ShiftDifferences(shift, corrupted_differences({name: [*our_cells]}, {name: [*their_cells]}))
 
 
@@ -152,6 +151,27 @@ def corrupted_differences(ours: Grid, theirs: Grid) -> CorruptedDifferences:
     )
 
 
+def _differences_over_cells(
+    ours: RunScores | CondensedScores, theirs: RunScores | CondensedScores
+) -> CorruptedDifferences:
+    if isinstance(ours, RunScores) and isinstance(theirs, RunScores):
+        return corrupted_differences(ours.cells, theirs.cells)
+    our_cells, their_cells = (_condensed_cells(scores) for scores in (ours, theirs))
+    return CorruptedDifferences(
+        mean=_differences_of_means(our_cells.means, their_cells.means),
+        severities=(),  # condensed scores know none
+        by_corruption=CalibrationDifferences(
+            **_records(differences_of_parts(our_cells.calibration, their_cells.calibration))
+        ),
+    )
+
+
+def _condensed_cells(scores: RunScores | CondensedScores) -> CondensedCells:
+    cells = (condense(scores) if isinstance(scores, RunScores) else scores).cells
+    assert cells is not None  # there is a shift
+    return cells
+
+
 def severity_differences(ours: Grid, theirs: Grid) -> Iterator[CalibrationDifferences]:
     """Of the calibration errors at each severity, with the corruptions pooled. An image counts with all its cells."""
     for our_cells, their_cells in _by_severity(ours, theirs):
@@ -166,9 +186,11 @@ def _by_severity(*grids: Grid) -> Iterator[tuple[tuple[ImageScores, ...], ...]]:
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
-    our_means, their_means = means_of_images(ours), means_of_images(theirs)
-    found = {name: mean_difference(our_means[name], their_means[name]) for name in our_means}
-    return MeanDifferences(**_records(found))
+    return _differences_of_means(means_of_images(ours), means_of_images(theirs))
+
+
+def _differences_of_means(ours: Mapping[str, Floats], theirs: Mapping[str, Floats]) -> MeanDifferences:
+    return MeanDifferences(**_records({name: mean_difference(ours[name], theirs[name]) for name in ours}))
 
 
 def _records(differences: Mapping[str, Interval]) -> dict[str, Difference]:

@@ -78,6 +78,13 @@ class Ece(_OfRun):
         terms = (a @ between**k @ b / factorial(k) for k, (a, b) in zip(self._POWERS, both, strict=True))
         return float(sum(terms)) / self.sums.corruptions**2
 
+    def influence(self, surplus_B: Floats) -> Floats:
+        """What each image adds to the plug-in value at this population, to first order. The sum over images of one
+        run's times another's is the first term of `covariance`; the terms that are left out cannot be told from one
+        run alone."""
+        slope_B = 2 * ndtr(surplus_B / self.deviation) - 1
+        return self.sums.noise_ND[:, : len(slope_B)] @ slope_B / self.sums.corruptions
+
     @cached_property
     def _between_bins(self) -> list[Floats]:
         """The powers of the correlations, without those of a bin with itself."""
@@ -118,6 +125,11 @@ class EceRms(_OfRun):
         slopes = (run._slope(run._squares(at)[1]) for run, at in ((self, surplus_B), (other, other_surplus_B)))
         one_C, other_C = slopes
         return float(one_C @ covariance_CC @ other_C)
+
+    def influence(self, surplus_B: Floats) -> Floats:
+        """As for `Ece`: `covariance` without its noise term."""
+        _, mean_C = self._squares(surplus_B)
+        return self.sums.noise_ND @ (self._linear(surplus_B) @ self._slope(mean_C))
 
     @cached_property
     def _own_noise(self) -> Floats:

@@ -9,6 +9,8 @@ perfectly calibrated lies on the edge: its estimate can err to one side only, an
 full.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeVar, get_args
 
 import numpy as np
@@ -16,11 +18,12 @@ from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning
+from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.clustered import Ece, EceRms
 from counterpoint.metrics.debiased import Interval
 from counterpoint.metrics.image_sums import ImageSums, image_sums
 from counterpoint.metrics.inversion import TAIL
-from counterpoint.metrics.over_cells import estimate
+from counterpoint.metrics.over_cells import RunEstimate, estimate
 from counterpoint.metrics.scores import Grid
 
 _Statistic = TypeVar("_Statistic", Ece, EceRms)
@@ -53,6 +56,61 @@ def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str
     return differences
 
 
+@dataclass(frozen=True, eq=False)
+class CalibrationPart:
+    """What one run alone says of a calibration error. Two runs' parts give the interval of the difference.
+
+    Only the correlation of the two plug-in values needs both runs. Here it is the mean product of their influences,
+    which is the first term of the full correlation. The other terms come from bins that may be calibrated. For the
+    ECE-rms they are squares; for the ECE the largest one is. So the correlation found here is the smaller one, and the
+    interval the longer one.
+    """
+
+    value: float
+    low: float
+    high: float
+    influence_N: Floats  # of each image on the plug-in value, in its standard deviations, times √N
+
+
+def calibration_parts(grid: Grid, bins: int = 15) -> dict[str, CalibrationPart]:
+    """One run's part in each difference of `calibration_differences`."""
+    parts = {}
+    for binning in get_args(Binning):
+        sums = image_sums(grid, bins, binning)
+        parts[f"ece_{binning}{bins}_debiased"] = _part(Ece(sums))
+        parts[f"ece_rms_{binning}{bins}_debiased"] = _part(EceRms(sums))
+    return parts
+
+
+def differences_of_parts(
+    ours: Mapping[str, CalibrationPart], other: Mapping[str, CalibrationPart]
+) -> dict[str, Interval]:
+    """The differences of `calibration_differences`, from each run's parts alone. The values are the same; an interval
+    is as long, or somewhat longer."""
+    differences = {}
+    for name, one in ours.items():
+        two = other[name]
+        if len(one.influence_N) != len(two.influence_N):
+            raise InputError(
+                f"the runs have {len(one.influence_N)} and {len(two.influence_N)} images; they must be evaluated on "
+                "the same ones"
+            )
+        correlation = float(np.mean(one.influence_N * two.influence_N))
+        differences[name] = _interval(one, two, correlation, len(one.influence_N))
+    return differences
+
+
+def _part(statistic: Ece | EceRms) -> CalibrationPart:
+    found, images = estimate(statistic), statistic.sums.images
+    if images < 2:
+        raise InputError("the run has one image; an interval over images needs at least two")
+    variance = statistic.scatter(found.surplus_B).variance
+    influence_N = (
+        statistic.influence(found.surplus_B) * np.sqrt(images / variance) if variance > 0 else np.zeros(images)
+    )
+    return CalibrationPart(found.value, found.low, found.high, influence_N)
+
+
 def _require_the_same_images(one: ImageSums, two: ImageSums) -> None:
     if one.images != two.images:
         raise InputError(f"the runs have {one.images} and {two.images} images; they must be evaluated on the same ones")
@@ -69,9 +127,15 @@ def _difference(ours: _Statistic, other: _Statistic) -> Interval:
     a, b = estimate(ours), estimate(other)
     scale = np.sqrt(ours.scatter(a.surplus_B).variance * other.scatter(b.surplus_B).variance)
     correlation = float(ours.covariance(other, a.surplus_B, b.surplus_B) / scale) if scale > 0 else 0.0
+    return _interval(a, b, correlation, ours.sums.images)
+
+
+def _interval(
+    a: RunEstimate | CalibrationPart, b: RunEstimate | CalibrationPart, correlation: float, images: int
+) -> Interval:
     value = a.value - b.value
     # As in `error_difference`, two more images count, one for each run: few images without a difference prove little.
-    least = float(ndtri(1 - TAIL) * np.sqrt(2) / ours.sums.images)
+    least = float(ndtri(1 - TAIL) * np.sqrt(2) / images)
     below = _joined(a.value - a.low, b.high - b.value, correlation if a.low > 0 else -1.0, least)
     above = _joined(b.value - b.low, a.high - a.value, correlation if b.low > 0 else -1.0, least)
     return Interval(value, max(value - below, -1.0), min(value + above, 1.0))

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from counterpoint.records.codec import Range
 from counterpoint.records.figures import Count
@@ -48,7 +48,7 @@ class CorruptedDifferences:
     """Of each image's mean over the cells, in all and at each severity, and of the calibration errors by corruption."""
 
     mean: MeanDifferences
-    severities: tuple[MeanDifferences, ...]
+    severities: tuple[MeanDifferences, ...]  # none from condensed scores
     by_corruption: CalibrationDifferences
 
 
@@ -66,12 +66,14 @@ class Comparison:
 
     experiment: str
     seed: Count | None  # None where the training is not known
-    run: str  # the other's folder
+    run: str  # the other's folder, or its file among the results
     made_from: MadeFrom
     clean: CleanDifferences | None
     corrupted: CorruptedDifferences | None
     shifts: Mapping[str, ShiftDifferences] = field(default_factory=dict)
     """Other sets of shifted images, by name."""
+    scores: Literal["whole", "condensed"] = "whole"
+    """Condensed where one of the two had no others. The intervals by corruption are then to first order."""
 
     def on(self, suite: str) -> CorruptedDifferences | None:
         """The differences on a set of shifted images, if both runs have it."""

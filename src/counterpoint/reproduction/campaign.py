@@ -7,7 +7,9 @@ from pathlib import Path
 from counterpoint.data import load
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError, StoppedError
+from counterpoint.evaluation.condensed import condense, condensed_file, write_condensed
 from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.evaluation.scores import read_scores
 from counterpoint.records.results import Results
 from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, write_result
 from counterpoint.runs.folder import load_run
@@ -66,11 +68,19 @@ def run_missing(
             failed.append(f"{run.place.as_posix()} failed: {error}")
             watcher.warned(failed[-1])
             continue
-        path = write_result(folders.results, run, results)
+        path = keep_row(folders, run, results)
         watcher.noted(f"{run.place.as_posix()}: {minutes(results):.1f} minutes; written: {path}")
     if failed:
         raise RowsFailedError("; ".join(failed))
     return not is_stopped
+
+
+def keep_row(folders: Folders, run: RowRun, results: Results) -> Path:
+    """Write a row's result, and beside it the condensed scores of its run. These come first: a row that has a result
+    is not run again."""
+    scores = condense(read_scores(folders.runs / run.place))
+    write_condensed(condensed_file(folders.results / f"{run.place}.json"), scores)
+    return write_result(folders.results, run, results)
 
 
 def _is_over(minutes_left: float | None, should_stop: Callable[[], bool]) -> bool:

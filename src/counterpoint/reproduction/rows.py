@@ -1,4 +1,5 @@
 """The results of the paper's rows as small files to commit: results/<experiment>/<schedule>-<seed>.json.
+The condensed scores are beside each, <schedule>-<seed>.npz (`evaluation.condensed`).
 
 A file counts for its row only if its configuration's hash is that of the row at the file's schedule. Nothing here
 imports torch.

@@ -88,6 +88,9 @@ def page(folders: Folders) -> str:
         "`counterpoint reproduce all --page docs/reproduction.md` writes this page and trains nothing. It reads the "
         "files in results/. For unfinished rows it reads the folder of runs (`--out`). With `--run` the command first "
         "trains and evaluates the rows that are missing.",
+        "The .npz file beside a result has the row's condensed scores, unless the result is older than "
+        "such files. With them two rows are compared image by image without their runs: `counterpoint compare RESULT "
+        "OTHER`.",
     ]
     for schedule in SCHEDULES.values():
         sections = _sections(schedule, folders)

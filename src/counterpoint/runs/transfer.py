@@ -1,5 +1,5 @@
 """Carry a run to another machine: run.json, the log and the newest checkpoint, in parts of a chosen size. The logits of
-an evaluation that is not finished are carried too.
+an evaluation that is not finished are carried too. Of a finished row, its result and its condensed scores are.
 
 A folder of parts holds manifest.json, which names each file's parts and SHA-256. On the other machine nothing is
 written before every part is there and its hash is right.
@@ -20,27 +20,34 @@ from counterpoint.storage.files import check_links, read_json, write_atomically,
 from counterpoint.storage.locks import locked
 
 _MANIFEST = "manifest.json"
-_OF_A_RUN = re.compile(r"run\.json|log\.jsonl|checkpoints/step-\d{9}\.safetensors|logits/(about\.json|[\w-]+\.np[yz])")
+_OF_A_RUN = re.compile(
+    r"run\.json|log\.jsonl|checkpoints/step-\d{9}\.safetensors|logits/(about\.json|[\w-]+\.np[yz])|result\.(json|npz)"
+)
 _ABOUT = "logits/about.json"
+_RESULT = ("result.npz", "result.json")  # of a row; a row that has the second is finished
 
 
-def export_runs(runs: Path, places: Iterable[Path], out: Path, part_mib: int) -> list[Path]:
+def export_runs(
+    runs: Path, places: Iterable[Path], out: Path, part_mib: int, results: Path | None = None
+) -> list[Path]:
     """Write each run that has a checkpoint to `out`. `places` are the runs' folders, relative to `runs` and `out`.
 
-    What comes back are the places of those that were written.
+    Their results are in `results`, at the same places. What comes back are the places of those that were written.
     """
     begun = [place for place in places if checkpoint_paths(runs / place)]
     if not begun:
         raise InputError(f"none of these rows has a checkpoint in {runs} yet; there is nothing to export")
     for place in begun:
-        export_run(runs / place, out / place, part_mib)
+        export_run(runs / place, out / place, part_mib, results / place if results else None)
     return begun
 
 
-def import_runs(parts: Path, runs: Path, is_place: Callable[[Path], bool] = lambda _: True) -> list[Path]:
+def import_runs(
+    parts: Path, runs: Path, is_place: Callable[[Path], bool] = lambda _: True, results: Path | None = None
+) -> list[Path]:
     """Join every run that `export_runs` wrote to `parts`, each into its folder under `runs`. Their places come back.
 
-    `is_place` tells whether a run would be looked for in this place.
+    `is_place` tells whether a run would be looked for in this place. Results go to `results`.
     """
     places = sorted(path.parent.relative_to(parts) for path in parts.rglob(_MANIFEST))
     if not places:
@@ -51,12 +58,15 @@ def import_runs(parts: Path, runs: Path, is_place: Callable[[Path], bool] = lamb
             "--export-parts made, and not a folder in it"
         )
     for place in places:
-        import_run(parts / place, runs / place)
+        import_run(parts / place, runs / place, results / place if results else None)
     return places
 
 
-def export_run(run: Path, out: Path, part_mib: int) -> None:
-    """Write the run in `run` to `out` in parts of at most `part_mib` MiB. Parts of an older export are removed."""
+def export_run(run: Path, out: Path, part_mib: int, result: Path | None = None) -> None:
+    """Write the run in `run` to `out` in parts of at most `part_mib` MiB. Parts of an older export are removed.
+
+    `result` is where the row's result is, if there is one, without .json and .npz.
+    """
     checkpoints = checkpoint_paths(run)
     if not checkpoints:
         raise InputError(f"{run} has no checkpoint yet; there is nothing to export")
@@ -64,13 +74,19 @@ def export_run(run: Path, out: Path, part_mib: int) -> None:
     for old in out.glob("*.part"):
         old.unlink()
     # import_run writes the files in this order. A folder without run.json is no run, so run.json comes last.
-    carried = (checkpoints[-1], run / "log.jsonl", *_unfinished_logits(run), run / "run.json")
-    files = [_split(run, path, out, part_mib << 20) for path in carried]
+    of_run = (checkpoints[-1], run / "log.jsonl", *_unfinished_logits(run))
+    carried = {path.relative_to(run).as_posix(): path for path in of_run}
+    carried |= {name: path for name, path in _of_result(result).items() if path.exists()}
+    carried["run.json"] = run / "run.json"
+    files = [_split(name, path, out, part_mib << 20) for name, path in carried.items()]
     write_json(out / _MANIFEST, {"files": files})
 
 
-def import_run(parts: Path, run: Path) -> None:
-    """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already."""
+def import_run(parts: Path, run: Path, result: Path | None = None) -> None:
+    """Join what `export_run` wrote to `parts` into the run folder `run`, unless the run there is further already.
+
+    The row's result goes to `result`, with .json and .npz, unless there is one.
+    """
     files = {file.path: file for file in _files_to_join(parts)}
     for file in files.values():  # all are checked before one is written, and only one is in memory
         _join(parts, file)
@@ -91,8 +107,17 @@ def import_run(parts: Path, run: Path) -> None:
                 f"{run} was evaluated differently from the run in {parts}, for example on another device; remove "
                 f"{about.parent}, or leave --import-parts out"
             )
-        for name, file in files.items():
-            write_atomically(run / name, _join(parts, file))
+        targets = {name: run / name for name in files if name not in _RESULT}
+        of_result = _of_result(result)
+        if of_result and not of_result["result.json"].exists():
+            targets |= {name: path for name, path in of_result.items() if name in files}
+        for name, target in targets.items():
+            write_atomically(target, _join(parts, files[name]))
+
+
+def _of_result(result: Path | None) -> dict[str, Path]:
+    """Where the result of a row and its condensed scores are, by their names among the parts."""
+    return {name: result.with_suffix(Path(name).suffix) for name in _RESULT} if result else {}
 
 
 def _files_to_join(parts: Path) -> "Iterator[_File]":
@@ -125,13 +150,12 @@ def _unfinished_logits(run: Path) -> list[Path]:
     return [*sorted((run / "logits").glob("*.np[yz]")), run / _ABOUT]
 
 
-def _split(run: Path, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
+def _split(name: str, path: Path, out: Path, part_bytes: int) -> dict[str, Any]:
     content = path.read_bytes()
     parts = []
     for number, start in enumerate(range(0, len(content), part_bytes)):
         parts.append(f"{path.name}.{number:03d}.part")
         write_atomically(out / parts[-1], content[start : start + part_bytes])
-    name = path.relative_to(run).as_posix()
     return {"path": name, "sha256": hashlib.sha256(content).hexdigest(), "parts": parts}
 
 
