@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn import Ensemble, batch_ensemble, extract_member, resnet
+from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble, extract_member, resnet
 from counterpoint.nn.norm import left_untouched
 from tests.nn.conversion.layers import StandardisedConv2d
 
@@ -24,6 +24,26 @@ def test_prediction_is_the_mean_of_the_members_probabilities() -> None:
         logits = ensemble.eval()(torch.stack([images] * 3))
     torch.testing.assert_close(probs_MBK, logits.softmax(-1))
     torch.testing.assert_close(ensemble.predict(images), (probs_MBK[0] + probs_MBK[1] + probs_MBK[2]) / 3)
+
+
+@pytest.mark.parametrize("kind", ["batch", "deep", "single"])
+def test_predictions_leave_frozen_batchnorm_frozen(kind: str) -> None:
+    """Fine-tuning often keeps BatchNorm in evaluation mode while the rest is in training mode."""
+
+    def make() -> nn.Module:
+        network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 2)).train()
+        network[1].eval()
+        return network
+
+    makers = {"batch": lambda: batch_ensemble(make(), 2), "deep": lambda: deep_ensemble(make, 2)}
+    ensemble = makers.get(kind, lambda: Ensemble(make()))()
+    modes = {name: module.training for name, module in ensemble.named_modules()}
+    frozen = {name for name, module in ensemble.named_modules() if isinstance(module, nn.BatchNorm1d)}
+    assert {name for name, training in modes.items() if not training} == frozen
+    ensemble.predict(torch.randn(5, 3))
+    with pytest.raises((RuntimeError, InputError)):
+        ensemble.predict(torch.randn(5, 7))  # a pass that fails
+    assert {name: module.training for name, module in ensemble.named_modules()} == modes
 
 
 def test_without_a_mask_nothing_is_dropped() -> None:

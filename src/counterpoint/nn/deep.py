@@ -80,7 +80,11 @@ def deep_ensemble(
         if not isinstance(member, nn.Module) or isinstance(member, Ensemble):
             raise InputError(f"factory gave {type(member).__name__}; it must give a plain network, an nn.Module")
     _check_independent(members)
-    return Ensemble(IndependentMembers(members, logits), num_members).train(members[0].training)
+    network = IndependentMembers(members, logits)
+    ensemble = Ensemble(network, num_members)
+    for module in (ensemble, network, network.members):
+        module.training = members[0].training  # what is inside a member keeps its own mode, such as frozen BatchNorm
+    return ensemble
 
 
 def _check_independent(members: Sequence[nn.Module]) -> None:

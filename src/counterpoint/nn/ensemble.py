@@ -1,6 +1,7 @@
 """The member axis: inputs (M, B, …) outside, folded to (M·B, …) here and nowhere else."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -81,16 +82,14 @@ class Ensemble(nn.Module):
             )
         return logits.unflatten(0, (self.num_members, -1))
 
-    @torch.no_grad()
     def predict_members(self, *inputs: Any, **by_name: Any) -> Tensor:
-        """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training."""
-        was_training = self.training
-        self.eval()
-        try:
+        """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training.
+
+        Afterwards every module is in the mode that it was in. Call `eval()` first if several threads predict at once.
+        """
+        with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
-        finally:
-            self.train(was_training)
-        return logits_MBK.float().softmax(dim=-1)
+            return logits_MBK.float().softmax(dim=-1)
 
     def predict(self, *inputs: Any, **by_name: Any) -> Tensor:
         """The ensemble's probabilities (B, …, K): the mean of its members' (docs/paper.md, 20)."""
@@ -125,6 +124,19 @@ class Ensemble(nn.Module):
                 "torch.from_numpy makes one of an array"
             )
         return rows
+
+
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
 
 
 def axis_of_rows(tensor: Tensor, batch_axis: int) -> int:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
-from counterpoint.nn.conversion.tracing import Moment, Pass, evaluating, watched
-from counterpoint.nn.ensemble import Ensemble, axis_of_rows, map_tensors, read_logits
+from counterpoint.nn.conversion.tracing import Moment, Pass, watched
+from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits
 from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.one_member import extract_member
 

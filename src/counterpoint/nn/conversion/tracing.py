@@ -84,16 +84,3 @@ class _WeightReaders(TorchFunctionMode):
                 if layer is not None and layer not in self._current.active:
                     self._current.read_by.setdefault(layer, self._current.active[-1])
         return result
-
-
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
