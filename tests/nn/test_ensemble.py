@@ -26,6 +26,16 @@ def test_prediction_is_the_mean_of_the_members_probabilities() -> None:
     torch.testing.assert_close(ensemble.predict(images), (probs_MBK[0] + probs_MBK[1] + probs_MBK[2]) / 3)
 
 
+@pytest.mark.parametrize(("model", "probs"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
+def test_probabilities_have_float32_or_the_models_own_precision(model: torch.dtype, probs: torch.dtype) -> None:
+    torch.manual_seed(0)
+    network, rows = nn.Linear(3, 4).to(model), torch.randn(5, 3, dtype=model)
+    probs_BK = batch_ensemble(network, 2, init_std=0).predict(rows)
+    assert probs_BK.dtype == probs
+    exact = network(rows).double().softmax(-1)
+    torch.testing.assert_close(probs_BK.double(), exact, rtol=0, atol=1e-12 if probs == torch.float64 else 1e-2)
+
+
 @pytest.mark.parametrize("kind", ["batch", "deep", "single"])
 def test_predictions_leave_frozen_batchnorm_frozen(kind: str) -> None:
     """Fine-tuning often keeps BatchNorm in evaluation mode while the rest is in training mode."""

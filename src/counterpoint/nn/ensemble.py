@@ -89,7 +89,8 @@ class Ensemble(nn.Module):
         """
         with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
-            return logits_MBK.float().softmax(dim=-1)
+            at_least_float32 = torch.promote_types(logits_MBK.dtype, torch.float32)
+            return logits_MBK.to(at_least_float32).softmax(dim=-1)
 
     def predict(self, *inputs: Any, **by_name: Any) -> Tensor:
         """The ensemble's probabilities (B, …, K): the mean of its members' (docs/paper.md, 20)."""

@@ -74,7 +74,7 @@ def test_members_equal_plain_networks_with_their_weights(batchnorm: str) -> None
     probs_MBK = ensemble.predict_members(images)
     for i in range(3):
         plain = extract_member(ensemble, i).eval()
-        torch.testing.assert_close(probs_MBK[i].double(), plain(images).softmax(-1), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(probs_MBK[i], plain(images).softmax(-1), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", [MixesRows(), ReadsWeights()], ids=["mixes rows", "reads weights"])
