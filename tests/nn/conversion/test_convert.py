@@ -58,6 +58,21 @@ def test_weights_are_kept_and_the_model_is_left_alone() -> None:
     assert type(model.body[0]) is nn.Conv2d
 
 
+@pytest.mark.parametrize("normed", [False, True], ids=["plain", "weight norm"])
+def test_what_is_frozen_stays_frozen(normed: bool) -> None:
+    """r and s are new, and are trained; everything that the model had keeps its requires_grad."""
+    first = nn.Linear(3, 4)
+    if normed:
+        first = nn.utils.parametrizations.weight_norm(first)
+    model = nn.Sequential(first.requires_grad_(False), nn.ReLU(), nn.Linear(4, 2))
+    ensemble = batch_ensemble(model, 2)
+    trained = {name for name, parameter in ensemble.named_parameters() if parameter.requires_grad}
+    head = {"network.2.weight", "network.2.bias"}
+    assert trained == {f"network.{i}.{factor}" for i in (0, 2) for factor in "rs"} | head
+    alone = {name for name, parameter in extract_member(ensemble, 1).named_parameters() if parameter.requires_grad}
+    assert alone == {"2.weight", "2.bias"} | ({"0.r", "0.s"} if normed else set())
+
+
 def test_a_layer_used_twice_stays_one_layer() -> None:
     body: Any = batch_ensemble(Nested(), num_members=2).network.body
     assert isinstance(body[2], BatchEnsembleConv2d)
