@@ -106,6 +106,8 @@ def _why_not(
         return f"it is not called: {type(reader).__name__} reads its weight directly"
     if usage is not None and module in usage.without_rows:
         return "its input is not a batch: twice as many images give it as many rows as before"
+    if "forward" in vars(module):
+        return "its forward was replaced on this very layer, so that r and s would not be used"
     return None if is_foldable(module) else why_not_linear(module)
 
 

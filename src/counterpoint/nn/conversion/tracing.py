@@ -1,7 +1,8 @@
 """Which modules a forward pass goes through, with what goes in and out, and which weights are read past their layer."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -60,11 +61,18 @@ def watched(
         handles.append(module.register_forward_pre_hook(begin, with_kwargs=True, prepend=True))
         handles.append(module.register_forward_hook(end))
     try:
-        with _WeightReaders(layers, current):
+        with _WeightReaders(layers, current), _uncompiled():
             yield current
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Inside, what torch.compile made runs as it was written: the compiler fails on hooks that watch modules."""
+    if "torch._dynamo" not in sys.modules:  # nothing was compiled, and importing the compiler takes seconds
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 class _WeightReaders(TorchFunctionMode):
