@@ -63,6 +63,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: moved(amount_MB=AMOUNT[:, :3]),
         r"amount has the shape \(2, 3\), and the views",
     ),
+    "views of rows": (lambda: moved(VIEWS[..., 0, 0]), r"views are torch.float32 of shape \(2, 4, 3\); they must be"),
+    "views of grey images": (lambda: moved(VIEWS[:, :, 0]), r"of shape \(2, 4, 8, 8\); they must be normalised images"),
+    "views of pixels": (lambda: moved(VIEWS.byte()), "views are torch.uint8 of shape"),
+    "a loss for each view": (
+        lambda: moved(loss=lambda v: v.sum((2, 3, 4))),
+        r"the loss is \(2, 4\); it must be a tensor",
+    ),
+    "a loss without gradients": (lambda: moved(loss=lambda v: v.sum().item()), "the loss is 0.0; it must be a tensor"),
     "a loss of something else": (lambda: moved(loss=lambda _: torch.tensor(1.0)), "loss does not depend on the views"),
     "no network": (lambda: batch_ensemble(3), "the model is 3; it must be a torch.nn.Module"),  # type: ignore[arg-type]
     "an ensemble": (lambda: batch_ensemble(batch_ensemble(NETWORK)), "the model is an ensemble already"),
