@@ -177,7 +177,31 @@ def test_an_ensemble_trains_under_distributed_data_parallel(tmp_path: Path) -> N
         torch.testing.assert_close(parameter.grad, expected.grad)
 
 
-def test_another_meaning_of_num_blocks_is_none() -> None:
-    network = nn.Sequential(nn.Linear(4, 3))
-    network.num_blocks = [1, 2]  # type: ignore[assignment]
-    assert Ensemble(network).num_blocks == 0
+class TwoInputs(nn.Module):
+    """A stranger's network, which means its own by num_blocks."""
+
+    def __init__(self, num_blocks: Any = 12) -> None:
+        super().__init__()
+        self.num_blocks = num_blocks
+        self.images, self.numbers = nn.Linear(3, 2), nn.Linear(4, 2)
+
+    def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
+        logits: Tensor = self.images(images) + self.numbers(numbers)
+        return logits
+
+
+@pytest.mark.parametrize("blocks", [12, [1, 2], nn.ModuleList()], ids=["a number", "a list", "modules"])
+@pytest.mark.parametrize("kind", ["batch", "deep"])
+def test_another_meaning_of_num_blocks_is_none(kind: str, blocks: Any) -> None:
+    """Its second input is no mask."""
+    torch.manual_seed(0)
+    makers = {
+        "batch": lambda: batch_ensemble(TwoInputs(blocks), 2, 0.5),
+        "deep": lambda: deep_ensemble(lambda: TwoInputs(blocks), 2),
+    }
+    ensemble = makers[kind]()
+    assert ensemble.num_blocks == 0
+    images, numbers = torch.randn(2, 5, 3), torch.randn(2, 5, 4)
+    logits_MBK = ensemble(images, numbers)
+    for i in range(2):
+        torch.testing.assert_close(logits_MBK[i], extract_member(ensemble, i)(images[i], numbers[i]))

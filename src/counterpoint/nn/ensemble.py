@@ -1,5 +1,6 @@
 """The member axis: inputs (M, B, …) outside, folded to (M·B, …) here and nowhere else."""
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -50,12 +51,8 @@ class Ensemble(nn.Module):
         self.logits = logits
         self.conversion = conversion
         """What `batch_ensemble` converted and what it left out."""
-
-    @property
-    def num_blocks(self) -> int:
+        self.num_blocks = count_blocks(network)
         """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
-        blocks = getattr(self.network, "num_blocks", 0)
-        return blocks if isinstance(blocks, int) else 0  # a stranger's network may mean something else by that name
 
     def forward(self, *inputs: Any, keep: Tensor | None = None, **by_name: Any) -> Tensor:
         """Logits (M, B, …, K) of views (M, B, …): every tensor given has the members first, then the network's axes.
@@ -138,6 +135,15 @@ def evaluating(network: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+def count_blocks(network: nn.Module) -> int:
+    """How many residual branches of a network the mask `keep` can drop. A stranger's network may have another
+    meaning of `num_blocks`: then its forward takes no mask.
+    """
+    blocks = getattr(network, "num_blocks", 0)
+    takes_mask = "keep" in inspect.signature(network.forward).parameters
+    return blocks if isinstance(blocks, int) and takes_mask else 0
 
 
 def axis_of_rows(tensor: Tensor, batch_axis: int) -> int:
