@@ -12,6 +12,7 @@ import counterpoint
 from counterpoint import (
     Adversarial,
     AugMix,
+    Ensemble,
     InputError,
     MemberPolicy,
     StochasticDepth,
@@ -75,6 +76,22 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no network": (lambda: batch_ensemble(3), "the model is 3; it must be a torch.nn.Module"),  # type: ignore[arg-type]
     "an ensemble": (lambda: batch_ensemble(batch_ensemble(NETWORK)), "the model is an ensemble already"),
     "members in words": (lambda: batch_ensemble(NETWORK, "two"), "num_members is 'two'; it must be a whole number"),  # type: ignore[arg-type]
+    "members in truth": (lambda: batch_ensemble(NETWORK, True), "num_members is True; it must be a whole number"),
+    "an ensemble of none": (lambda: Ensemble(NETWORK, 0), "num_members is 0; it must be a whole number of 1 or more"),
+    "a negative spread": (
+        lambda: batch_ensemble(NETWORK, 2, -0.1),
+        "init_std is -0.1; it must be a finite number of 0",
+    ),
+    "a spread of NaN": (
+        lambda: batch_ensemble(NETWORK, 2, float("nan")),
+        "init_std is nan; it must be a finite number",
+    ),
+    "a spread in words": (lambda: batch_ensemble(NETWORK, 2, "0.5"), "init_std is '0.5'; it must be a finite number"),  # type: ignore[arg-type]
+    "the last axis for rows": (
+        lambda: batch_ensemble(NETWORK, 2, batch_axis=-1),
+        "batch_axis is -1; it must be a whole",
+    ),
+    "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
     "no probability": (lambda: counterpoint.nll(np.zeros((0, 3)), []), "at least one value"),

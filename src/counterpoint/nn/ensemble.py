@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
+from counterpoint.nn.members import check_members
 
 if TYPE_CHECKING:
     from counterpoint.nn.conversion.report import Conversion
@@ -45,6 +46,9 @@ class Ensemble(nn.Module):
         conversion: "Conversion | None" = None,
     ) -> None:
         super().__init__()
+        check_members(num_members)
+        if not isinstance(batch_axis, int) or batch_axis < 0:
+            raise InputError(f"batch_axis is {shown(batch_axis)}; it must be a whole number of 0 or more")
         self.network = network
         self.num_members = num_members
         self.batch_axis = batch_axis

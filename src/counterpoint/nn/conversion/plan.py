@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from torch import nn
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
 from counterpoint.nn.conversion.check import Example, run_watched
 from counterpoint.nn.conversion.linearity import why_not_linear
 from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, PARAMETER, Layer, LeftOut
 from counterpoint.nn.conversion.unpacked import UnpackedAttention
 
-Chosen = Collection[str | type[nn.Module]]
+Chosen = str | type[nn.Module] | Collection[str | type[nn.Module]]
 _CONVERTIBLE = tuple(FOLDABLE)
 _LOOKED_UP = (nn.Embedding, nn.EmbeddingBag)
 
@@ -76,7 +76,9 @@ def _names(network: nn.Module, chosen: Chosen) -> set[str]:
     """
     modules = dict(network.named_modules(remove_duplicate=False))
     names: set[str] = set()
-    for one in chosen:
+    for one in [chosen] if isinstance(chosen, str | type) else chosen:
+        if not isinstance(one, str | type):
+            raise InputError(f"{shown(one)} is not a layer's name or type; give them as 'head' or nn.Linear")
         if isinstance(one, str):
             found = {name for name in modules if fnmatchcase(name, one)}
             slip = unknown("layer", one, filter(None, modules))
