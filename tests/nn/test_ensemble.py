@@ -98,6 +98,32 @@ def test_inputs_of_any_number_and_shape_are_folded() -> None:
     assert ensemble.predict(images[0], tokens=tokens[0]).shape == (4, 2)
 
 
+class Fields(dict[str, Any]):
+    """A library's own kind of dict, whose entries are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+class OfFields(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, fields: Any) -> Tensor:
+        logits: Tensor = self.layer(fields.rows)
+        return logits
+
+
+def test_a_dict_of_another_kind_stays_what_it_is() -> None:
+    rows = torch.randn(2, 5, 3)
+    fields = Fields(rows=rows, note="kept")
+    ensemble = batch_ensemble(OfFields(), 2, example_input=(Fields(rows=rows[0]),))
+    assert torch.equal(ensemble(fields), ensemble(Fields(rows=rows)))
+    assert fields["rows"] is rows, "the caller's dict is not changed"
+    assert deep_ensemble(OfFields, 2)(fields).shape == (2, 5, 2)
+
+
 class Output:
     def __init__(self, logits: Tensor) -> None:
         self.logits = logits

@@ -1,5 +1,6 @@
 """The member axis: inputs (M, B, …) outside, folded to (M·B, …) here and nowhere else."""
 
+import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -180,8 +181,13 @@ def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, tuple | list):
         changed = [map_tensors(item, change) for item in value]
         return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {key: map_tensors(item, change) for key, item in value.items()}
+    if isinstance(value, dict):  # an OrderedDict or a library's own kind stays what it is
+        same_kind = copy.copy(value)
+        for key, item in value.items():
+            same_kind[key] = map_tensors(item, change)
+        return same_kind
     return value
 
 
