@@ -54,6 +54,34 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "more indices": (lambda: views(indices_B=torch.arange(5)), r"indices_B are \(5,\); .* each of 4 images"),
     "NumPy indices": (lambda: views(indices_B=np.arange(4)), r"indices_B are \[0 1 2 3\]; they must be a tensor"),
     "fractional indices": (lambda: views(indices_B=torch.rand(4)), "they must be a tensor of whole numbers"),
+    "a mask for indices": (
+        lambda: views(indices_B=torch.ones(4, dtype=torch.bool)),
+        "must be a tensor of whole numbers",
+    ),
+    "images without pixels": (
+        lambda: views(IMAGES[..., :0], MemberPolicy(crop_scale=(0.25, 1.0))),
+        r"images have shape \(4, 3, 8, 0\)",
+    ),
+    "half an epoch": (lambda: views(epoch=0.5), "epoch is 0.5; it must be a whole number"),
+    "an epoch in words": (lambda: views(epoch="1"), "epoch is '1'; it must be a whole number"),
+    "half a seed": (lambda: views(seed=0.5), "seed is 0.5; it must be a whole number"),
+    "half a step": (lambda: views(step=0.5), "step is 0.5; it must be a whole number"),
+    "a pair for a normalisation": (
+        lambda: views(normalisation=(0.5, 0.5)),
+        r"normalisation is \(0.5, 0.5\); it must be",
+    ),
+    "NumPy images for AugMix": (
+        lambda: counterpoint.apply_augmix(IMAGES.numpy(), counterpoint.sample_augmix(torch.arange(4), 1.0, STREAM)),  # type: ignore[arg-type]
+        "images are a ndarray; they must be a tensor",
+    ),
+    "a list of numbers for AugMix": (
+        lambda: counterpoint.sample_augmix([0, 1], 1.0, STREAM),  # type: ignore[arg-type]
+        r"indices are \[0, 1\]; they must be a tensor",
+    ),
+    "an endless beta": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), STREAM, beta=float("inf")),
+        "beta is inf; it must be a finite number",
+    ),
     "NumPy numbers for AugMix": (
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
@@ -105,6 +133,19 @@ def test_a_wrong_call_is_told_what_is_wrong(name: str) -> None:
     call, message = WRONG[name]
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
+    """Small integers hold few steps, and NumPy's numbers are no int."""
+    policy = MemberPolicy(augmix=AugMix((1.0, 4.0), assignment="shuffled"))
+    images = torch.randint(256, (4, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    plain = views(images, policy, indices_B=torch.arange(4), seed=1, epoch=2, step=70_000)
+    for kind in (torch.uint8, torch.int16, torch.int32):
+        assert torch.equal(
+            views(images, policy, indices_B=torch.arange(4).to(kind), seed=1, epoch=2, step=70_000), plain
+        )
+    numpy = {"seed": np.int64(1), "epoch": np.int32(2), "step": np.int64(70_000)}
+    assert torch.equal(views(images, policy, indices_B=torch.arange(4), **numpy), plain)
 
 
 def test_an_empty_batch_has_no_views() -> None:
