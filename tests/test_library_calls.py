@@ -43,6 +43,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a number for severities": (lambda: AugMix(3.0), "augmix severity is 3.0; it must be a tuple of numbers"),  # type: ignore[arg-type]
     "a number for drop rates": (lambda: StochasticDepth(0.1), "drop rate is 0.1; it must be a tuple"),  # type: ignore[arg-type]
     "a number for amounts": (lambda: Adversarial(0.1), "adversarial severity is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "severities for AugMix": (
+        lambda: MemberPolicy(augmix=(1.0, 2.0)),  # type: ignore[arg-type]
+        r"augmix is \(1.0, 2.0\); it must be .* AugMix\(\)",
+    ),
+    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix is True; it must be a value such as AugMix\(\)"),  # type: ignore[arg-type]
     "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding is None"),  # type: ignore[arg-type]
     "NumPy images": (lambda: views(IMAGES.numpy()), r"images are a ndarray; they must be a tensor \(torch.from_numpy"),
     "images in [0, 1]": (lambda: views(IMAGES.float()), "they must be uint8"),
@@ -146,6 +151,23 @@ def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
         )
     numpy = {"seed": np.int64(1), "epoch": np.int32(2), "step": np.int64(70_000)}
     assert torch.equal(views(images, policy, indices_B=torch.arange(4), **numpy), plain)
+
+
+def test_lists_make_the_same_policy_as_tuples() -> None:
+    lists = MemberPolicy(
+        augmix=AugMix([1.0, 2.0]),  # type: ignore[arg-type]
+        adversarial=Adversarial([0.0, 0.1]),  # type: ignore[arg-type]
+        stochastic_depth=StochasticDepth([0.0, 0.1]),  # type: ignore[arg-type]
+        crop_scale=[0.25, 1.0],  # type: ignore[arg-type]
+    )
+    tuples = MemberPolicy(
+        augmix=AugMix((1.0, 2.0)),
+        adversarial=Adversarial((0.0, 0.1)),
+        stochastic_depth=StochasticDepth((0.0, 0.1)),
+        crop_scale=(0.25, 1.0),
+    )
+    assert lists == tuples
+    assert hash(lists) == hash(tuples)
 
 
 def test_an_empty_batch_has_no_views() -> None:
