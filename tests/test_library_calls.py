@@ -20,6 +20,7 @@ from counterpoint import (
     make_views,
     perturb,
 )
+from counterpoint.corrupt import corrupt
 from counterpoint.seeding import Stream
 
 IMAGES = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
@@ -129,6 +130,15 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
     "no probability": (lambda: counterpoint.nll(np.zeros((0, 3)), []), "at least one value"),
     "no confidence": (lambda: counterpoint.ece([], []), "at least one value"),
+    "hidden confidences": (
+        lambda: counterpoint.ece(np.ma.masked_greater([0.5, 0.9], 0.8), [True, True]),
+        r"confidence is a masked array; .* give confidence.compressed\(\)",
+    ),
+    "bins in truth": (lambda: counterpoint.ece([0.5], [True], bins=True), "bins is True; it must be a whole number"),
+    "frost that is not there": (
+        lambda: corrupt(IMAGES.permute(0, 2, 3, 1).numpy(), "frost", 1, frost_dir="nowhere"),  # type: ignore[arg-type]
+        "nowhere does not hold the photographs",
+    ),
     "endless bins": (lambda: counterpoint.ece([0.5], [True], bins=10**12), "bins is 1000000000000; it must be"),
 }
 
