@@ -12,6 +12,7 @@ import counterpoint
 from counterpoint import (
     Adversarial,
     AugMix,
+    Ensemble,
     InputError,
     MemberPolicy,
     StochasticDepth,
@@ -19,6 +20,7 @@ from counterpoint import (
     make_views,
     perturb,
 )
+from counterpoint.corrupt import corrupt
 from counterpoint.seeding import Stream
 
 IMAGES = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
@@ -42,6 +44,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a number for severities": (lambda: AugMix(3.0), "augmix severity is 3.0; it must be a tuple of numbers"),  # type: ignore[arg-type]
     "a number for drop rates": (lambda: StochasticDepth(0.1), "drop rate is 0.1; it must be a tuple"),  # type: ignore[arg-type]
     "a number for amounts": (lambda: Adversarial(0.1), "adversarial severity is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "severities for AugMix": (
+        lambda: MemberPolicy(augmix=(1.0, 2.0)),  # type: ignore[arg-type]
+        r"augmix is \(1.0, 2.0\); it must be .* AugMix\(\)",
+    ),
+    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix is True; it must be a value such as AugMix\(\)"),  # type: ignore[arg-type]
     "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding is None"),  # type: ignore[arg-type]
     "NumPy images": (lambda: views(IMAGES.numpy()), r"images are a ndarray; they must be a tensor \(torch.from_numpy"),
     "images in [0, 1]": (lambda: views(IMAGES.float()), "they must be uint8"),
@@ -53,6 +60,34 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "more indices": (lambda: views(indices_B=torch.arange(5)), r"indices_B are \(5,\); .* each of 4 images"),
     "NumPy indices": (lambda: views(indices_B=np.arange(4)), r"indices_B are \[0 1 2 3\]; they must be a tensor"),
     "fractional indices": (lambda: views(indices_B=torch.rand(4)), "they must be a tensor of whole numbers"),
+    "a mask for indices": (
+        lambda: views(indices_B=torch.ones(4, dtype=torch.bool)),
+        "must be a tensor of whole numbers",
+    ),
+    "images without pixels": (
+        lambda: views(IMAGES[..., :0], MemberPolicy(crop_scale=(0.25, 1.0))),
+        r"images have shape \(4, 3, 8, 0\)",
+    ),
+    "half an epoch": (lambda: views(epoch=0.5), "epoch is 0.5; it must be a whole number"),
+    "an epoch in words": (lambda: views(epoch="1"), "epoch is '1'; it must be a whole number"),
+    "half a seed": (lambda: views(seed=0.5), "seed is 0.5; it must be a whole number"),
+    "half a step": (lambda: views(step=0.5), "step is 0.5; it must be a whole number"),
+    "a pair for a normalisation": (
+        lambda: views(normalisation=(0.5, 0.5)),
+        r"normalisation is \(0.5, 0.5\); it must be",
+    ),
+    "NumPy images for AugMix": (
+        lambda: counterpoint.apply_augmix(IMAGES.numpy(), counterpoint.sample_augmix(torch.arange(4), 1.0, STREAM)),  # type: ignore[arg-type]
+        "images are a ndarray; they must be a tensor",
+    ),
+    "a list of numbers for AugMix": (
+        lambda: counterpoint.sample_augmix([0, 1], 1.0, STREAM),  # type: ignore[arg-type]
+        r"indices are \[0, 1\]; they must be a tensor",
+    ),
+    "an endless beta": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), STREAM, beta=float("inf")),
+        "beta is inf; it must be a finite number",
+    ),
     "NumPy numbers for AugMix": (
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
@@ -63,14 +98,47 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: moved(amount_MB=AMOUNT[:, :3]),
         r"amount has the shape \(2, 3\), and the views",
     ),
+    "views of rows": (lambda: moved(VIEWS[..., 0, 0]), r"views are torch.float32 of shape \(2, 4, 3\); they must be"),
+    "views of grey images": (lambda: moved(VIEWS[:, :, 0]), r"of shape \(2, 4, 8, 8\); they must be normalised images"),
+    "views of pixels": (lambda: moved(VIEWS.byte()), "views are torch.uint8 of shape"),
+    "a loss for each view": (
+        lambda: moved(loss=lambda v: v.sum((2, 3, 4))),
+        r"the loss is \(2, 4\); it must be a tensor",
+    ),
+    "a loss without gradients": (lambda: moved(loss=lambda v: v.sum().item()), "the loss is 0.0; it must be a tensor"),
     "a loss of something else": (lambda: moved(loss=lambda _: torch.tensor(1.0)), "loss does not depend on the views"),
     "no network": (lambda: batch_ensemble(3), "the model is 3; it must be a torch.nn.Module"),  # type: ignore[arg-type]
     "an ensemble": (lambda: batch_ensemble(batch_ensemble(NETWORK)), "the model is an ensemble already"),
     "members in words": (lambda: batch_ensemble(NETWORK, "two"), "num_members is 'two'; it must be a whole number"),  # type: ignore[arg-type]
+    "members in truth": (lambda: batch_ensemble(NETWORK, True), "num_members is True; it must be a whole number"),
+    "an ensemble of none": (lambda: Ensemble(NETWORK, 0), "num_members is 0; it must be a whole number of 1 or more"),
+    "a negative spread": (
+        lambda: batch_ensemble(NETWORK, 2, -0.1),
+        "init_std is -0.1; it must be a finite number of 0",
+    ),
+    "a spread of NaN": (
+        lambda: batch_ensemble(NETWORK, 2, float("nan")),
+        "init_std is nan; it must be a finite number",
+    ),
+    "a spread in words": (lambda: batch_ensemble(NETWORK, 2, "0.5"), "init_std is '0.5'; it must be a finite number"),  # type: ignore[arg-type]
+    "the last axis for rows": (
+        lambda: batch_ensemble(NETWORK, 2, batch_axis=-1),
+        "batch_axis is -1; it must be a whole",
+    ),
+    "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
     "no probability": (lambda: counterpoint.nll(np.zeros((0, 3)), []), "at least one value"),
     "no confidence": (lambda: counterpoint.ece([], []), "at least one value"),
+    "hidden confidences": (
+        lambda: counterpoint.ece(np.ma.masked_greater([0.5, 0.9], 0.8), [True, True]),
+        r"confidence is a masked array; .* give confidence.compressed\(\)",
+    ),
+    "bins in truth": (lambda: counterpoint.ece([0.5], [True], bins=True), "bins is True; it must be a whole number"),
+    "frost that is not there": (
+        lambda: corrupt(IMAGES.permute(0, 2, 3, 1).numpy(), "frost", 1, frost_dir="nowhere"),  # type: ignore[arg-type]
+        "nowhere does not hold the photographs",
+    ),
     "endless bins": (lambda: counterpoint.ece([0.5], [True], bins=10**12), "bins is 1000000000000; it must be"),
 }
 
@@ -80,6 +148,36 @@ def test_a_wrong_call_is_told_what_is_wrong(name: str) -> None:
     call, message = WRONG[name]
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
+    """Small integers hold few steps, and NumPy's numbers are no int."""
+    policy = MemberPolicy(augmix=AugMix((1.0, 4.0), assignment="shuffled"))
+    images = torch.randint(256, (4, 3, 8, 8), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+    plain = views(images, policy, indices_B=torch.arange(4), seed=1, epoch=2, step=70_000)
+    for kind in (torch.uint8, torch.int16, torch.int32):
+        assert torch.equal(
+            views(images, policy, indices_B=torch.arange(4).to(kind), seed=1, epoch=2, step=70_000), plain
+        )
+    numpy = {"seed": np.int64(1), "epoch": np.int32(2), "step": np.int64(70_000)}
+    assert torch.equal(views(images, policy, indices_B=torch.arange(4), **numpy), plain)
+
+
+def test_lists_make_the_same_policy_as_tuples() -> None:
+    lists = MemberPolicy(
+        augmix=AugMix([1.0, 2.0]),  # type: ignore[arg-type]
+        adversarial=Adversarial([0.0, 0.1]),  # type: ignore[arg-type]
+        stochastic_depth=StochasticDepth([0.0, 0.1]),  # type: ignore[arg-type]
+        crop_scale=[0.25, 1.0],  # type: ignore[arg-type]
+    )
+    tuples = MemberPolicy(
+        augmix=AugMix((1.0, 2.0)),
+        adversarial=Adversarial((0.0, 0.1)),
+        stochastic_depth=StochasticDepth((0.0, 0.1)),
+        crop_scale=(0.25, 1.0),
+    )
+    assert lists == tuples
+    assert hash(lists) == hash(tuples)
 
 
 def test_an_empty_batch_has_no_views() -> None:

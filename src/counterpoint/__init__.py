@@ -85,13 +85,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module 'counterpoint' has no attribute {name!r}")
-    value = getattr(import_module(f"counterpoint.{_ROOM_OF[name]}"), name)
-    globals()[name] = value  # so that this function is called only once per name
-    return value
+if not TYPE_CHECKING:  # a type checker that saw this function would take any name for a public one
+
+    def __getattr__(name: str) -> Any:
+        if name not in _ROOM_OF:
+            raise AttributeError(f"module 'counterpoint' has no attribute {name!r}")
+        value = getattr(import_module(f"counterpoint.{_ROOM_OF[name]}"), name)
+        globals()[name] = value  # so that this function is called only once per name
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING", "import_module"})

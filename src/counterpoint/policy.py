@@ -98,6 +98,7 @@ class AugMix:
 
     def __post_init__(self) -> None:
         _check_vector("augmix severity", self.severity, self.assignment)
+        object.__setattr__(self, "severity", tuple(self.severity))  # a list would be equal to no other policy
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
@@ -138,6 +139,7 @@ class Adversarial:
 
     def __post_init__(self) -> None:
         _check_vector("adversarial severity", self.severity, self.assignment)
+        object.__setattr__(self, "severity", tuple(self.severity))
         _check_probability("adversarial p", self.p)
         if self.p == 0:
             raise InputError(
@@ -172,6 +174,7 @@ class StochasticDepth:
 
     def __post_init__(self) -> None:
         _check_vector("drop rate", self.drop_rate, self.assignment)
+        object.__setattr__(self, "drop_rate", tuple(self.drop_rate))
         for rate in self.drop_rate:
             if rate >= 1:
                 raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
@@ -213,6 +216,10 @@ class MemberPolicy:
             )
         if self.crop_scale is not None:
             _check_scale(self.crop_scale)
+            object.__setattr__(self, "crop_scale", tuple(self.crop_scale))
+        for key, kind in (("augmix", AugMix), ("adversarial", Adversarial), ("stochastic_depth", StochasticDepth)):
+            if not isinstance(part := getattr(self, key), kind | None):
+                raise InputError(f"{key} is {shown(part)}; it must be a value such as {kind.__name__}(), or None")
         if self.augmix and self.augmix.jsd and self.adversarial:
             raise InputError(
                 f"augmix jsd is {self.augmix.jsd}, and there is an adversarial perturbation too; the consistency loss "

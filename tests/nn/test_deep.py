@@ -106,7 +106,7 @@ def test_an_output_that_is_no_tensor_needs_a_word() -> None:
 
 def test_the_prediction_is_the_mean_of_the_members() -> None:
     ensemble, images_BCHW = make(), draw(4, 3, 8, 8)
-    probs_MBK = torch.stack([member.eval()(images_BCHW).float().softmax(dim=-1) for member in members_of(ensemble)])
+    probs_MBK = torch.stack([member.eval()(images_BCHW).softmax(dim=-1) for member in members_of(ensemble)])
     torch.testing.assert_close(ensemble.predict(images_BCHW), probs_MBK.mean(dim=0))
     assert ensemble.training
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn import Ensemble, batch_ensemble, extract_member, resnet
+from counterpoint.nn import Ensemble, batch_ensemble, deep_ensemble, extract_member, resnet
 from counterpoint.nn.norm import left_untouched
 from tests.nn.conversion.layers import StandardisedConv2d
 
@@ -24,6 +24,36 @@ def test_prediction_is_the_mean_of_the_members_probabilities() -> None:
         logits = ensemble.eval()(torch.stack([images] * 3))
     torch.testing.assert_close(probs_MBK, logits.softmax(-1))
     torch.testing.assert_close(ensemble.predict(images), (probs_MBK[0] + probs_MBK[1] + probs_MBK[2]) / 3)
+
+
+@pytest.mark.parametrize(("model", "probs"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
+def test_probabilities_have_float32_or_the_models_own_precision(model: torch.dtype, probs: torch.dtype) -> None:
+    torch.manual_seed(0)
+    network, rows = nn.Linear(3, 4).to(model), torch.randn(5, 3, dtype=model)
+    probs_BK = batch_ensemble(network, 2, init_std=0).predict(rows)
+    assert probs_BK.dtype == probs
+    exact = network(rows).double().softmax(-1)
+    torch.testing.assert_close(probs_BK.double(), exact, rtol=0, atol=1e-12 if probs == torch.float64 else 1e-2)
+
+
+@pytest.mark.parametrize("kind", ["batch", "deep", "single"])
+def test_predictions_leave_frozen_batchnorm_frozen(kind: str) -> None:
+    """Fine-tuning often keeps BatchNorm in evaluation mode while the rest is in training mode."""
+
+    def make() -> nn.Module:
+        network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 2)).train()
+        network[1].eval()
+        return network
+
+    makers = {"batch": lambda: batch_ensemble(make(), 2), "deep": lambda: deep_ensemble(make, 2)}
+    ensemble = makers.get(kind, lambda: Ensemble(make()))()
+    modes = {name: module.training for name, module in ensemble.named_modules()}
+    frozen = {name for name, module in ensemble.named_modules() if isinstance(module, nn.BatchNorm1d)}
+    assert {name for name, training in modes.items() if not training} == frozen
+    ensemble.predict(torch.randn(5, 3))
+    with pytest.raises((RuntimeError, InputError)):
+        ensemble.predict(torch.randn(5, 7))  # a pass that fails
+    assert {name: module.training for name, module in ensemble.named_modules()} == modes
 
 
 def test_without_a_mask_nothing_is_dropped() -> None:
@@ -66,6 +96,32 @@ def test_inputs_of_any_number_and_shape_are_folded() -> None:
     scaled = ensemble(images, tokens, scale=torch.tensor(2.0))  # a number has no rows
     torch.testing.assert_close(scaled[0], extract_member(ensemble, 0)(images[0], tokens[0], scale=2.0))
     assert ensemble.predict(images[0], tokens=tokens[0]).shape == (4, 2)
+
+
+class Fields(dict[str, Any]):
+    """A library's own kind of dict, whose entries are attributes too."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+class OfFields(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, fields: Any) -> Tensor:
+        logits: Tensor = self.layer(fields.rows)
+        return logits
+
+
+def test_a_dict_of_another_kind_stays_what_it_is() -> None:
+    rows = torch.randn(2, 5, 3)
+    fields = Fields(rows=rows, note="kept")
+    ensemble = batch_ensemble(OfFields(), 2, example_input=(Fields(rows=rows[0]),))
+    assert torch.equal(ensemble(fields), ensemble(Fields(rows=rows)))
+    assert fields["rows"] is rows, "the caller's dict is not changed"
+    assert deep_ensemble(OfFields, 2)(fields).shape == (2, 5, 2)
 
 
 class Output:
@@ -147,7 +203,31 @@ def test_an_ensemble_trains_under_distributed_data_parallel(tmp_path: Path) -> N
         torch.testing.assert_close(parameter.grad, expected.grad)
 
 
-def test_another_meaning_of_num_blocks_is_none() -> None:
-    network = nn.Sequential(nn.Linear(4, 3))
-    network.num_blocks = [1, 2]  # type: ignore[assignment]
-    assert Ensemble(network).num_blocks == 0
+class TwoInputs(nn.Module):
+    """A stranger's network, which means its own by num_blocks."""
+
+    def __init__(self, num_blocks: Any = 12) -> None:
+        super().__init__()
+        self.num_blocks = num_blocks
+        self.images, self.numbers = nn.Linear(3, 2), nn.Linear(4, 2)
+
+    def forward(self, images: Tensor, numbers: Tensor) -> Tensor:
+        logits: Tensor = self.images(images) + self.numbers(numbers)
+        return logits
+
+
+@pytest.mark.parametrize("blocks", [12, [1, 2], nn.ModuleList()], ids=["a number", "a list", "modules"])
+@pytest.mark.parametrize("kind", ["batch", "deep"])
+def test_another_meaning_of_num_blocks_is_none(kind: str, blocks: Any) -> None:
+    """Its second input is no mask."""
+    torch.manual_seed(0)
+    makers = {
+        "batch": lambda: batch_ensemble(TwoInputs(blocks), 2, 0.5),
+        "deep": lambda: deep_ensemble(lambda: TwoInputs(blocks), 2),
+    }
+    ensemble = makers[kind]()
+    assert ensemble.num_blocks == 0
+    images, numbers = torch.randn(2, 5, 3), torch.randn(2, 5, 4)
+    logits_MBK = ensemble(images, numbers)
+    for i in range(2):
+        torch.testing.assert_close(logits_MBK[i], extract_member(ensemble, i)(images[i], numbers[i]))

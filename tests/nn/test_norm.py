@@ -1,4 +1,5 @@
 import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -22,6 +23,25 @@ def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
     torch.testing.assert_close(outside, inside)
     assert outside.requires_grad
     assert not all(torch.equal(before[k], v) for k, v in network.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("norm", "shape"),
+    [(nn.BatchNorm1d(4), ()), (nn.BatchNorm2d(4), (3, 3)), (nn.BatchNorm3d(4), (2, 2, 2)), (nn.SyncBatchNorm(4), (3,))],
+    ids=lambda value: type(value).__name__,
+)
+def test_norms_of_members_can_be_pickled(norm: Any, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    norm = copy.deepcopy(norm)
+    give_each_member_a_norm(norm, num_members=2)
+    if not isinstance(norm, nn.SyncBatchNorm):  # which trains on a GPU only
+        norm(torch.randn(6, 4, *shape))
+    restored = pickle.loads(pickle.dumps(norm)).eval()
+    rows = torch.randn(6, 4, *shape)
+    assert restored.num_members == 2
+    assert torch.equal(restored(rows), norm.eval()(rows))
+    keep_one_norm(restored, 1)
+    assert type(restored) is norm.plain
 
 
 def test_per_member_norm_is_one_norm_per_member() -> None:

@@ -42,6 +42,11 @@ def perturb(
     for name, tensor in (("views", views_MBCHW), ("amount", amount_MB)):
         if not isinstance(tensor, Tensor):
             raise InputError(f"{name} is {shown(tensor)}; it must be a tensor")
+    if views_MBCHW.dim() != 5 or not views_MBCHW.is_floating_point():
+        raise InputError(
+            f"views are {views_MBCHW.dtype} of shape {tuple(views_MBCHW.shape)}; they must be normalised images, "
+            "a float tensor (members, images, channels, rows, columns)"
+        )
     if amount_MB.shape != views_MBCHW.shape[:2]:
         raise InputError(
             f"amount has the shape {tuple(amount_MB.shape)}, and the views have "
@@ -50,6 +55,9 @@ def perturb(
     views = views_MBCHW.detach().requires_grad_()
     with torch.enable_grad():
         loss = loss_of_views(views)
+        if not isinstance(loss, Tensor) or loss.numel() != 1:
+            found = tuple(loss.shape) if isinstance(loss, Tensor) else shown(loss)
+            raise InputError(f"the loss is {found}; it must be a tensor with one value, such as a mean over the views")
         if not loss.requires_grad:
             raise InputError(
                 "the loss does not depend on the views; compute it from the views that the function is given"

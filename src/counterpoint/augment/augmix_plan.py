@@ -6,6 +6,7 @@ degrees, so it does not depend on the size of the images.
 Shapes: N images, W chains per image, D places in a chain.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,7 +16,7 @@ import torch
 from scipy.special import betaincinv
 from torch import Tensor
 
-from counterpoint.errors import InputError, one_of, unknown
+from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.policy import Mixing
 from counterpoint.seeding import Stream
 
@@ -181,6 +182,8 @@ def draw_augmix(
 
 
 def _checked_severity(severity: float | Tensor, indices_N: Tensor) -> Tensor:
+    if not isinstance(indices_N, Tensor):
+        raise InputError(f"indices are {shown(indices_N)}; they must be a tensor of whole numbers with one axis")
     given = torch.as_tensor(severity, dtype=torch.float64)
     if indices_N.ndim != 1 or given.shape not in ((), indices_N.shape):
         raise InputError(
@@ -227,8 +230,8 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
     one_of("mixing", kind, get_args(Mixing))
     if not 0 <= p <= 1:
         raise InputError(f"p is {p}; the probability that an image is augmented must be between 0 and 1")
-    if not beta > 0:
-        raise InputError(f"beta is {beta}; it must be more than 0 (1 is the uniform distribution)")
+    if not 0 < beta < math.inf:
+        raise InputError(f"beta is {beta}; it must be a finite number of more than 0 (1 is the uniform distribution)")
     uniform_N = stream.uniform(indices_N, 1)[:, 0]
     if kind == "bernoulli":
         return (uniform_N < p).float()

@@ -52,6 +52,10 @@ def apply_crop(images_NCHW: Tensor, plan: CropPlan) -> Tensor:
 
 
 def check_images(images_NCHW: Tensor) -> None:
+    if not isinstance(images_NCHW, Tensor):
+        raise InputError(
+            f"images are a {type(images_NCHW).__name__}; they must be a tensor (torch.from_numpy makes one)"
+        )
     if images_NCHW.dtype != torch.uint8:
         raise InputError(f"images are {images_NCHW.dtype}; they must be torch.uint8, values 0 to 255")
     if images_NCHW.ndim != 4 or 0 in images_NCHW.shape[1:]:

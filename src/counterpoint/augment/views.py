@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,7 +129,8 @@ def make_views(
     set (default: 0 … B − 1).
 
     An image's views depend only on (seed, epoch, its number, member); if severities are shuffled, they also depend on
-    `step`. The adversarial perturbation needs a network, so it is not part of the views: see `perturb`.
+    `step`. The adversarial perturbation needs a network, so it is not part of the views: see `perturb`. Stochastic
+    depth and AugMix's consistency loss (`jsd`) are no part of them either.
 
     >>> import torch
     >>> from counterpoint import AugMix, MemberPolicy, make_views
@@ -137,8 +139,12 @@ def make_views(
     torch.Size([4, 8, 3, 32, 32])
     """
     _check_call(images_BCHW, policy, num_members, indices_B)
-    if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3):
+    if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3) or 0 in images_BCHW.shape[2:]:
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
+    if not isinstance(step, int | np.integer):
+        raise InputError(f"step is {shown(repr(step))}; it must be a whole number")
+    if not isinstance(normalisation, Normalisation):
+        raise InputError(f"normalisation is {shown(normalisation)}; it must be a Normalisation(mean, std)")
     normalisation.check_channels(images_BCHW.shape[1])
     if indices_B is None:
         indices_B = torch.arange(len(images_BCHW), device=images_BCHW.device)
@@ -147,7 +153,7 @@ def make_views(
         replace(policy, adversarial=None, stochastic_depth=None),
         num_members=num_members,
         indices_B=indices_B,
-        steps_B=torch.full_like(indices_B, step),
+        steps_B=torch.full_like(indices_B, step, dtype=torch.int64),
         seed=seed,
         epoch=epoch,
         normalisation=normalisation,

@@ -71,6 +71,7 @@ def _photograph_folder(frost_dir: FrostDir | None) -> Path | None:
     place = find_frost(data_root()) if frost_dir is None else frost_dir
     if place == "texture":
         return None
+    place = Path(place)  # a text, too
     if not _holds_photographs(place):
         raise InputError(
             f"{place} does not hold the photographs {', '.join(_PHOTOGRAPHS)}; add them, or remove the folder"

@@ -114,7 +114,7 @@ def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
 
 
 def _inner_edges(sorted_N: Floats, bins: int, binning: Binning) -> Floats:
-    if not isinstance(bins, int | np.integer) or not 1 <= bins <= _MOST_BINS:
+    if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or not 1 <= bins <= _MOST_BINS:
         raise InputError(f"bins is {bins!r}; it must be a whole number, 1 or more, and {_MOST_BINS:,} at most")
     k = np.arange(1, bins)
     if binning == "width":

@@ -85,6 +85,8 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     if hasattr(values, "detach"):  # a tensor of a training loop, on any device
         tensor: Any = values.detach().cpu()
         values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
+    if np.ma.is_masked(values):
+        raise InputError(f"{name} is a masked array; metrics would count what it hides: give {name}.compressed()")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as problem:

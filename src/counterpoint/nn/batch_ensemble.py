@@ -201,7 +201,9 @@ def give_members(
     inputs, outputs = channels(layer)
     layer.__class__ = FOLDABLE[type(layer)] if is_foldable(layer) else _wrapped(type(layer))
     _add_factors(old, inputs, outputs, num_members, init, init_std, generator)
-    members_bias = None if bias is None else nn.Parameter(bias.detach().expand(num_members, -1).clone())
+    members_bias = None
+    if bias is not None:  # a frozen bias stays frozen
+        members_bias = nn.Parameter(bias.detach().expand(num_members, -1).clone(), bias.requires_grad)
     if isinstance(layer, FoldableLayer):
         layer.bias = members_bias
     else:
@@ -216,14 +218,15 @@ def keep_one_member(layer: MemberLayer, index: int) -> None:
     bias = layer.bias_of_members()
     if isinstance(layer, FoldableLayer):
         one: Any = layer
-        weight = nn.Parameter(layer.member_weight(index))
-        one.weight, one.bias = weight, None if bias is None else nn.Parameter(bias[index].clone())
+        one.weight = nn.Parameter(layer.member_weight(index), layer.weight.requires_grad)
+        one.bias = None if bias is None else nn.Parameter(bias[index].clone(), bias.requires_grad)
         del one.r, one.s, one.num_members
         one.__class__ = layer.plain
     elif isinstance(layer, WrappedLayer):
         layer.num_members = 1
-        layer.r, layer.s = (nn.Parameter(factor[index : index + 1].clone()) for factor in (layer.r, layer.s))
-        layer.member_bias = None if bias is None else nn.Parameter(bias[index : index + 1].clone())
+        for name, factors in (("r", layer.r), ("s", layer.s), ("member_bias", bias)):
+            if factors is not None:
+                setattr(layer, name, nn.Parameter(factors[index : index + 1].clone(), factors.requires_grad))
 
 
 def channels(layer: nn.Module) -> tuple[int, int]:

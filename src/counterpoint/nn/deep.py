@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn.ensemble import Ensemble, ReadLogits, map_tensors, read_logits
+from counterpoint.nn.ensemble import Ensemble, ReadLogits, count_blocks, map_tensors, read_logits
 from counterpoint.nn.members import check_members, rows_per_member
 
 
@@ -24,12 +24,9 @@ class IndependentMembers(nn.Module):
         super().__init__()
         self.members = nn.ModuleList(members)
         self.logits = logits
-
-    @property
-    def num_blocks(self) -> int:
+        counts = {count_blocks(member) for member in members}
+        self.num_blocks = counts.pop() if len(counts) == 1 else 0
         """How many residual branches each member has; 0 where they do not all have the same number."""
-        counts = {int(getattr(member, "num_blocks", 0)) for member in self.members}
-        return counts.pop() if len(counts) == 1 else 0
 
     def forward(self, *inputs: Any, keep: Tensor | None = None, **inputs_by_name: Any) -> Tensor:
         """Logits (M·B, …, K). Every tensor is divided among the members by its rows, and `keep` by its last axis.
@@ -80,7 +77,11 @@ def deep_ensemble(
         if not isinstance(member, nn.Module) or isinstance(member, Ensemble):
             raise InputError(f"factory gave {type(member).__name__}; it must give a plain network, an nn.Module")
     _check_independent(members)
-    return Ensemble(IndependentMembers(members, logits), num_members).train(members[0].training)
+    network = IndependentMembers(members, logits)
+    ensemble = Ensemble(network, num_members)
+    for module in (ensemble, network, network.members):
+        module.training = members[0].training  # what is inside a member keeps its own mode, such as frozen BatchNorm
+    return ensemble
 
 
 def _check_independent(members: Sequence[nn.Module]) -> None:

@@ -1,12 +1,16 @@
 """The member axis: inputs (M, B, …) outside, folded to (M·B, …) here and nowhere else."""
 
+import copy
+import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
+from counterpoint.nn.members import check_members
 
 if TYPE_CHECKING:
     from counterpoint.nn.conversion.report import Conversion
@@ -43,18 +47,17 @@ class Ensemble(nn.Module):
         conversion: "Conversion | None" = None,
     ) -> None:
         super().__init__()
+        check_members(num_members)
+        if not isinstance(batch_axis, int) or batch_axis < 0:
+            raise InputError(f"batch_axis is {shown(batch_axis)}; it must be a whole number of 0 or more")
         self.network = network
         self.num_members = num_members
         self.batch_axis = batch_axis
         self.logits = logits
         self.conversion = conversion
         """What `batch_ensemble` converted and what it left out."""
-
-    @property
-    def num_blocks(self) -> int:
+        self.num_blocks = count_blocks(network)
         """How many residual branches stochastic depth can drop; 0 for a network that does not say."""
-        blocks = getattr(self.network, "num_blocks", 0)
-        return blocks if isinstance(blocks, int) else 0  # a stranger's network may mean something else by that name
 
     def forward(self, *inputs: Any, keep: Tensor | None = None, **by_name: Any) -> Tensor:
         """Logits (M, B, …, K) of views (M, B, …): every tensor given has the members first, then the network's axes.
@@ -81,16 +84,15 @@ class Ensemble(nn.Module):
             )
         return logits.unflatten(0, (self.num_members, -1))
 
-    @torch.no_grad()
     def predict_members(self, *inputs: Any, **by_name: Any) -> Tensor:
-        """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training."""
-        was_training = self.training
-        self.eval()
-        try:
+        """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training.
+
+        Afterwards every module is in the mode that it was in. Call `eval()` first if several threads predict at once.
+        """
+        with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
-        finally:
-            self.train(was_training)
-        return logits_MBK.float().softmax(dim=-1)
+            at_least_float32 = torch.promote_types(logits_MBK.dtype, torch.float32)
+            return logits_MBK.to(at_least_float32).softmax(dim=-1)
 
     def predict(self, *inputs: Any, **by_name: Any) -> Tensor:
         """The ensemble's probabilities (B, …, K): the mean of its members' (docs/paper.md, 20)."""
@@ -127,6 +129,28 @@ class Ensemble(nn.Module):
         return rows
 
 
+@contextmanager
+def evaluating(network: nn.Module) -> Iterator[None]:
+    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def count_blocks(network: nn.Module) -> int:
+    """How many residual branches of a network the mask `keep` can drop. A stranger's network may have another
+    meaning of `num_blocks`: then its forward takes no mask.
+    """
+    blocks = getattr(network, "num_blocks", 0)
+    takes_mask = "keep" in inspect.signature(network.forward).parameters
+    return blocks if isinstance(blocks, int) and takes_mask else 0
+
+
 def axis_of_rows(tensor: Tensor, batch_axis: int) -> int:
     """The batch axis of one of a network's inputs; one with fewer axes has its rows first."""
     return batch_axis if tensor.dim() > batch_axis else 0
@@ -157,8 +181,13 @@ def map_tensors(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(value, tuple | list):
         changed = [map_tensors(item, change) for item in value]
         return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
-    if isinstance(value, dict):
+    if type(value) is dict:
         return {key: map_tensors(item, change) for key, item in value.items()}
+    if isinstance(value, dict):  # an OrderedDict or a library's own kind stays what it is
+        same_kind = copy.copy(value)
+        for key, item in value.items():
+            same_kind[key] = map_tensors(item, change)
+        return same_kind
     return value
 
 

@@ -5,6 +5,7 @@ member is never formed. Instead its rows are multiplied by s_i before W is appli
 2020, eq. 5).
 """
 
+import math
 from typing import Any, Literal
 
 import torch
@@ -33,6 +34,8 @@ def expand_to_rows(values_MC: Tensor, rows: int) -> Tensor:
 
 def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: torch.Generator | None) -> Tensor:
     """r or s before training: N(1, std²), or random signs with init="signs"."""
+    if not isinstance(std, int | float) or not 0 <= std < math.inf:
+        raise InputError(f"init_std is {shown(repr(std))}; it must be a finite number of 0 or more")
     if init == "normal":
         return torch.randn(shape, generator=generator) * std + 1
     if init == "signs":
@@ -41,7 +44,7 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
 
 
 def check_members(num_members: int) -> None:
-    if not isinstance(num_members, int) or num_members < 1:
+    if isinstance(num_members, bool) or not isinstance(num_members, int) or num_members < 1:
         raise InputError(f"num_members is {shown(repr(num_members))}; it must be a whole number of 1 or more")
 
 

@@ -25,6 +25,10 @@ class PerMemberNorm(nn.Module):
         normalised: Tensor = super().forward(members_as_channels)
         return normalised.unflatten(1, (self.num_members, -1)).transpose(0, 1).flatten(0, 1)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # Its class may have been made when it was needed, so pickle cannot import it.
+        return _blank, (self.plain,), self.__getstate__()
+
 
 class PerMemberBatchNorm2d(PerMemberNorm, nn.BatchNorm2d):
     """BatchNorm for images (M·B, C, H, W) with statistics, scales and shifts of each member's own.
@@ -47,11 +51,7 @@ def give_each_member_a_norm(norm: _BatchNorm, num_members: int) -> None:
     """Make `norm` a norm per member. Every member starts with its parameters and statistics."""
     plain = type(norm)
     each: Any = norm
-    norm.__class__ = (
-        PerMemberBatchNorm2d
-        if plain is nn.BatchNorm2d
-        else type(f"PerMember{plain.__name__}", (PerMemberNorm, plain), {"plain": plain})
-    )
+    each.__class__ = _per_member(plain)
     each.num_members, norm.num_features = num_members, num_members * norm.num_features
     _change_vectors(norm, lambda vector: vector.repeat(num_members))
 
@@ -64,6 +64,17 @@ def keep_one_norm(norm: PerMemberNorm, index: int) -> None:
     _change_vectors(norm, lambda vector: vector.view(norm.num_members, -1)[index].clone())
     del each.num_members
     each.__class__ = norm.plain
+
+
+def _per_member(plain: type[nn.Module]) -> type[PerMemberNorm]:
+    if plain is nn.BatchNorm2d:
+        return PerMemberBatchNorm2d
+    return type(f"PerMember{plain.__name__}", (PerMemberNorm, plain), {"plain": plain})
+
+
+def _blank(plain: type[nn.Module]) -> PerMemberNorm:
+    cls = _per_member(plain)
+    return cls.__new__(cls)
 
 
 @torch.no_grad()

@@ -147,3 +147,20 @@ def test_rows_on_another_axis_are_named_by_the_user() -> None:
         batch_ensemble(model, 3, example_input=tokens)
     ensemble = batch_ensemble(model, 3, 0.0, example_input=tokens, batch_axis=1)
     torch.testing.assert_close(ensemble.predict(tokens), model(tokens).softmax(-1))
+
+
+class ChangesItsInput(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x += 1
+        logits: Tensor = self.layer(x)
+        return logits
+
+
+def test_a_model_may_change_its_input_in_place() -> None:
+    example = torch.zeros(2, 3)
+    batch_ensemble(ChangesItsInput(), 2, example_input=example)
+    assert not example.any(), "the caller's tensor is not changed"

@@ -1,4 +1,6 @@
 import copy
+from collections.abc import Callable
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -58,6 +60,21 @@ def test_weights_are_kept_and_the_model_is_left_alone() -> None:
     assert type(model.body[0]) is nn.Conv2d
 
 
+@pytest.mark.parametrize("normed", [False, True], ids=["plain", "weight norm"])
+def test_what_is_frozen_stays_frozen(normed: bool) -> None:
+    """r and s are new, and are trained; everything that the model had keeps its requires_grad."""
+    first = nn.Linear(3, 4)
+    if normed:
+        first = nn.utils.parametrizations.weight_norm(first)
+    model = nn.Sequential(first.requires_grad_(False), nn.ReLU(), nn.Linear(4, 2))
+    ensemble = batch_ensemble(model, 2)
+    trained = {name for name, parameter in ensemble.named_parameters() if parameter.requires_grad}
+    head = {"network.2.weight", "network.2.bias"}
+    assert trained == {f"network.{i}.{factor}" for i in (0, 2) for factor in "rs"} | head
+    alone = {name for name, parameter in extract_member(ensemble, 1).named_parameters() if parameter.requires_grad}
+    assert alone == {"2.weight", "2.bias"} | ({"0.r", "0.s"} if normed else set())
+
+
 def test_a_layer_used_twice_stays_one_layer() -> None:
     body: Any = batch_ensemble(Nested(), num_members=2).network.body
     assert isinstance(body[2], BatchEnsembleConv2d)
@@ -74,7 +91,7 @@ def test_members_equal_plain_networks_with_their_weights(batchnorm: str) -> None
     probs_MBK = ensemble.predict_members(images)
     for i in range(3):
         plain = extract_member(ensemble, i).eval()
-        torch.testing.assert_close(probs_MBK[i].double(), plain(images).softmax(-1), rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(probs_MBK[i], plain(images).softmax(-1), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", [MixesRows(), ReadsWeights()], ids=["mixes rows", "reads weights"])
@@ -120,3 +137,77 @@ def test_the_default_start_is_small_and_said() -> None:
     layer: Any = ensemble.network.get_submodule("0")
     assert abs(layer.r.std().item() - DEFAULT_INIT_STD) < 0.1 * DEFAULT_INIT_STD
     assert f"N(1, {DEFAULT_INIT_STD:g}²)" in str(ensemble.conversion)
+
+
+def _replaced(model: nn.Module) -> nn.Module:
+    """The model with a forward that calls its old one, as some libraries patch models."""
+    old = model.forward
+    model.forward = lambda x: old(x)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (nn.DataParallel, r"the model \(DataParallel\) divides a batch among devices .*; give the model inside it"),
+        (
+            lambda layer: nn.Sequential(nn.DataParallel(layer)),
+            r"'0' \(DataParallel\) divides a batch",
+        ),
+        (_replaced, r"the forward of the model \(Linear\) was replaced by a function that calls this very model"),
+        (lambda layer: nn.Sequential(_replaced(layer)), r"the forward of '0' \(Linear\) was replaced"),
+    ],
+    ids=["parallel", "parallel inside", "replaced forward", "replaced forward inside"],
+)
+def test_a_model_that_a_copy_cannot_stand_for_is_refused(make: Callable[[nn.Module], nn.Module], message: str) -> None:
+    for example in (None, torch.randn(2, 3)):
+        with pytest.raises(InputError, match=message):
+            batch_ensemble(make(nn.Linear(3, 3)), 2, example_input=example)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_torchscript_is_refused_with_and_without_an_example() -> None:
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(3, 3)))
+    for model in (scripted, nn.Sequential(scripted)):
+        for example in (None, torch.randn(2, 3)):
+            with pytest.raises(InputError, match="is TorchScript, whose layers cannot be changed"):
+                batch_ensemble(model, 2, example_input=example)
+
+
+def test_a_layer_with_a_forward_of_its_own_is_left_out() -> None:
+    """It would pass the members over: Python finds the layer's own forward before that of its class."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    first: Any = model[0]
+    first.forward = MethodType(lambda self, x: nn.functional.linear(x, 2 * self.weight), first)
+    model[1].forward = MethodType(nn.Linear.forward, model[1])
+    rows = torch.randn(2, 3)
+    with pytest.raises(InputError, match=r"1 \(Linear\): its forward was replaced on this very layer"):
+        batch_ensemble(model, 2)
+    del model[1].forward
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
+    torch.testing.assert_close(ensemble.predict(rows), model(rows).softmax(-1))
+    assert ensemble.conversion is not None
+    assert [layer.name for layer in ensemble.conversion.left_out] == ["0"]
+
+
+def test_functions_without_the_model_in_them_do_no_harm() -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.Identity())
+    factor = 3.0
+    model[1].forward = lambda x: x * factor
+    rows = torch.randn(2, 3)
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
+    torch.testing.assert_close(ensemble.predict(rows), model(rows).softmax(-1))
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["the model", "a part of it"])
+def test_a_compiled_model_converts_and_is_checked(inside: bool) -> None:
+    torch.manual_seed(0)
+    body = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    compiled: Any = torch.compile(body, backend="eager")
+    model = nn.Sequential(compiled) if inside else compiled
+    rows = torch.randn(5, 3)
+    ensemble = batch_ensemble(model, 2, 0.5, example_input=rows)
+    probs_MBK = ensemble.predict_members(rows)
+    for i in range(2):
+        torch.testing.assert_close(probs_MBK[i], extract_member(ensemble, i)(rows).softmax(-1))
+    assert not torch.allclose(probs_MBK[0], probs_MBK[1])

@@ -81,6 +81,14 @@ def test_layers_are_chosen_by_name_or_type(
     assert said == {"it was excluded" if include in (None, [nn.Linear]) else "it was not included"}
 
 
+def test_one_name_or_type_needs_no_list() -> None:
+    assert list(make_plan(Mixed(), "head", (), None).layers) == ["head"]
+    assert list(make_plan(Mixed(), nn.Linear, (), None).layers) == list(
+        make_plan(Mixed(), [nn.Linear], (), None).layers
+    )
+    assert "head" not in make_plan(Mixed(), None, "head", None).layers
+
+
 def test_a_choice_that_no_layer_has_is_a_slip() -> None:
     with pytest.raises(InputError, match="unknown layer 'haed'; did you mean 'head'"):
         make_plan(Mixed(), None, ["haed"], None)

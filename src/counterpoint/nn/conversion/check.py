@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
-from counterpoint.nn.conversion.tracing import Moment, Pass, evaluating, watched
-from counterpoint.nn.ensemble import Ensemble, axis_of_rows, map_tensors, read_logits
+from counterpoint.nn.conversion.tracing import Moment, Pass, watched
+from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits
 from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.one_member import extract_member
 
@@ -45,8 +45,9 @@ class Example:
         return Example(map_tensors(self.inputs, double), map_tensors(self.by_name, double), self.batch_axis)
 
     def run(self, network: nn.Module) -> Any:
-        """What the plain model returns."""
-        return network(*self.inputs, **self.by_name)
+        """What the plain model returns. It gets copies, because it may change its input in place."""
+        inputs, by_name = (map_tensors(value, torch.clone) for value in (self.inputs, self.by_name))
+        return network(*inputs, **by_name)
 
     def run_members(self, ensemble: Ensemble) -> Tensor:
         """The logits (M, B, …, K) when every member gets the example."""

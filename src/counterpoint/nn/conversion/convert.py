@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any, Literal, get_args
 
 import torch
@@ -111,13 +112,37 @@ def batch_ensemble(
 
 
 def _copied(model: nn.Module) -> nn.Module:
+    """A copy that can be changed. What would go on using the model itself, or cannot be changed, is refused."""
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if is_lazy(tensor):
             raise InputError(f"{name} has no shape yet; run the model once on an input before it is converted")
+    for name, module in model.named_modules():
+        what = f"{name!r} ({type(module).__name__})" if name else f"the model ({type(module).__name__})"
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(f"{what} is TorchScript, whose layers cannot be changed; give the nn.Module before it")
+        if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            raise InputError(
+                f"{what} divides a batch among devices without regard to members; give the model inside it, .module, "
+                "and wrap the ensemble instead"
+            )
+        if _calls_a_module(vars(module).get("forward")) and not hasattr(module, "_orig_mod"):
+            raise InputError(
+                f"the forward of {what} was replaced by a function that calls this very model. A copy would go on "
+                "using the model's own weights; make the function a method of a subclass"
+            )
     try:
         return copy.deepcopy(model)
     except Exception as error:  # a module may hold anything
         raise InputError(f"{type(model).__name__} cannot be copied, so it is not converted: {error}") from error
+
+
+def _calls_a_module(forward: Any) -> bool:
+    """Whether it is a function whose closure holds a module or a module's method: deepcopy does not copy closures.
+
+    torch.compile's wrapper, which has `_orig_mod`, makes its function anew.
+    """
+    cells = (forward.__closure__ or ()) if isinstance(forward, FunctionType) else ()
+    return any(isinstance(getattr(cell.cell_contents, "__self__", cell.cell_contents), nn.Module) for cell in cells)
 
 
 def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:

@@ -7,14 +7,14 @@ from fnmatch import fnmatchcase
 from torch import nn
 from torch.nn.modules.rnn import RNNBase, RNNCellBase
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.nn.batch_ensemble import FOLDABLE, is_foldable
 from counterpoint.nn.conversion.check import Example, run_watched
 from counterpoint.nn.conversion.linearity import why_not_linear
 from counterpoint.nn.conversion.report import EXCLUDED, NOT_INCLUDED, PARAMETER, Layer, LeftOut
 from counterpoint.nn.conversion.unpacked import UnpackedAttention
 
-Chosen = Collection[str | type[nn.Module]]
+Chosen = str | type[nn.Module] | Collection[str | type[nn.Module]]
 _CONVERTIBLE = tuple(FOLDABLE)
 _LOOKED_UP = (nn.Embedding, nn.EmbeddingBag)
 
@@ -76,7 +76,9 @@ def _names(network: nn.Module, chosen: Chosen) -> set[str]:
     """
     modules = dict(network.named_modules(remove_duplicate=False))
     names: set[str] = set()
-    for one in chosen:
+    for one in [chosen] if isinstance(chosen, str | type) else chosen:
+        if not isinstance(one, str | type):
+            raise InputError(f"{shown(one)} is not a layer's name or type; give them as 'head' or nn.Linear")
         if isinstance(one, str):
             found = {name for name in modules if fnmatchcase(name, one)}
             slip = unknown("layer", one, filter(None, modules))
@@ -106,6 +108,8 @@ def _why_not(
         return f"it is not called: {type(reader).__name__} reads its weight directly"
     if usage is not None and module in usage.without_rows:
         return "its input is not a batch: twice as many images give it as many rows as before"
+    if "forward" in vars(module):
+        return "its forward was replaced on this very layer, so that r and s would not be used"
     return None if is_foldable(module) else why_not_linear(module)
 
 

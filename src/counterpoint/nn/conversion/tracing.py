@@ -1,7 +1,8 @@
 """Which modules a forward pass goes through, with what goes in and out, and which weights are read past their layer."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -60,11 +61,18 @@ def watched(
         handles.append(module.register_forward_pre_hook(begin, with_kwargs=True, prepend=True))
         handles.append(module.register_forward_hook(end))
     try:
-        with _WeightReaders(layers, current):
+        with _WeightReaders(layers, current), _uncompiled():
             yield current
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _uncompiled() -> AbstractContextManager[Any]:
+    """Inside, what torch.compile made runs as it was written: the compiler fails on hooks that watch modules."""
+    if "torch._dynamo" not in sys.modules:  # nothing was compiled, and importing the compiler takes seconds
+        return nullcontext()
+    return torch.compiler.set_stance("force_eager")
 
 
 class _WeightReaders(TorchFunctionMode):
@@ -84,16 +92,3 @@ class _WeightReaders(TorchFunctionMode):
                 if layer is not None and layer not in self._current.active:
                     self._current.read_by.setdefault(layer, self._current.active[-1])
         return result
-
-
-@contextmanager
-def evaluating(network: nn.Module) -> Iterator[None]:
-    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
