@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.arguments.options import EvaluatedRunArgument
 from counterpoint.cli.terminal.progress import console, print_parts
 from counterpoint.storage.folders import quoted
 
 
 def compare(
-    run: RunArgument,
+    run: EvaluatedRunArgument,
     others: Annotated[
         list[Path],
         typer.Argument(
