@@ -6,15 +6,17 @@ from typing import Any
 from conversion.table import made_with
 
 WAYS = {"as_released": "`batch_ensemble(model, M, convert_layers=True)`", "by_hand": "its layers placed by hand"}
+_MOST_NAMES = 10
+_ELSEWHERE = "[listed here](../results/conversion/side-by-side.json)"
 
 
 def peer_table(record: dict[str, Any], passed: dict[str, bool]) -> str:
-    """`passed` says of each model whether it passes counterpoint's matrix."""
+    """`passed` says of each model whether it passes with counterpoint."""
     lines = []
     for way, title in WAYS.items():
-        lines += [f"| {title} | models | pass the matrix | which |", "|---|---|---|---|"]
+        lines += [f"| {title} | models | of these, pass with counterpoint | which |", "|---|---|---|---|"]
         for outcome, rows in _by_outcome(record["rows"], way).items():
-            names = " · ".join(_named(row, way) for row in rows)
+            names = " · ".join(_named(row, way) for row in rows) if len(rows) <= _MOST_NAMES else _ELSEWHERE
             lines.append(f"| {outcome} | {len(rows)} | {sum(passed[row['name']] for row in rows)} | {names} |")
         lines.append("")
     return "\n".join([*lines, made_with(record)])

@@ -30,19 +30,34 @@ def made_with(record: dict[str, Any]) -> str:
 
 
 def matrix_table(record: dict[str, Any]) -> str:
+    """The models that pass, by their library, and a line for each that does not."""
     rows = record["rows"]
+    passed: dict[str, list[str]] = {}
+    for row in filter(_passes, rows):
+        passed.setdefault(row["source"], []).append(_named(row))
     lines = [
         _summary(rows),
         "",
-        "| model | family | from | input | parameters | layers | of parameters | "
-        + " | ".join(CHECKS)
-        + " | left out, or why not | s |",
-        "|" + "---|" * (9 + len(CHECKS)),
-        *map(_row, rows),
+        "| from | models that pass, with their layers where some are left out |",
+        "|---|---|",
+        *(f"| {source} | {' · '.join(names)} |" for source, names in passed.items()),
+        "",
+        "| does not pass | from | input | layers | why |",
+        "|---|---|---|---:|---|",
+        *(_row(row) for row in rows if not _passes(row)),
         "",
         made_with(record),
     ]
     return "\n".join(lines)
+
+
+def _passes(row: dict[str, Any]) -> bool:
+    return bool(row["passed"])
+
+
+def _named(row: dict[str, Any]) -> str:
+    left_out = row["layers_converted"] < row["layers"]
+    return f"{row['name']} ({row['layers_converted']} of {row['layers']})" if left_out else row["name"]
 
 
 def _summary(rows: list[dict[str, Any]]) -> str:
@@ -56,17 +71,8 @@ def _summary(rows: list[dict[str, Any]]) -> str:
 
 
 def _row(row: dict[str, Any]) -> str:
-    cells = [f"**{row['name']}**" if row["passed"] else row["name"], row["family"], row["source"], row["kind"]]
-    if "checks" in row:
-        cells += [
-            f"{row['parameters'] / 1e6:.2f} M",
-            f"{row['layers_converted']} of {row['layers']}",
-            f"{row['parameter_share']:.1%}",
-            *("✗" if row["checks"][name] else "✓" for name in CHECKS),
-        ]
-    else:
-        cells += ["–"] * (3 + len(CHECKS))
-    return f"| {' | '.join(cells)} | {why(row)} | {row['seconds']:.1f} |"
+    layers = f"{row['layers_converted']} of {row['layers']}" if "checks" in row else "–"
+    return f"| {row['name']} | {row['source']} | {row['kind']} | {layers} | {why(row)} |"
 
 
 def why(row: dict[str, Any]) -> str:

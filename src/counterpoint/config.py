@@ -65,7 +65,7 @@ class Experiment:
     """Whether the members of a BatchEnsemble share BatchNorm's statistics and parameters, or each has its own."""
     init_std: float | None = 0.5
     """The standard deviation of r and s at the start of training, around a mean of 1. A large value makes the members
-    differ from the first step. None means 0.05, with which each member starts near the network it was made from."""
+    differ from the first step. none means 0.05, with which each member starts near the network it was made from."""
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
     """How many times training goes through all training images."""
@@ -86,7 +86,7 @@ class Experiment:
     decay_rs: bool = True
     """Whether weight decay also applies to r and s, the vectors that each member has for itself."""
     decay_linear_rs: bool | None = None
-    """Whether weight decay also applies to r and s of linear layers; None means the value of `decay_rs`. BatchNorm
+    """Whether weight decay also applies to r and s of linear layers; none means the value of `decay_rs`. BatchNorm
     undoes a change of scale of the layer before it. After the last linear layer nothing does, so its r and s can make
     the logits large."""
     decay_batchnorm: bool = True
@@ -94,7 +94,7 @@ class Experiment:
     member_rate: float = 1.0
     """What the learning rate is multiplied by for the parameters that each member has for itself: r, s and biases."""
     starts_from: str | None = None
-    """The hash of the weights that training starts from; `train --from RUN` sets it. None means new weights, or
+    """The hash of the weights that training starts from; `train --from RUN` sets it. none means new weights, or
     published ones with `pretrained`."""
 
     def __post_init__(self) -> None:

@@ -23,7 +23,6 @@ RUN_ELSEWHERE = {
 WITH_COMMANDS = {"docs/images.md", "docs/predictions.md", "docs/tutorial.md"}
 """The pages whose commands are run too."""
 QUICKER = {
-    "README.md": {"range(8)": "range(1)"},
     "docs/images.md": {
         "load_digits()\n": "load_digits(n_class=4)\n",
         "epochs=10": "epochs=1",

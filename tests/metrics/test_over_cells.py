@@ -33,7 +33,7 @@ def _scored(confidence: np.ndarray, correct: np.ndarray) -> ImageScores:
 
 @pytest.mark.parametrize("scenario", ["one run: calibrated", "one run: far off"])
 def test_coverage(script: dict[str, Any], scenario: str) -> None:
-    """docs/design.md has the figures of many more samples."""
+    """results/simulations/coverage.txt has the figures of many more samples."""
     found = script["simulate"](script["World"].of(2, 3), script["SCENARIOS"][scenario], 400, 25, 0)
     assert (script["coverage"](found) >= 0.88).all()
 

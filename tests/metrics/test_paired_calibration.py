@@ -51,7 +51,7 @@ def plug_in_bootstrap(ours: Grid, other: Grid, rng: np.random.Generator) -> tupl
     ("scenario", "images", "shape"), [("one calibrated", 400, (2, 3)), ("almost the same network", 1000, (1, 1))]
 )
 def test_coverage(script: dict[str, Any], scenario: str, images: int, shape: tuple[int, int]) -> None:
-    """docs/design.md has the figures of many more samples."""
+    """results/simulations/coverage.txt has the figures of many more samples."""
     found = script["simulate"](script["World"].of(*shape), script["SCENARIOS"][scenario], images, 25, 0)
     assert (script["coverage"](found) >= 0.88).all()
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.arguments.options import EvaluatedRunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import one_of
 from counterpoint.storage.folders import quoted
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def recalibrate(
-    run: RunArgument,
+    run: EvaluatedRunArgument,
     twin: Annotated[
         Path | None,
         typer.Option(

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from counterpoint.cli.arguments.options import RunArgument
+from counterpoint.cli.arguments.options import EvaluatedRunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
 from counterpoint.storage.folders import quoted
 
 
 def threshold(
-    run: RunArgument,
+    run: EvaluatedRunArgument,
     error: Annotated[
         str,
         typer.Option(

@@ -33,7 +33,7 @@ from counterpoint.watching import SILENT, Watcher
 
 FITTED_SHARE = 4
 """One of so many validation images is for the recalibration and the start. Fewer would miss good starts, and more would
-leave too few to prove a small error: docs/design.md has the figures."""
+leave too few to prove a small error: results/simulations/threshold.txt has the figures."""
 
 _SIMPLEST = "before"
 

@@ -1,7 +1,7 @@
 """Engines compute training steps: the same function, at different speeds.
 
-eager      plain PyTorch: what the others are compared with, and the only one on a CPU
-compiled   torch.compile, on a GPU for any network
+eager      plain PyTorch: what the others are compared with, and what "auto" takes on a CPU
+compiled   torch.compile, for any network
 fast       counterpoint's own kernels, on a GPU for the networks that `nn.fast` knows, alone or as a BatchEnsemble
 
 On a GPU all three use bf16 activations. Compiled and fast steps are recorded once as a CUDA graph and then replayed, so

@@ -57,6 +57,12 @@ RunsArgument = Annotated[
     list[Path], typer.Argument(help="Folders of evaluated runs, or their results.json files.", show_default=False)
 ]
 RunArgument = Annotated[Path, typer.Argument(help="Folder of the run, which `train --out` made.", show_default=False)]
+EvaluatedRunArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Folder of an evaluated run, which `train --out` or `evaluate --logits --out` made.", show_default=False
+    ),
+]
 
 
 def model_assignments(model: str | None, assignments: Sequence[str] | None) -> list[str]:

@@ -17,7 +17,7 @@ from counterpoint.nn.fast import norm_kernels as kernels
 from counterpoint.nn.fast import residual_kernels
 from counterpoint.nn.norm import PerMemberBatchNorm2d
 
-# These sizes were the fastest on an H200 (docs/performance.md). A program works on a tile of so many values at a time.
+# These sizes were the fastest on an H200 (docs/log.md, 2026-11-15). A program works on a tile of so many values.
 _TILE, _WARPS = 2048, 4
 # Passes that sum have only two programs per multiprocessor, each of which must keep many loads under way.
 _SUMMING_TILE, _SUMMING_WARPS, _SUMMING_PROGRAMS = 4096, 8, 264

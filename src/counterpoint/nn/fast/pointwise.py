@@ -17,7 +17,7 @@ from counterpoint.nn.fast.norm import Summed, sums_of
 from counterpoint.nn.fast.second_stream import run_on_second_stream
 
 _BLOCK_O, _BLOCK_I = 32, 64
-# These sizes were the fastest on an H200 (docs/performance.md), which has 132 multiprocessors.
+# These sizes were the fastest on an H200 (docs/log.md, 2026-11-15), which has 132 multiprocessors.
 _PRODUCTS = 132  # matrix products of 128 × 128 values that a weight's gradient is cut into
 _OUTPUTS = 128  # per program of `product_kernel`, which works on _BLOCK_R rows at a time
 _BLOCK_R, _PROGRAMS, _STAGES, _WARPS = 64, 264, 3, 4

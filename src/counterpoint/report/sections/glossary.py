@@ -22,7 +22,8 @@ TERMS = {
     "Calibrated": "A model is calibrated if its confidence is true: of the predictions made with 80 % confidence, 80 % "
     "are right.",
     "Cell": "One corruption at one severity.",
-    "Clean images": "Test images as they are, without a corruption.",
+    "Clean images": "Images as they are, without a corruption. They are test images. A run on CIFAR’s split has its "
+    "validation images here, as in the paper.",
     "Confidence": "The averaged probability of the predicted class.",
     "Corrupted images": "The test images under 15 corruptions × 5 severities. “-C” is short for them.",
     "Debiased ECE": "The ECE with the noise’s share removed. It estimates what the ECE would be with endlessly many "
@@ -56,8 +57,7 @@ TERMS = {
     "1 it raises it.",
     "Threshold": "The lowest confidence from which predictions are kept.",
     "Twin": "The same experiment trained on the split, whose held-out images give the recalibration.",
-    "Validation images": "Images that are neither trained on nor tested on. Temperatures and thresholds come from "
-    "these.",
+    "Validation images": "Images that are not trained on. Temperatures and thresholds come from these.",
 }
 
 
