@@ -27,6 +27,7 @@ from counterpoint.records.figures import (
     WithInterval,
 )
 from counterpoint.records.images import Images, Source
+from counterpoint.records.outside import ByConfidence, Outside, Separation
 from counterpoint.records.recalibrated import (
     Candidate,
     Choice,
@@ -42,20 +43,18 @@ from counterpoint.records.recalibrated import (
 )
 from counterpoint.records.results import (
     Aggregates,
-    Auroc,
     Between,
     Collapse,
     Evaluation,
     FactorCorrelation,
     HealthAfter,
     HealthRecord,
-    Outside,
     Results,
     Segment,
     Shifted,
     Trained,
 )
-from counterpoint.records.threshold import Checked, Promise, Thresholded, Tried
+from counterpoint.records.threshold import Checked, KeptOutside, Promise, Thresholded, Tried
 
 _NUMBERS: dict[str, Any] = {
     "error": 0.25,
@@ -129,7 +128,21 @@ def make_results() -> Results:
                 predicted_confidence=0.8,
             ),
         ),
-        ood=Outside("letters", 5, Auroc(0.9, (0.8, 0.85))),
+        outside={
+            "letters": Outside(
+                images=5,
+                key="0123456789abcdef",
+                ensemble=ByConfidence(auroc=0.9, auroc_low=0.7, auroc_high=0.97, fpr95=0.4, mean_confidence=0.6),
+                members=(
+                    ByConfidence(auroc=0.8, fpr95=0.6, mean_confidence=0.7),
+                    ByConfidence(auroc=0.85, fpr95=0.2, mean_confidence=0.65),
+                ),
+                signals={
+                    "entropy_of_mean": Separation(auroc=0.91, auroc_low=0.71, auroc_high=0.98, fpr95=0.2),
+                    "mutual_information": Separation(auroc=0.7, auroc_low=0.5, auroc_high=0.85, fpr95=0.8),
+                },
+            )
+        },
         collapse=Collapse(
             r=FactorCorrelation(0.1, 0.2, -1.0),
             s=FactorCorrelation(0.1, 0.2, -1.0),
@@ -227,6 +240,7 @@ def make_thresholded() -> Thresholded:
             "fog": (Checked(4, 3, 1, "unclear"), Checked(4, 4, 3, "breaks")),
             "snow": (Checked(4, 3, 0, "holds"), Checked(4, 0, 0, "holds")),
         },
+        outside={"letters": KeptOutside(images=5, key="0123456789abcdef", kept=2)},
     )
 
 

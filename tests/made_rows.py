@@ -69,7 +69,6 @@ def row_results(run: RowRun, error: float = 0.0421) -> Results:
             risk_coverage=(results.corrupted.risk_coverage[0],) * 5,
         ),
         shifts={},
-        ood=None,
         collapse=None,
         health=None,
     )

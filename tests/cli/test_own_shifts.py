@@ -1,4 +1,4 @@
-"""`evaluate --shift`, as a user does it: from pictures to the page, and what is refused."""
+"""`evaluate --shift` and `--outside`, as a user does it: from pictures to the page, and what is refused."""
 
 from pathlib import Path
 
@@ -26,15 +26,21 @@ def test_from_shifted_pictures_to_the_page(tmp_path: Path, call: Call) -> None:
     trained = call("train", "--images", "photos", "--out", "run", "--no-validate", *settings, "--device", "cpu")
     assert trained.status == 0, trained.err
     shifts = ["--shift", "hospital=hospital", "--shift", "fog=fog"]
-    ended = call("evaluate", "run", "--sets", "", *shifts, "--device", "cpu")
+    write_collection(tmp_path / "letters", {"": 20}, seed=9)
+    outside = ["--outside", "letters=letters"]
+    ended = call("evaluate", "run", "--sets", "", *shifts, *outside, "--device", "cpu")
     assert ended.status == 0, ended.err
     assert "and on hospital and fog;" in ended.out
     assert "hospital: 9 images, named with --shift (key " in ended.out
     assert "fog: 6 images at each of 2 severities, named with --shift (key " in ended.out
-    assert list(read_results(Path("run/results.json")).shifts) == ["hospital", "fog"]
+    assert "letters: 20 images, named with --outside (key " in ended.out
+    assert "mutual information" in ended.out
+    results = read_results(Path("run/results.json"))
+    assert (list(results.shifts), list(results.outside)) == (["hospital", "fog"], ["letters"])
     for command, said in (
         (["recalibrate", "run"], "with and without recalibration, on other shifted images"),
         (["threshold", "run", "--error", "90%"], "fog, severity 2"),
+        (["threshold", "run", "--error", "90%"], "so none should be kept. The threshold keeps"),
         (["evaluate", "run", "--recompute"], "hospital: 9 images"),
         (["report", "run", "--out", "report.html"], "report.html"),
     ):
@@ -43,6 +49,7 @@ def test_from_shifted_pictures_to_the_page(tmp_path: Path, call: Call) -> None:
         assert said in ended.out
     page = Path("report.html").read_text(encoding="utf-8")
     assert "photos on hospital" in page
+    assert "at the threshold, %" in page
     assert str(tmp_path) not in page
 
 
@@ -53,7 +60,11 @@ def test_from_shifted_pictures_to_the_page(tmp_path: Path, call: Call) -> None:
         (["run", "--shift", "=folder"], "it must be NAME=PATH"),
         (["run", "--shift", "fog="], "it must be NAME=PATH"),
         (["run", "--shift", "fog=a", "--shift", "fog=b"], "--shift fog is given twice, with a and b"),
-        (["run", "--skip-bad"], "--skip-bad works only with --shift NAME=PATH"),
+        (["run", "--outside", "photos"], "--outside photos: it must be NAME=PATH, such as --outside animals="),
+        (["run", "--outside", "a=b", "--outside", "a=c"], "--outside a is given twice, with b and c"),
+        (["run", "--skip-bad"], "--skip-bad works only with --shift NAME=PATH or --outside NAME=PATH"),
+        (["run", "--recompute", "--outside", "photos=a"], "--recompute uses the saved logits as they are"),
+        (["--logits", "a.npz", "--out", "b", "--outside", "photos=a"], "leave --outside out"),
         (["run", "--recompute", "--shift", "fog=a"], "--recompute uses the saved logits as they are"),
         (["--logits", "a.npz", "--out", "b", "--shift", "fog=a"], "leave --shift out"),
     ],

@@ -184,7 +184,9 @@ def test_bad_files_are_all_named_or_left_out_of_every_severity(run: Run, place: 
         evaluate(run, place, {"fog": empty})
 
 
-@pytest.mark.parametrize("name", ["", "-fog", "a b", "a/b", "..", "clean", "Corrupted", "validation-extra", "f" * 61])
+@pytest.mark.parametrize(
+    "name", ["", "-fog", "a b", "a/b", "..", "clean", "Outside", "Corrupted", "validation-extra", "f" * 61]
+)
 def test_names_that_cannot_be_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="cannot be the name of a shift"):
         check_shift_names([name])

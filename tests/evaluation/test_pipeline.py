@@ -151,9 +151,8 @@ def test_all_that_was_asked_for_reaches_the_network(run: Run, root: Path, monkey
     assert results.evaluation.precision == "bf16 activations and convolutions, fp32 linear layers"
     assert results.corrupted is not None
     assert (results.evaluated_on.images, results.corrupted.images) == (15, 10)
-    assert results.ood is not None
-    assert results.ood.images == 15
-    assert results.ood.auroc.ensemble == pytest.approx(0.5, abs=0.02), "they are the same images"
+    assert results.outside["cifar10"].images == 15
+    assert results.outside["cifar10"].ensemble.auroc == pytest.approx(0.5, abs=0.02), "they are the same images"
 
 
 def test_the_watcher_hears_of_the_corrupted_set_and_of_the_cells(run: Run, tmp_path: Path) -> None:

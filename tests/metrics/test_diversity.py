@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterpoint.errors import InputError
-from counterpoint.metrics import disagreement, mean_pairwise_kl
+from counterpoint.metrics import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
+from counterpoint.recalibration.signals import member_signals
 
 
 def one_hot(predicted_MN: list[list[int]], classes: int = 3) -> np.ndarray:
@@ -72,3 +73,40 @@ def test_logits_are_refused() -> None:
     for metric in (disagreement, mean_pairwise_kl):
         with pytest.raises(InputError, match="softmax"):
             metric(one_hot([[0, 1], [1, 1]]) / 2)
+
+
+def test_entropy_and_mutual_information_by_hand() -> None:
+    """Unsure together, unsure apart, sure together, and two sure members against each other."""
+    first = [[0.5, 0.5], [0.75, 0.25], [1.0, 0.0], [1.0, 0.0]]
+    second = [[0.5, 0.5], [0.25, 0.75], [1.0, 0.0], [0.0, 1.0]]
+    half = math.log(2)
+    quarter = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
+    assert entropy_of_mean([first, second]) == pytest.approx([half, half, 0, half])
+    assert mutual_information([first, second]) == pytest.approx([0, half - quarter, 0, half])
+    assert entropy_of_mean([first]) == pytest.approx([half, quarter, 0, 0]), "one member has an entropy too"
+
+
+@given(st.integers(2, 5), st.integers(1, 20), st.integers(0, 1000))
+@settings(deadline=None)
+def test_mutual_information_is_the_plain_loop_and_the_mean_kl_to_the_mean(members: int, images: int, seed: int) -> None:
+    probs = np.random.default_rng(seed).dirichlet([0.5, 0.5, 0.5], size=(members, images))
+    for n, found in enumerate(mutual_information(probs)):
+        mean = [sum(probs[i, n, k] for i in range(members)) / members for k in range(3)]
+        kl = [sum(p * math.log(p / q) for p, q in zip(probs[i, n], mean, strict=True) if p) for i in range(members)]
+        assert found == pytest.approx(sum(kl) / members, abs=1e-12)
+
+
+def test_mutual_information_is_the_disagreement_that_temperatures_follow() -> None:
+    logits = np.random.default_rng(0).normal(0, 2, (4, 50, 6))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=2, keepdims=True)
+    assert mutual_information(probs) / math.log(6) == pytest.approx(member_signals(logits)["disagreement"], abs=1e-9)
+
+
+def test_members_that_predict_the_same_tie_at_zero() -> None:
+    probs = np.repeat(np.random.default_rng(0).dirichlet([1] * 10, size=(1, 200)), 3, axis=0)
+    assert (mutual_information(probs) == 0).all()
+
+
+def test_mutual_information_needs_two_members() -> None:
+    with pytest.raises(InputError, match="one member"):
+        mutual_information([[[0.5, 0.5]]])

@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
+from scipy.special import ndtri
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from counterpoint.errors import InputError
-from counterpoint.metrics import aurc, error, image_scores, ood_auroc, risk_coverage
+from counterpoint.metrics import (
+    aurc,
+    error,
+    image_scores,
+    ood_auroc,
+    ood_auroc_interval,
+    ood_fpr,
+    risk_coverage,
+)
 
 tied = st.integers(0, 6).map(lambda i: i / 6)
 
@@ -84,8 +93,105 @@ def test_nonsense_is_refused(confidence: Any, correct: Any, says: str) -> None:
         risk_coverage(confidence, correct)
 
 
+def test_auroc_takes_any_number_that_is_higher_for_known_images() -> None:
+    """Minus the entropy, for instance. Only the order counts."""
+    assert ood_auroc([-0.1, -0.2], [-0.15, -3.0]) == ood_auroc([0.9, 0.8], [0.85, 0.3]) == 0.75
+
+
 def test_auroc_refuses_nonsense() -> None:
-    with pytest.raises(InputError, match="confidence_out has shape"):
-        ood_auroc([0.5], [])
-    with pytest.raises(InputError, match="confidence_in holds 2"):
-        ood_auroc([2.0], [0.5])
+    for metric in (ood_auroc, ood_auroc_interval, ood_fpr):
+        with pytest.raises(InputError, match="confidence_out has shape"):
+            metric([0.5], [])
+        with pytest.raises(InputError, match="confidence_in holds nan"):
+            metric([math.nan], [0.5])
+    for tpr in (0.0, 1.01, math.nan):
+        with pytest.raises(InputError, match=r"tpr is .*; it must be above 0 and at most 1"):
+            ood_fpr([0.5], [0.5], tpr)
+
+
+def test_fpr_by_hand() -> None:
+    """19 of 20 known images must be accepted: the threshold is the second lowest, 0.11, and a tie is accepted."""
+    known = [0.01, *(0.11 + i / 100 for i in range(19))]
+    assert ood_fpr(known, [0.0, 0.10, 0.11, 0.12, 0.9]) == 3 / 5
+    assert ood_fpr(known, [0.0, 0.10, 0.11, 0.12, 0.9], tpr=1.0) == 4 / 5
+    assert ood_fpr([0.5, 0.5], [0.5, 0.4]) == 0.5
+    assert ood_fpr([0.9], [0.1]) == 0
+
+
+@given(st.lists(tied, min_size=1, max_size=40), st.lists(tied, min_size=1, max_size=30), st.integers(1, 20))
+@settings(deadline=None)
+def test_fpr_is_the_plain_loop_and_scikit_learn(inside: list[float], outside: list[float], twentieths: int) -> None:
+    """Of all values as thresholds, the highest that keeps enough known images."""
+    enough = [t for t in inside if 20 * sum(a >= t for a in inside) >= twentieths * len(inside)]
+    wanted = sum(b >= max(enough) for b in outside) / len(outside)
+    assert ood_fpr(inside, outside, twentieths / 20) == wanted
+    labels = [1] * len(inside) + [0] * len(outside)
+    fpr, tpr, _ = roc_curve(labels, inside + outside, drop_intermediate=False)
+    assert wanted == pytest.approx(fpr[np.argmax(tpr >= twentieths / 20 - 1e-12)])
+
+
+def placements(inside: list[float], outside: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    wins = np.array([[(a > b) + (a == b) / 2 for b in outside] for a in inside], dtype=float)
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+def test_interval_by_hand() -> None:
+    """Two known images and two outside ones, of which one pair is out of order: AUROC 3/4.
+
+    Placements are 1 and 1/2 for either kind. Their variance is 1/8, which is 2/3 of the largest, 3/16. One image of a
+    kind is out of order, so the share is (2/3 + 2) / (1 + 2) = 8/9. Two such shares of one half each are 8/9, and more
+    than 1/2, the most that pairs allow. So it is Wilson's interval of 3/4 of 2 images.
+    """
+    found, z = ood_auroc_interval([0.9, 0.5], [0.7, 0.1]), 1.959963984540054
+    centre, margin = (0.75 + z * z / 4) / (1 + z * z / 2), z * math.sqrt(3 / 32 + z * z / 16) / (1 + z * z / 2)
+    assert (found.value, found.low, found.high) == pytest.approx((0.75, centre - margin, centre + margin))
+
+
+@given(st.lists(tied, min_size=2, max_size=25), st.lists(tied, min_size=2, max_size=25))
+@settings(deadline=None)
+def test_interval_solves_the_score_equation(inside: list[float], outside: list[float]) -> None:
+    """Its ends are the AUROCs that lie 1.96 standard errors away, by the slow definition of each variance."""
+    found = ood_auroc_interval(inside, outside)
+    assert found.value == pytest.approx(ood_auroc(inside, outside))
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    per_image = 0.0
+    for placed in placements(inside, outside):
+        largest = found.value * (1 - found.value)
+        share = min(np.var(placed, ddof=1) / largest, 1) if largest > 1e-12 else 1.0
+        out_of_order = sum(placed < 1 - 1e-12) if found.value >= 0.5 else sum(placed > 1e-12)
+        per_image += (out_of_order * share + 2) / (out_of_order + 2) / len(placed)
+    per_image = min(per_image, 1 / min(len(inside), len(outside)))
+    for end in (found.low, found.high):
+        variance = end * (1 - end) * per_image
+        assert abs(found.value - end) == pytest.approx(1.959964 * math.sqrt(max(variance, 0)), abs=1e-6)
+
+
+def test_interval_of_many_images_is_delongs() -> None:
+    rng = np.random.default_rng(0)
+    inside, outside = rng.normal(1.2, 1, 3000), rng.normal(0, 1, 2000)
+    known_N, outside_N = ((inside[:, None] > outside).mean(axis=axis) for axis in (1, 0))
+    error = math.sqrt(known_N.var(ddof=1) / 3000 + outside_N.var(ddof=1) / 2000)
+    found = ood_auroc_interval(inside, outside)
+    assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.01)
+    assert (found.high + found.low) / 2 == pytest.approx(found.value, abs=0.001)
+
+
+def test_interval_of_images_that_are_fully_apart_has_a_length() -> None:
+    apart = ood_auroc_interval([0.9] * 50, [0.1] * 50)
+    assert (apart.value, apart.high) == (1, 1)
+    assert apart.low == pytest.approx(50 / (50 + 1.959964**2), abs=1e-6)
+    one = ood_auroc_interval([0.9], [0.1])
+    assert (one.value, one.high) == (1, 1)
+    assert one.low == pytest.approx(1 / (1 + 1.959964**2), abs=1e-6)
+    other_way = ood_auroc_interval([0.1] * 50, [0.9] * 50)
+    assert (other_way.value, other_way.low, other_way.high) == pytest.approx((0, 0, 1 - apart.low))
+
+
+@pytest.mark.parametrize("truth", [0.6, 0.95, 0.995])
+def test_interval_covers_the_truth(truth: float) -> None:
+    """`python benchmarks/auroc_coverage.py` has more cases. The standard error of 400 draws is 1.1 points."""
+    rng = np.random.default_rng(1)
+    distance = np.sqrt(2) * ndtri(truth)
+    draws = [ood_auroc_interval(rng.normal(distance, 1, 150), rng.normal(0, 1, 60)) for _ in range(400)]
+    covered = np.mean([interval.low <= truth <= interval.high for interval in draws])
+    assert covered >= 0.93

@@ -11,8 +11,17 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
-from counterpoint.records.files import SCHEMA, Evaluated, read_evaluated, read_results, stale_notes, write_record
+from counterpoint.records.files import (
+    SCHEMA,
+    Evaluated,
+    read_evaluated,
+    read_record,
+    read_results,
+    stale_notes,
+    write_record,
+)
 from counterpoint.records.images import Source
+from counterpoint.records.outside import ByConfidence, Outside
 from counterpoint.records.results import Imported, Results
 from tests.made_results import make_compared, make_recalibrated, make_results, make_thresholded
 
@@ -116,10 +125,13 @@ def test_the_error_is_one_line_with_the_file_and_what_to_do(folder: Path, name: 
     assert "\n" not in message
 
 
+EARLIER_OOD = {"dataset": "cifar100", "images": 9, "auroc": {"ensemble": 0.9, "members": [0.8, 0.85]}}
+"""What a results.json had before there could be several sets of outside images."""
+
 MAY_BE_MISSING = {
     # What earlier results, single networks or other evaluations have not,
     *("classes", "taken_for", "taken", "predicted_confidence"),
-    *("aurc", "pairwise_kl", "intervals", "segments", "weights", "severities", "ood", "constants"),
+    *("aurc", "pairwise_kl", "intervals", "segments", "weights", "severities", "outside", "constants"),
     *("collapse", "health", "corrupted", "shifts", "r", "s", "spread_r", "spread_s"),
     # recalibrations without a choice, without a slope or of clean images alone,
     *("choice", "refused", "slopes", "standard_error", "moves"),
@@ -130,9 +142,12 @@ MAY_BE_MISSING = {
     *(f"ece_{kind}15_floor" for kind in ("width", "rms_width", "mass", "rms_mass")),
     *(f"ece_{kind}15_debiased" for kind in ("width", "rms_width", "mass", "rms_mass")),
     # and names that are not fields.
-    *("validation-extra", "torch", "fog", "snow", "spatter"),
+    *("validation-extra", "torch", "fog", "snow", "spatter", "letters"),
     *("per-member", "by both", "by entropy"),
 }
+
+
+MAY_BE_MISSING_OF_OUTSIDE = {"key", "signals", "auroc_low", "auroc_high", "fpr95", "mean_confidence"}
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -150,10 +165,57 @@ def test_a_missing_field_is_named_unless_it_may_be_missing(name: str) -> None:
         except FieldError as error:
             problem = str(error)
         named += problem == f"{name_of(place)} is missing"
-        assert problem == f"{name_of(place)} is missing" or place[-1] in MAY_BE_MISSING, name_of(place)
+        may_be_missing = MAY_BE_MISSING | (MAY_BE_MISSING_OF_OUTSIDE if place[0] == "outside" else set())
+        assert problem == f"{name_of(place)} is missing" or place[-1] in may_be_missing, name_of(place)
         holder.clear()
         holder.update(before)
     assert named > 30
+
+
+def test_the_one_set_of_outside_images_in_earlier_files_is_one_of_several_now(folder: Path) -> None:
+    values = json.loads((folder / "results.json").read_text())
+    letters = values.pop("outside")
+    (folder / "results.json").write_text(json.dumps({**values, "ood": EARLIER_OOD}))
+    results = read_results(folder / "results.json")
+    assert results.outside == {
+        "cifar100": Outside(
+            images=9,
+            ensemble=ByConfidence(auroc=0.9),
+            members=(ByConfidence(auroc=0.8), ByConfidence(auroc=0.85)),
+        )
+    }
+    assert "ood" not in encode(results)
+    assert decode(Results, encode(results)) == results
+    (folder / "results.json").write_text(json.dumps({**values, "ood": EARLIER_OOD, "outside": letters}))
+    assert list(read_results(folder / "results.json").outside) == ["cifar100", "letters"]
+
+
+COMMITTED = Path(__file__).parents[2] / "results"
+EARLIER = sorted(path for path in COMMITTED.rglob("*.json") if '"ood": {' in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("file", EARLIER, ids=lambda path: path.relative_to(COMMITTED).as_posix())
+def test_the_committed_results_of_earlier_versions_have_their_outside_images(file: Path) -> None:
+    (name, found), earlier = *read_record(file, Results, "").outside.items(), json.loads(file.read_text())["ood"]
+    assert (name, found.images) == (earlier["dataset"], earlier["images"])
+    assert [found.ensemble.auroc, *(member.auroc for member in found.members)] == [
+        earlier["auroc"]["ensemble"],
+        *earlier["auroc"]["members"],
+    ]
+
+
+def test_what_a_threshold_keeps_of_other_outside_images_is_left_out(folder: Path) -> None:
+    values = json.loads((folder / "results.json").read_text())
+    assert not stale_notes(folder, read_results(folder / "results.json"))
+    for change in ({"key": "another"}, {"images": 6}):
+        changed = {"letters": {**values["outside"]["letters"], **change}}
+        (folder / "results.json").write_text(json.dumps({**values, "outside": changed}))
+        evaluated = read_evaluated(folder)
+        assert evaluated.thresholded is not None
+        assert evaluated.thresholded.outside == {}
+        assert [note for note in evaluated.notes if "threshold.json does not cover letters" in note]
+    (folder / "results.json").write_text(json.dumps({**values, "outside": {}, "ood": EARLIER_OOD}))
+    assert not [note for note in read_evaluated(folder).notes if "threshold.json" in note], "nobody named these images"
 
 
 def test_corruptions_from_before_there_were_two_kinds_of_constants_have_cifar_c_s() -> None:
@@ -180,7 +242,24 @@ def test_corruptions_from_before_there_were_two_kinds_of_constants_have_cifar_c_
         (("clean", "risk_coverage"), {"coverage": [], "risk": []}, "clean.risk_coverage.risk is an empty list"),
         (("collapse", "severities"), [], None),
         (("health", "epochs"), [], "health.epochs is an empty list"),
-        (("ood", "auroc", "members"), [0.5], "ood.auroc.members has 1 values, and the file has 2 members"),
+        (("outside", "letters", "members"), [], "outside.letters.members is [], and must be a list that is not empty"),
+        (
+            ("outside", "letters", "ensemble", "auroc"),
+            1.2,
+            "outside.letters.ensemble.auroc is 1.2, and must be between",
+        ),
+        (
+            ("outside", "letters", "signals", "entropy_of_mean"),
+            7,
+            "outside.letters.signals.entropy_of_mean is 7, and must",
+        ),
+        (
+            ("ood",),
+            {**EARLIER_OOD, "auroc": {"ensemble": 0.9, "members": [0.5]}},
+            "ood.auroc.members has 1 values, and",
+        ),
+        (("ood",), {**EARLIER_OOD, "dataset": 3}, "ood.dataset is 3, and must be a text"),
+        (("ood",), [EARLIER_OOD], "ood is [{'dataset'"),
     ],
 )
 def test_what_does_not_fit_together_is_named(folder: Path, place: Place, value: Any, message: str | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from counterpoint.records.codec import FieldError, decode, encode
-from counterpoint.records.threshold import Checked, Thresholded, Tried
+from counterpoint.records.threshold import Checked, KeptOutside, Thresholded, Tried
 from tests.made_results import make_thresholded
 
 RECORD = make_thresholded()
@@ -32,6 +32,8 @@ def test_without_a_shift_and_without_test_images() -> None:
         (replace(RECORD, test=Checked(0, 0, 0, "holds")), "test.images is 0, and must be 1 or more"),
         (replace(RECORD, promise=replace(PROMISE, images=49)), "promise.chosen.kept is 50, .* images, which is 49"),
         (replace(RECORD, promise=replace(PROMISE, start=Tried(0.9, 1, 2, 1.0))), "promise.start.wrong is 2, .* kept"),
+        (replace(RECORD, outside={"a": KeptOutside(images=5, kept=6)}), "outside.a.kept is 6, and must .* which is 5"),
+        (replace(RECORD, outside={"a": KeptOutside(images=0, kept=0)}), "outside.a.images is 0, and must be 1 or more"),
         (replace(RECORD, cells={"fog": RECORD.cells["fog"]}), "cells.snow is missing"),
         (replace(RECORD, cells={**RECORD.cells, "frost": ()}), "cells.frost is not one of the corruptions"),
         (replace(RECORD, cells={**RECORD.cells, "fog": ()}), "cells.fog has 0 values, and there are 2 severities"),

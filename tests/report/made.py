@@ -24,6 +24,8 @@ from counterpoint.metrics import (
     lowest_threshold,
     mean_difference,
     ood_auroc,
+    ood_auroc_interval,
+    ood_fpr,
     paired_differences,
     score_set,
     summarise,
@@ -42,6 +44,7 @@ from counterpoint.records.compared import Comparison
 from counterpoint.records.figures import ClassFigures, Intervals, Summary, WithInterval
 from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Images, Part, Shift, Source
+from counterpoint.records.outside import ByConfidence, Outside, Separation
 from counterpoint.records.recalibrated import (
     Choice,
     FittedOn,
@@ -54,18 +57,16 @@ from counterpoint.records.recalibrated import (
 )
 from counterpoint.records.results import (
     Aggregates,
-    Auroc,
     Between,
     Collapse,
     Evaluation,
     HealthAfter,
     HealthRecord,
-    Outside,
     Results,
     Shifted,
     Trained,
 )
-from counterpoint.records.threshold import Checked, Thresholded
+from counterpoint.records.threshold import Checked, KeptOutside, Thresholded
 
 Value = TypeVar("Value")
 MakeEvaluated = Callable[..., Evaluated]
@@ -156,7 +157,7 @@ def _with_more(results: Results, members: int) -> Evaluated:
     collapse = _collapse(members) if members > 1 else None
     if collapse and not has_cells:
         collapse = replace(collapse, severities=())
-    results = replace(results, ood=_outside(members), collapse=collapse, health=_health(members))
+    results = replace(results, outside={"letters": _outside(members)}, collapse=collapse, health=_health(members))
     made_from = results.made_from
     other = replace(_comparison(members), made_from=made_from)
     others = (other if has_cells else replace(other, corrupted=None),)
@@ -271,8 +272,24 @@ def _outside(members: int) -> Outside:
     outside = _logits(np.zeros(60, dtype=int), members, 0, [0, 99])
     inside, _ = _clean_logits(members, 0)
     of_predictors = [_mean_probs, *(_member_probs(i) for i in range(members))]
-    aurocs = [ood_auroc(probs(inside).max(axis=1), probs(outside).max(axis=1)) for probs in of_predictors]
-    return Outside("letters", 60, Auroc(aurocs[0], tuple(aurocs[1:])))
+    scores = [(probs(inside).max(axis=1), probs(outside).max(axis=1)) for probs in of_predictors]
+    whole, *each = [
+        ByConfidence(auroc=ood_auroc(*pair), fpr95=ood_fpr(*pair), mean_confidence=float(pair[1].mean()))
+        for pair in scores
+    ]
+    interval = ood_auroc_interval(*scores[0])
+    return Outside(
+        images=60,
+        key="0123456789abcdef",
+        ensemble=replace(whole, auroc_low=interval.low, auroc_high=interval.high),
+        members=tuple(each),
+        signals={
+            "entropy_of_mean": Separation(auroc=0.9, auroc_low=0.8, auroc_high=0.95, fpr95=0.3),
+            "mutual_information": Separation(auroc=0.7, auroc_low=0.6, auroc_high=0.8, fpr95=0.75),
+        }
+        if members > 1
+        else None,
+    )
 
 
 @cache
@@ -435,6 +452,7 @@ def _thresholded(members: int, has_cells: bool) -> Thresholded:
         cells={name: tuple(checked(one, cell_labels) for one in row) for name, row in grid.items()}
         if has_cells
         else {},
+        outside={"letters": KeptOutside(images=60, key="0123456789abcdef", kept=21)},
     )
 
 

@@ -123,8 +123,15 @@ def test_what_is_above_the_target_has_a_colour_however_little_it_is() -> None:
 def test_the_promise_on_other_shifts_in_words(wrong: tuple[int, ...], said: str) -> None:
     shift = Shift(Source("own", key="k"), 100, "test", ("fog",), tuple(range(1, len(wrong) + 1)))
     cells = tuple(Checked(100, 100, count, verdict(100, count, 0.02)) for count in wrong)
-    found = replace(FOUND, shifts={"fog": CheckedShift(shift, cells)})
+    found = replace(FOUND, shifts={"fog": CheckedShift(shift, cells)}, outside={})
     assert words(found).endswith(f"other shifted images either: {said}")
     table = checks_table(found)
     assert table is not None
     assert table.rows[-1].label == ("fog, severity 2" if len(wrong) > 1 else "fog")
+
+
+def test_what_is_kept_of_outside_images_in_words() -> None:
+    assert words(FOUND).endswith(
+        "so none should be kept. The threshold keeps 40.00\N{NO-BREAK SPACE}% of letters (2 of 5)."
+    )
+    assert "Outside images" not in words(replace(FOUND, outside={}))

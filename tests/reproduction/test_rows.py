@@ -66,7 +66,9 @@ def rounded(results: Results) -> Results:
 def whole_results() -> Results:
     """A row's results with everything that an evaluation can add."""
     made = make_results()
-    return replace(row_results(SINGLE), shifts=made.shifts, collapse=made.collapse, health=made.health, ood=made.ood)
+    return replace(
+        row_results(SINGLE), shifts=made.shifts, collapse=made.collapse, health=made.health, outside=made.outside
+    )
 
 
 def test_a_result_comes_back_without_bins_and_curves(folders: Folders) -> None:

@@ -11,8 +11,8 @@ from counterpoint.cli.arguments.given_logits import (
     MaybeRunArgument,
     folder_to_evaluate,
 )
+from counterpoint.cli.arguments.named_images import OutsideOption, ShiftOption, named_paths
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
-from counterpoint.cli.arguments.own_shifts import ShiftOption, named_shifts
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 from counterpoint.errors import InputError, StoppedError, one_of
@@ -33,6 +33,7 @@ def evaluate(
         ),
     ] = "corrupted",
     shift: ShiftOption = None,
+    outside: OutsideOption = None,
     cell_images: Annotated[
         int | None,
         typer.Option(
@@ -75,8 +76,8 @@ def evaluate(
         bool,
         typer.Option(
             "--skip-bad",
-            help="Leave out files of --shift that cannot be read as images. Without it the command lists them "
-            "and ends.",
+            help="Leave out files of --shift and --outside that cannot be read as images. Without it the command "
+            "lists them and ends.",
         ),
     ] = False,
     root: DataOption = None,
@@ -91,6 +92,8 @@ def evaluate(
     A run on your own images is evaluated on their test images. `recalibrate` and `threshold` use the validation images.
 
     --shift NAME=PATH adds shifted images of your own, such as pictures from another camera.
+
+    --outside NAME=PATH adds images of none of the classes, and measures how well the confidence tells them apart.
 
     --logits FILE --out DIR evaluates the predictions of any model. You can then use DIR like a run.
 
@@ -112,6 +115,7 @@ def evaluate(
     only_for_runs = {
         "--sets": sets != "corrupted",
         "--shift": shift,
+        "--outside": outside,
         "--cell-images": cell_images,
         "--max-minutes": max_minutes,
         "--recompute": recompute,
@@ -122,12 +126,17 @@ def evaluate(
         "--device": device != "auto",
     }
     folder = folder_to_evaluate(run, logits, out, only_for_runs)
-    if recompute and (cell_images or images or shift or precision != "headline" or sets != "corrupted" or max_minutes):
+    changing = (cell_images, images, shift, outside, precision != "headline", sets != "corrupted", max_minutes)
+    if recompute and any(changing):
         raise InputError(
-            "--recompute uses the saved logits as they are; leave --sets, --shift, --cell-images, --max-minutes, "
-            "--images and --precision out"
+            "--recompute uses the saved logits as they are; leave --sets, --shift, --outside, --cell-images, "
+            "--max-minutes, --images and --precision out"
         )
-    shifts = named_shifts(shift or [], skip_bad=skip_bad)
+    shifts, outside_sets = named_paths("--shift", shift), named_paths("--outside", outside)
+    if skip_bad and not (shifts or outside_sets):
+        raise InputError(
+            "--skip-bad works only with --shift NAME=PATH or --outside NAME=PATH; add images, or leave --skip-bad out"
+        )
     find_modules_here(model)
     suites = find_suites([name.strip() for name in sets.split(",") if name.strip()])
     world = this_world()
@@ -149,6 +158,7 @@ def evaluate(
                     source=images,
                     suites=suites,
                     shifts=shifts,
+                    outside=outside_sets,
                     skip_bad=skip_bad,
                     device=device,
                     precision=one_of("precision", precision, PRECISIONS),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from counterpoint.data import DataSet, LabelledImages, Parts, load
 from counterpoint.data.cifar import CIFAR10, CIFAR100
 from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, cell_file, labels_file
+from counterpoint.evaluation.logits import OOD, VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
 from counterpoint.records.codec import encode
 from counterpoint.records.images import Images, Part
@@ -23,7 +23,7 @@ from counterpoint.runs.folder import Run
 from counterpoint.seeding import Stream
 
 OUTSIDE = {"cifar10": CIFAR100, "cifar100": CIFAR10}
-"""Each data set's images from outside: CIFAR-100's for a network on CIFAR-10, and the reverse."""
+"""Outside images that need not be named: CIFAR-100's for a network on CIFAR-10, and the reverse."""
 _SUITE_BYTES = 4 << 30
 
 
@@ -41,12 +41,14 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
-    own: bool = False
-    """Whether it is a user's own shift, which may have any name and has a folder of that name."""
+    listed_in: Literal["suites", "outside"] | None = None
+    """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
+    with a folder of its name.
+    """
 
 
 def clean_groups(run: Run, parts: Parts, root: Path, count: int | None = None) -> list[ImageGroup]:
-    """The images that the figures are of, the validation images where these are others, and images from outside."""
+    """The images that the figures are of, the validation images where these are others, and the other CIFAR's."""
     groups = [clean_group(run, parts, count)]
     if (validation := validation_group(parts, count)) is not None:
         groups.append(validation)
@@ -92,7 +94,7 @@ def outside_group(outside: DataSet, count: int | None = None) -> ImageGroup:
     """The test images of another data set."""
     images = outside.test.first(count)
     about = {"dataset": outside.name, "images": len(images)}
-    return ImageGroup("ood", about, {"ood": lambda: images}, None, np.float16, len(images))
+    return ImageGroup(OOD, about, {OOD: lambda: images}, None, np.float32, len(images))
 
 
 def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup:

@@ -15,7 +15,7 @@ import torch
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.image_groups import ImageGroup
-from counterpoint.evaluation.logits import VALIDATION
+from counterpoint.evaluation.logits import VALIDATION, outside_file
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import SUITES
 from counterpoint.nn import Ensemble
@@ -136,7 +136,7 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         about = {}
     if VALIDATION not in {group.name for group in groups}:
         about.pop(VALIDATION, None)  # there are no such images any more
-    ours = [group for group in groups if not group.own]
+    ours = [group for group in groups if group.listed_in is None]
     for group in ours:
         before = about.get(group.name)
         if isinstance(before, dict) and group.name in SUITES:
@@ -144,24 +144,43 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         if before != group.about:
             for file in group.files:
                 (folder / f"{file}.npy").unlink(missing_ok=True)
-    shifts = _claim_shifts(folder, about.get("suites"), [group for group in groups if group.own])
-    write_json(path, about | made_with | {group.name: group.about for group in ours} | shifts)
+    own = {
+        key: _claim_own(folder, about.get(key), [group for group in groups if group.listed_in == key], remove)
+        for key, remove in _REMOVED_FROM.items()
+    }
+    listed = {key: sets for key, sets in own.items() if sets}
+    write_json(path, about | made_with | {group.name: group.about for group in ours} | listed)
 
 
-def _claim_shifts(folder: Path, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
-    """What about.json says of the user's own shifts. One of other images replaces that of its name, with all files.
+def _remove_shift(folder: Path, name: str) -> None:
+    shutil.rmtree(folder / name, ignore_errors=True)
 
-    Names that differ only in capitals are the same name, because some file systems take them for the same folder.
+
+def _remove_outside(folder: Path, name: str) -> None:
+    (folder / f"{outside_file(name)}.npy").unlink(missing_ok=True)
+
+
+_REMOVED_FROM = {"suites": _remove_shift, "outside": _remove_outside}
+"""How the logits of a user's own images are removed, for each of the lists in about.json that have such images."""
+
+
+def _claim_own(
+    folder: Path, before: Any, groups: Sequence[ImageGroup], remove: Callable[[Path, str], None]
+) -> dict[str, Any]:
+    """What one list in about.json says of the user's own images. Other images replace those of their name, with all
+    files.
+
+    Names that differ only in capitals are the same name, because some file systems take them for the same file.
     """
-    shifts = dict(before) if isinstance(before, dict) else {}
+    sets = dict(before) if isinstance(before, dict) else {}
     for group in groups:
-        if shifts.get(group.name) != group.about:
-            for name in [name for name in shifts if name.casefold() == group.name.casefold()]:
-                del shifts[name]
-                shutil.rmtree(folder / name, ignore_errors=True)
-            shutil.rmtree(folder / group.name, ignore_errors=True)
-        shifts[group.name] = group.about
-    return {"suites": shifts} if shifts else {}
+        if sets.get(group.name) != group.about:
+            for name in [name for name in sets if name.casefold() == group.name.casefold()]:
+                del sets[name]
+                remove(folder, name)
+            remove(folder, group.name)
+        sets[group.name] = group.about
+    return sets
 
 
 def _read_old(path: Path) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.records.images import Images, MadeFrom, Shift
+from counterpoint.records.figures import Count
+from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift
 from counterpoint.records.progress import why_not_trained
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.arrays import read_array, read_arrays, read_shape
@@ -28,10 +29,20 @@ Result = TypeVar("Result")
 
 VALIDATION, VALIDATION_LABELS = "validation", "validation-labels"
 """The group of validation images, and its files, in a run whose clean images are test images."""
+OOD = "ood"
+"""The group of the other CIFAR's test images, and its file: outside images of a run on CIFAR."""
 _MOST_LOGITS = 1 << 26
 """Of the cells that are in memory at the same time. In float64, with what is computed from them, they take about 3 GiB.
 """
 _FILE_NAME = re.compile(r"\w[^/\\\x00]*")
+
+
+@dataclass(frozen=True)
+class OtherSet:
+    """The test images of a data set that has a name."""
+
+    dataset: str
+    images: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,21 +60,31 @@ class MadeWith:
     suites: Mapping[str, Shift] | None = None
     """Of given predictions, and a user's own shifts, by name. A suite of ours stands beside the others under its name.
     """
+    outside: Mapping[str, OutsideImages] | None = None
+    """Of given predictions, and a user's own: images of none of the classes, by name."""
+    ood: OtherSet | None = None
+    """Those of the other CIFAR."""
 
     def problem(self) -> str:
         if self.weights is None and self.given is None:
             return "weights is missing"
         # The names become those of files. A stranger's must not lead outside the folder.
-        named = [(name, *shift.corruptions) for name, shift in (self.suites or {}).items()]
-        foreign = next((name for name in chain.from_iterable(named) if not _FILE_NAME.fullmatch(name)), None)
-        return "" if foreign is None else f"suites has {shown(foreign)!r}, which cannot be part of a file's name"
+        shifts = [(name, *shift.corruptions) for name, shift in (self.suites or {}).items()]
+        for field, names in (("suites", chain.from_iterable(shifts)), ("outside", self.outside or ())):
+            foreign = next((name for name in names if not _FILE_NAME.fullmatch(name)), None)
+            if foreign is not None:
+                return f"{field} has {shown(foreign)!r}, which cannot be part of a file's name"
+        return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogitsAbout(MadeWith):
-    """What the logits in a folder were made with. Its suites are those that are complete, ours among them."""
+    """What the logits in a folder were made with. Its suites are those that are complete, ours among them, and its
+    outside images those that have logits, the other CIFAR's among them.
+    """
 
     suites: Mapping[str, Shift]
+    outside: Mapping[str, OutsideImages]
     missing_files: Mapping[str, int]
     """How many files the other suites lack."""
 
@@ -100,6 +121,8 @@ def read_about(run: AnyRun) -> LogitsAbout:
         clean=made_with.clean,
         validation=made_with.validation if has_logits(run, VALIDATION) else None,
         suites={name: shift for name, shift in suites.items() if not missing[name]},
+        outside=_outside(run, made_with),
+        ood=made_with.ood,
         missing_files={name: count for name, count in missing.items() if count},
     )
 
@@ -109,6 +132,14 @@ def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
     return shift.source.kind != "own" or (run.folder / "logits" / name).is_dir()
 
 
+def _outside(run: AnyRun, made_with: MadeWith) -> dict[str, OutsideImages]:
+    """The sets of outside images whose file is there. One whose file was removed is not wanted any more."""
+    found = {name: about for name, about in (made_with.outside or {}).items() if has_logits(run, outside_file(name))}
+    if made_with.ood is not None and has_logits(run, OOD):
+        return {made_with.ood.dataset: OutsideImages(made_with.ood.images)} | found
+    return found
+
+
 def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
     """The files of a suite that are not there."""
     cells = [cell_file(suite, name, severity) for name, severity in shift.named_cells]
@@ -116,7 +147,7 @@ def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
 
 
 def read_logits(run: AnyRun, name: str) -> np.ndarray:
-    """Saved logits (M, N, K), all finite: "clean", "ood", or a cell's file. M and K are those of the clean ones."""
+    """Saved logits (M, N, K), all finite, of the clean images or of any others. M and K are those of the clean ones."""
     path = _file(run, name)
     array = read_array(path, _remedy(run))
     if array.ndim != 3 or array.dtype.kind != "f" or not array.size or not np.isfinite(array).all():
@@ -160,6 +191,17 @@ def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
     return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
 
 
+def read_outside_logits(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarray:
+    """The logits (M, N, K) in float64 of a set of outside images."""
+    is_other_cifar = about.ood is not None and about.ood.dataset == name
+    return _read_all(run, OOD if is_other_cifar else outside_file(name), about.outside[name].images).astype(np.float64)
+
+
+def read_outside(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarray:
+    """The probabilities (M, N, K) of a set of outside images."""
+    return np.asarray(softmax(read_outside_logits(run, about, name), axis=2))
+
+
 def map_cells(
     work: Callable[[Labelled], Result], run: AnyRun, suite: str, shift: Shift, most: int | None = None
 ) -> Iterator[tuple[str, int, Result]]:
@@ -172,18 +214,19 @@ def map_cells(
     members, _, classes = read_shape(_file(run, "clean"), _remedy(run))
 
     def read_and_work(cell: tuple[str, int]) -> tuple[str, int, Result]:
-        logits_MNK = _read_cell(run, cell_file(suite, *cell), shift)[:, :most]
+        logits_MNK = _read_all(run, cell_file(suite, *cell), shift.images)[:, :most]
         return *cell, work(Labelled(logits_MNK.astype(np.float64), labels_N))
 
     at_once = max(1, _MOST_LOGITS // (members * len(labels_N) * classes))
     return in_threads(read_and_work, shift.named_cells, at_once)
 
 
-def _read_cell(run: AnyRun, file: str, shift: Shift) -> np.ndarray:
+def _read_all(run: AnyRun, file: str, images: int) -> np.ndarray:
+    """Saved logits of a set of so many images."""
     logits_MNK = read_logits(run, file)
-    if logits_MNK.shape[1] != shift.images:
+    if logits_MNK.shape[1] != images:
         raise InputError(
-            f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {shift.images:,}; {_remedy(run)}"
+            f"{_file(run, file)} has {logits_MNK.shape[1]:,} images, and its set has {images:,}; {_remedy(run)}"
         )
     return logits_MNK
 
@@ -202,6 +245,11 @@ def cell_file(suite: str, name: str, severity: int) -> str:
 
 def labels_file(suite: str) -> str:
     return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"
+
+
+def outside_file(name: str) -> str:
+    """The file of the logits of outside images that have a name in about.json."""
+    return f"outside/{name}"
 
 
 def has_logits(run: AnyRun, name: str) -> bool:

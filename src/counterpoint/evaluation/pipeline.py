@@ -18,6 +18,8 @@ from counterpoint.evaluation.image_groups import (
 from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
+from counterpoint.evaluation.outside_images import check_outside_names, own_outside_groups
+from counterpoint.evaluation.own_images import Reader
 from counterpoint.evaluation.own_shifts import check_shift_names, shift_groups
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
@@ -42,6 +44,7 @@ def evaluate_run(
     source: Path | None = None,
     suites: Sequence[Suite] = (CORRUPTED,),
     shifts: Mapping[str, Path | str] | None = None,
+    outside: Mapping[str, Path | str] | None = None,
     skip_bad: bool = False,
     device: str = "auto",
     clean_images: int | None = None,
@@ -55,9 +58,10 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). With
-    `skip_bad`, files that are not readable images are left out of them. Suites and shifts of earlier evaluations stay
-    in the results, as long as the network and its precision are the same. `source` is the place of your own images, if
+    `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). `outside` are
+    images of none of the classes: for each name a folder of pictures at any depth, or an .npz file. With `skip_bad`,
+    files that are not readable images are left out of both. Sets of earlier evaluations stay in the results, as long as
+    the network and its precision are the same. `source` is the place of your own images, if
     they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it the function
     is not imported, because a name in the run's files is not enough.
 
@@ -89,8 +93,8 @@ def evaluate_run(
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
         check_trusted(run, trusted_model)
-        if shifts:
-            check_shift_names(shifts)
+        check_shift_names(shifts or ())
+        check_outside_names(outside or (), run.experiment.dataset)
         where = choose_device(device, world)
         parts = parts_of_run(run, root, source, watcher)
         described = describe_run(run, parts)
@@ -98,8 +102,9 @@ def evaluate_run(
         # Whatever can be refused is refused before corrupted images are made.
         groups = clean_groups(described, parts, root, clean_images)
         sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
-        if shifts:
-            groups += shift_groups(shifts, described, parts, root, skip_bad=skip_bad, watcher=watcher)
+        if shifts or outside:
+            reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
+            groups += [*shift_groups(shifts or {}, reader), *own_outside_groups(outside or {}, reader)]
         for suite, images in sources:
             corrupted = corrupted_set(parts, root, suite, images, watcher, is_over)
             groups.append(suite_group(corrupted, cell_images))

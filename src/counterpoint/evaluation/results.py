@@ -11,9 +11,9 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.image_groups import OUTSIDE
-from counterpoint.evaluation.logits import LogitsAbout, has_logits, map_cells, read_about, read_labels, read_probs
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
+from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import (
@@ -21,7 +21,6 @@ from counterpoint.metrics import (
     SetScores,
     aggregate,
     intervals_over_cells,
-    ood_auroc,
     score_set,
     summarise,
 )
@@ -33,7 +32,7 @@ from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.images import Shift
 from counterpoint.records.progress import why_no_results
-from counterpoint.records.results import Aggregates, Auroc, Evaluation, Outside, Results, Segment, Shifted, Trained
+from counterpoint.records.results import Aggregates, Evaluation, Results, Segment, Shifted, Trained
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.folders import quoted
@@ -73,7 +72,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     corrupted = shifted.pop(CORRUPTED.name, None)
     results = Results(
         counterpoint=counterpoint.__version__,
-        **(_of_training(run, clean_MNK) if isinstance(run, Run) else _of_import(run)),
+        **(_of_training(run) if isinstance(run, Run) else _of_import(run)),
         evaluation=_evaluation(about, environment, time.monotonic() - started, command or command_line()),
         evaluated_on=about.clean,
         validated_on=about.validation,
@@ -81,6 +80,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
         corrupted=corrupted,
         shifts=shifted,
         classes=tuple(class_figures(clean_MNK.mean(axis=0), labels_N, _class_names(run, clean_MNK.shape[2]))),
+        outside=outside_figures(run, about, clean_MNK),
         collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
@@ -115,13 +115,12 @@ def _class_names(run: AnyRun, count: int) -> Sequence[str]:
     return known or [str(k) for k in range(count)]
 
 
-def _of_training(run: Run, clean_MNK: np.ndarray) -> dict[str, Any]:
+def _of_training(run: Run) -> dict[str, Any]:
     """The facts about a run that was trained here."""
     return {
         "experiment": run.experiment.name,
         "config": config.to_dict(run.experiment),
         "run": _trained(run),
-        "ood": outside_record(run, clean_MNK),
         "health": health_record(run),
     }
 
@@ -192,22 +191,6 @@ def _mean(values: Iterable[float | None]) -> float | None:
     """The mean. None for a single network, whose cells have no such value."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
-
-
-def outside_record(run: Run, clean_MNK: np.ndarray) -> Outside | None:
-    """How well confidence tells clean images from outside ones. None where no logits of outside images were saved."""
-    if not has_logits(run, "ood"):
-        return None
-    outside_MNK = read_probs(run, "ood")
-    auroc = Auroc(
-        _auroc(clean_MNK.mean(axis=0), outside_MNK.mean(axis=0)),
-        tuple(_auroc(*probs) for probs in zip(clean_MNK, outside_MNK, strict=True)),
-    )
-    return Outside(OUTSIDE[run.experiment.dataset].name, outside_MNK.shape[1], auroc)
-
-
-def _auroc(inside_NK: np.ndarray, outside_NK: np.ndarray) -> float:
-    return ood_auroc(inside_NK.max(axis=1), outside_NK.max(axis=1))
 
 
 def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float, command: str) -> Evaluation:

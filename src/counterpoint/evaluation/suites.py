@@ -56,7 +56,7 @@ VALIDATION_EXTRA = Suite("validation-extra", "validation", EXTRA_CORRUPTIONS)
 """Held-out training images under corruptions that are in no test set, so that choices can be made on them."""
 
 SUITES = {suite.name: suite for suite in (CORRUPTED, VALIDATION_EXTRA)}
-TAKEN = {"clean", *SUITES}
+TAKEN = {"clean", "outside", *SUITES}
 """Names of sets on the page and in the folder, which no other set may have."""
 
 

@@ -13,19 +13,19 @@ import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.logits import map_cells
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
-from counterpoint.recalibration.apply import recalibrated_scores
+from counterpoint.recalibration.apply import apply, recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of, fit_held_out
 from counterpoint.recalibration.families import Family
 from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
 from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
-from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded
+from counterpoint.records.threshold import Checked, CheckedShift, KeptOutside, Promise, Thresholded
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
 from counterpoint.storage.provenance import command_line, now
@@ -87,6 +87,11 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
             suite: CheckedShift(shift, checked(suite, shift)[shift.corruptions[0]])
             for suite, shift in results.checked_shifts.items()
         },
+        outside={
+            name: _kept_outside(run, about, name, recalibration, promise)
+            for name, outside in results.outside.items()
+            if about.outside.get(name) == outside.identity
+        },
     )
     write_record(run.folder / THRESHOLD, thresholded)
     return thresholded
@@ -140,6 +145,15 @@ def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -
     is_kept = scores.confidence >= promise.chosen.threshold
     kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
     return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
+
+
+def _kept_outside(
+    run: AnyRun, about: LogitsAbout, name: str, recalibration: Recalibration, promise: Promise
+) -> KeptOutside:
+    """How many of a set of outside images the threshold keeps."""
+    probs_NK = apply(recalibration, read_outside_logits(run, about, name)).ensemble_NK
+    kept = int((probs_NK.max(axis=1) >= promise.chosen.threshold).sum())
+    return KeptOutside(images=len(probs_NK), key=about.outside[name].key, kept=kept)
 
 
 def _checked_suite(

@@ -28,11 +28,17 @@ def list_archive(source: Path) -> Listing:
     classes, labels = _classes_and_labels(source, labels_N, classes_K)
     return Listing(
         source,
-        names=tuple(f"[{row}]" for row in range(count)),
+        names=_row_names(count),
         labels=labels,
         parts=None if part_N is None else _parts(source, part_N, count),
         classes=classes,
     )
+
+
+def list_rows(source: Path) -> tuple[str, ...]:
+    """The name of each row of the array images, whatever else the file holds."""
+    with open_array(source, "images") as file:
+        return _row_names(_check_images(source, read_header(file))[0])
 
 
 def read_rows(source: Path, at_once: int) -> Iterator[np.ndarray]:
@@ -59,6 +65,10 @@ def _check_images(source: Path, header: Header) -> tuple[int, ...]:
     if 0 in shape:
         raise InputError(f"'images' of {source} has the shape {shape}, which holds no pixels")
     return shape
+
+
+def _row_names(count: int) -> tuple[str, ...]:
+    return tuple(f"[{row}]" for row in range(count))
 
 
 def _read_small(source: Path, name: str) -> np.ndarray | None:

@@ -80,18 +80,24 @@ def strays(files: list[str]) -> list[BadFile]:
     return [BadFile(name, "lies in no class folder") for name in files]
 
 
-def images_below(source: Path, folder: str, trail: tuple[str, ...] = ()) -> Content:
-    """All files below a class folder; `trail` holds the folders above it, so that no link leads in circles."""
+def images_below(source: Path, folder: str) -> Content:
+    """All files below a class folder, which must have some."""
+    content = files_below(source, folder)
+    if not content.files and not content.bad:
+        raise InputError(f"the class folder {printable(folder)} of {source} has no images; add some, or remove it")
+    return content
+
+
+def files_below(source: Path, folder: str, trail: tuple[str, ...] = ()) -> Content:
+    """All files below a folder; `trail` holds the folders above it, so that no link leads in circles."""
     real = os.path.realpath(source / folder)
     if real in trail:
         raise InputError(f"the link {printable(folder)} of {source} leads to a folder that it lies in; remove it")
     content = look_into(source, folder)
     for deeper in content.folders:
-        below = images_below(source, deeper, (*trail, real))
+        below = files_below(source, deeper, (*trail, real))
         content.files.extend(below.files)
         content.bad.extend(below.bad)
-    if not trail and not content.files and not content.bad:
-        raise InputError(f"the class folder {printable(folder)} of {source} has no images; add some, or remove it")
     return content
 
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from counterpoint.errors import InputError
-from counterpoint.images.archives import list_archive
-from counterpoint.images.folders import list_folder
-from counterpoint.images.listing import Listing, check_classes
+from counterpoint.images.archives import list_archive, list_rows
+from counterpoint.images.folders import files_below, list_folder
+from counterpoint.images.listing import BadFile, Listing, check_classes
 from counterpoint.images.tables import list_table
 
 _FILES = {".csv": list_table, ".npz": list_archive}
@@ -41,3 +41,17 @@ def list_file(source: Path, also: str = "") -> Listing:
         f"{source} {found}; name a folder with one folder of images per class{also}, a .csv file with the columns path "
         "and label, or an .npz file with the arrays images and labels"
     )
+
+
+def list_unlabelled(source: Path) -> Listing:
+    """All pictures of a folder, at any depth, or the rows of an .npz file. Folders and labels mean nothing here."""
+    bad: tuple[BadFile, ...] = ()
+    if source.is_dir():
+        content = files_below(source, "")
+        names, bad = tuple(sorted(content.files)), tuple(content.bad)
+    elif source.suffix.lower() == ".npz" and source.is_file():
+        names = list_rows(source)
+    else:
+        found = "is no folder or .npz file" if source.exists() else "does not exist"
+        raise InputError(f"{source} {found}; name a folder of pictures, or an .npz file with the array images")
+    return Listing(source, names, (0,) * len(names), None, ("",), bad)

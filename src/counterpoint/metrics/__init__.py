@@ -3,7 +3,7 @@
 from counterpoint.metrics.calibration import ReliabilityBins, ece, ece_rms, overconfidence, reliability_bins
 from counterpoint.metrics.collapse import collapse_verdict, factor_correlation, independent_disagreement
 from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
-from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
+from counterpoint.metrics.diversity import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
 from counterpoint.metrics.over_cells import intervals_over_cells
 from counterpoint.metrics.paired import (
@@ -13,7 +13,14 @@ from counterpoint.metrics.paired import (
 )
 from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
-from counterpoint.metrics.selective import RiskCoverage, aurc, ood_auroc, risk_coverage
+from counterpoint.metrics.selective import (
+    RiskCoverage,
+    aurc,
+    ood_auroc,
+    ood_auroc_interval,
+    ood_fpr,
+    risk_coverage,
+)
 from counterpoint.metrics.set_scores import SetScores, score_set
 from counterpoint.metrics.shift import aggregate
 from counterpoint.metrics.summary import summarise
@@ -38,6 +45,7 @@ __all__ = [
     "ece_debiased",
     "ece_rms",
     "ece_rms_debiased",
+    "entropy_of_mean",
     "error",
     "error_difference",
     "factor_correlation",
@@ -48,9 +56,12 @@ __all__ = [
     "lowest_threshold",
     "mean_difference",
     "mean_pairwise_kl",
+    "mutual_information",
     "nll",
     "noise_floor",
     "ood_auroc",
+    "ood_auroc_interval",
+    "ood_fpr",
     "overconfidence",
     "paired_differences",
     "reliability_bins",

@@ -4,10 +4,13 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import xlogy
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, probabilities
 from counterpoint.metrics.scores import SMALLEST_PROBABILITY
+
+_ROUNDING = 1e-12
 
 
 def disagreement(probs_MNK: ArrayLike) -> float:
@@ -40,6 +43,40 @@ def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
         for (p_NK, log_p_NK), (q_NK, log_q_NK) in combinations(zip(members_MNK, np.log(members_MNK), strict=True), 2)
     ]
     return float(np.mean(both_orders) / 2)
+
+
+def entropy_of_mean(probs_MNK: ArrayLike) -> Floats:
+    """Each image's entropy of the members' mean prediction, in nats: how unsure the ensemble is, over all classes.
+
+    `probs_MNK` holds the probabilities of M members, at least one, for N images and K classes. The entropy lies between
+    0 and log K.
+
+    >>> from counterpoint.metrics import entropy_of_mean
+    >>> entropy_of_mean([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]]).round(3).tolist()
+    [0.0, 0.693]
+    """
+    return _entropy(probabilities(probs_MNK, "probs_MNK", ndim=3).mean(axis=0))
+
+
+def mutual_information(probs_MNK: ArrayLike) -> Floats:
+    """Each image's mutual information between member and class, in nats: how far the members' predictions differ.
+
+    It is the entropy of the members' mean prediction minus the mean of their entropies. It is 0 if all members predict
+    the same probabilities, however unsure they are. `probs_MNK` is as in `disagreement`.
+
+    >>> from counterpoint.metrics import mutual_information
+    >>> mutual_information([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]]).round(3).tolist()
+    [0.0, 0.693]
+    """
+    members_MNK = _several_members(probs_MNK)
+    apart_N = _entropy(members_MNK.mean(axis=0)) - _entropy(members_MNK).mean(axis=0)
+    # Members that predict the same tie. The rounding error of the two entropies must not put them in some order.
+    return np.where(apart_N > _ROUNDING, apart_N, 0.0)
+
+
+def _entropy(probs: Floats) -> Floats:
+    """Of the distributions over the last axis. 0 · log 0 is 0."""
+    return -np.asarray(xlogy(probs, probs)).sum(axis=-1) + 0.0
 
 
 def _several_members(probs_MNK: ArrayLike) -> Floats:

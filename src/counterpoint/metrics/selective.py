@@ -1,13 +1,23 @@
-"""Two uses of confidence: to keep only the predictions that are likely to be right, and to notice images of another
-kind.
+"""Two uses of confidence: to keep only the predictions that are likely to be right, and to notice outside images, which
+are images of none of the classes.
+
+Known images are the positives: a true positive is a known image that is accepted, and a false positive is an outside
+image that is accepted. To be accepted, an image needs the threshold's confidence or more.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
-from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
+from counterpoint.errors import InputError
+from counterpoint.metrics.checks import Floats, finite, fractions, zeros_and_ones
+from counterpoint.metrics.debiased import Interval
+
+_UPPER = 0.975
+_PRIOR_IMAGES = 2
+"""`python benchmarks/auroc_coverage.py` shows what an interval covers with this many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +73,94 @@ def aurc(confidence: ArrayLike, correct: ArrayLike) -> float:
 def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
     """How well confidence separates known images from outside images: 1 is perfect, 0.5 is chance.
 
-    `confidence_in` (N,) belongs to images like the training images, and `confidence_out` (any number of images) to
-    images from outside. The result is the chance that one of the former has more confidence than one of the latter; a
-    tie counts half.
+    `confidence_in` (N,) belongs to images of the classes, and `confidence_out` (any number of images) to images of none
+    of them. The result is the chance that one of the former has more confidence than one of the latter; a tie counts
+    half. In place of confidence it takes any number that is higher for known images, such as minus the entropy.
 
     >>> from counterpoint.metrics import ood_auroc
     >>> ood_auroc(confidence_in=[0.9, 0.8], confidence_out=[0.85, 0.3])
     0.75
     """
-    inside = fractions(confidence_in, "confidence_in", ndim=1)
-    outside = np.sort(fractions(confidence_out, "confidence_out", ndim=1))
-    below, not_above = (np.searchsorted(outside, inside, side) for side in ("left", "right"))
-    return float((below.sum() + not_above.sum()) / (2 * len(inside) * len(outside)))
+    return float(_Placements.of(*_both(confidence_in, confidence_out)).known_N.mean())
+
+
+def ood_auroc_interval(confidence_in: ArrayLike, confidence_out: ArrayLike) -> Interval:
+    """The AUROC of `ood_auroc` with its 95 % interval over images, known and outside ones.
+
+    It is Wilson's score interval of a share, of as many independent images as give the variance of DeLong, DeLong &
+    Clarke-Pearson 1988. Near 1 only a few images are out of order, and they tell little about that variance. So it is
+    moved towards the largest one that the AUROC allows, as if two more images had shown that. Without this the interval
+    would be too short near 1, and of length 0 where the two kinds are fully apart.
+
+    >>> from counterpoint.metrics import ood_auroc_interval
+    >>> interval = ood_auroc_interval([0.9, 0.8, 0.7, 0.6], [0.65, 0.5, 0.4, 0.3])
+    >>> interval.value, round(interval.low, 2), round(interval.high, 2)
+    (0.9375, 0.45, 1.0)
+    """
+    placements = _Placements.of(*_both(confidence_in, confidence_out))
+    known, outside = len(placements.known_N), len(placements.outside_N)
+    value = float(placements.known_N.mean())
+    shares = [_share_of_most_variance(placed, value) for placed in (placements.known_N, placements.outside_N)]
+    # The AUROC is the mean over all ways to form min(known, outside) independent pairs. So its variance is at most that
+    # of one of these ways.
+    images = 1 / min(shares[0] / known + shares[1] / outside, 1 / min(known, outside))
+    pull = ndtri(_UPPER) ** 2 / images
+    centre = (value + pull / 2) / (1 + pull)
+    margin = np.sqrt(pull * value * (1 - value) + pull**2 / 4) / (1 + pull)
+    return Interval(value, max(float(centre - margin), 0.0), min(float(centre + margin), 1.0))
+
+
+def ood_fpr(confidence_in: ArrayLike, confidence_out: ArrayLike, tpr: float = 0.95) -> float:
+    """The share of outside images that are accepted if the share `tpr` of the known images is to be. Lower is better.
+
+    The arguments are as in `ood_auroc`. The threshold is the highest value that at least that share of the known images
+    reaches. An image that ties with it is accepted.
+
+    >>> from counterpoint.metrics import ood_fpr
+    >>> ood_fpr(confidence_in=[0.9, 0.8, 0.7, 0.6], confidence_out=[0.75, 0.65, 0.2, 0.1], tpr=0.75)
+    0.25
+    """
+    if not 0 < tpr <= 1:
+        raise InputError(f"tpr is {tpr}; it must be above 0 and at most 1, the share of known images to accept")
+    known_N, outside = _both(confidence_in, confidence_out)
+    # The share k / N is rounded as the literal is, so that 57 of 60 images are 0.95 exactly.
+    accepted = int(np.searchsorted(np.arange(1, len(known_N) + 1) / len(known_N), tpr)) + 1
+    threshold = np.sort(known_N)[-accepted]
+    return float((outside >= threshold).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _Placements:
+    """For each image the share of the other kind's images that it is in the right order with; a tie counts half."""
+
+    known_N: Floats
+    outside_N: Floats
+
+    @classmethod
+    def of(cls, known_N: Floats, outside_N: Floats) -> "_Placements":
+        return cls(_share_below(known_N, outside_N), 1 - _share_below(outside_N, known_N))
+
+
+def _share_below(values: Floats, others: Floats) -> Floats:
+    """For each value the share of the others that are lower. Of those that equal it, half count: it has their average
+    rank.
+    """
+    ordered = np.sort(others)
+    below, not_above = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return (below + not_above) / (2 * len(others))
+
+
+def _share_of_most_variance(placed: Floats, value: float) -> float:
+    """The variance of the placements of one kind's images, as a share of the largest that placements with this mean can
+    have: value · (1 − value), if each is 0 or 1.
+
+    Only images that are out of order tell about it. `_PRIOR_IMAGES` are added to them that show the largest.
+    """
+    largest = value * (1 - value)
+    out_of_order = int(((placed < 1) if value >= 0.5 else (placed > 0)).sum())
+    share = min(float(placed.var(ddof=1)) / largest, 1.0) if largest and len(placed) > 1 else 1.0
+    return (out_of_order * share + _PRIOR_IMAGES) / (out_of_order + _PRIOR_IMAGES)
+
+
+def _both(confidence_in: ArrayLike, confidence_out: ArrayLike) -> tuple[Floats, Floats]:
+    return finite(confidence_in, "confidence_in", ndim=1), finite(confidence_out, "confidence_out", ndim=1)

@@ -112,7 +112,7 @@ class Compared:
 
 
 def without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
-    """What is known of each set of shifted images, but of these sets."""
+    """What is known of each set of images, but of these sets."""
     return {name: one for name, one in shifts.items() if name not in names}
 
 

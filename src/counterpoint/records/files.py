@@ -70,13 +70,16 @@ def read_results(file: Path) -> Results:
 def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Beside | None, str]:
     """The record beside the results, and why it is left out if it does not count any more.
 
-    Its figures on shifted images that are not those of the results are left out.
+    Its figures on shifted or outside images that are not those of the results are left out.
     """
     record = _read_beside(file, kind)
     stale = _stale(file, record, results)
     if record is None or stale:
         return None, stale
-    return record.without_shifts(_other_shifts(record, results)), stale
+    record = record.without_shifts(_other_shifts(record, results))
+    if isinstance(record, Thresholded):
+        record = record.without_outside(_other_outside(record, results))
+    return record, stale
 
 
 def stale_notes(folder: Path, results: Results) -> list[str]:
@@ -137,15 +140,24 @@ def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Result
     return {name for name, shift in record.checked_on.items() if now.get(name) != shift}
 
 
+def _other_outside(record: Thresholded, results: Results) -> set[str]:
+    """The sets of outside images in the record that the results do not have, or that were others then."""
+    now = {name: outside.identity for name, outside in results.outside.items()}
+    return {name for name, kept in record.outside.items() if now.get(name) != kept.identity}
+
+
 def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
-    """A note about the shifts of the results that a record does not cover; empty if it covers all. Other runs need not
-    have them.
+    """A note about a user's own images of the results that a record does not cover; empty if it covers all. Other runs
+    need not have them.
     """
     if record is None:
         return ""
     known = record.checked_on.keys() - _other_shifts(record, results)
     wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
     missing = [name for name in wanted if name in results.suites and name not in known]
+    if isinstance(record, Thresholded):
+        covered = record.outside.keys() - _other_outside(record, results)
+        missing += [name for name, outside in results.outside.items() if outside.key and name not in covered]
     if not missing:
         return ""
     return f"{file} does not cover {', '.join(missing)}, which changed in a later evaluation; {_made_by(file)} again"

@@ -76,6 +76,21 @@ class Shift:
 
 
 @dataclass(frozen=True)
+class OutsideImages:
+    """Images of none of the classes."""
+
+    images: Count
+    key: str | None = None
+    """Of a user's own images, a hash of what they are. A data set that has a name needs none, and images that only a
+    file of predictions knows have none."""
+
+    @property
+    def identity(self) -> "OutsideImages":
+        """Which images they are, without what was found on them."""
+        return OutsideImages(self.images, self.key)
+
+
+@dataclass(frozen=True)
 class MadeFrom:
     """Which logits something was computed from: of which weights, how precise, and of which images."""
 

@@ -18,6 +18,7 @@ from counterpoint.records.figures import (
     Summary,
 )
 from counterpoint.records.images import Images, MadeFrom, Shift
+from counterpoint.records.outside import EarlierOutside, Outside
 
 Seconds = Annotated[float, Range(0, 1e12)]
 Correlation = Annotated[float, Range(-1, 1)]
@@ -126,21 +127,6 @@ class Shifted(Shift):
 
 
 @dataclass(frozen=True)
-class Auroc:
-    ensemble: Fraction
-    members: Annotated[tuple[Fraction, ...], Sized("members")]
-
-
-@dataclass(frozen=True)
-class Outside:
-    """How well confidence tells the clean images from those of another data set."""
-
-    dataset: str
-    images: Count
-    auroc: Auroc
-
-
-@dataclass(frozen=True)
 class FactorCorrelation:
     """How similar the members' factors are, over the channels of all layers.
 
@@ -222,9 +208,17 @@ class Results:
     """Other suites by name."""
     classes: tuple[ClassFigures, ...] = ()
     """Of the clean images. Results of earlier versions have none."""
-    ood: Outside | None = None
+    outside: Mapping[str, Outside] = field(default_factory=dict)
+    """Sets of images of none of the classes, by name."""
+    ood: EarlierOutside | None = None
+    """Only in files of earlier versions, which had one such set. Once read, it is in `outside`."""
     collapse: Collapse | None = None
     health: HealthRecord | None = None
+
+    def __post_init__(self) -> None:
+        if self.ood is not None:
+            object.__setattr__(self, "outside", {self.ood.dataset: self.ood.figures, **self.outside})
+            object.__setattr__(self, "ood", None)
 
     def problem(self) -> str:
         if self.run is None and self.imported is None:

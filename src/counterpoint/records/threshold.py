@@ -6,7 +6,7 @@ from typing import Literal
 
 from counterpoint.records.compared import without
 from counterpoint.records.figures import Count, Fraction
-from counterpoint.records.images import MadeFrom, Shift
+from counterpoint.records.images import MadeFrom, OutsideImages, Shift
 from counterpoint.records.recalibrated import Recalibration
 
 Verdict = Literal["holds", "unclear", "breaks"]
@@ -93,6 +93,22 @@ class CheckedShift:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeptOutside(OutsideImages):
+    """How many images of none of the classes are kept. Each of them is a mistake, and no promise covers it."""
+
+    kept: Count
+
+    @property
+    def share(self) -> float:
+        return self.kept / self.images
+
+    def problem(self) -> str:
+        if not self.images:
+            return "images is 0, and must be 1 or more"
+        return _too_many("kept", self.kept, "images", self.images)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Thresholded:
     """A promise, the recalibration that it was made with, and what other images say of it.
 
@@ -112,6 +128,8 @@ class Thresholded:
     """The test images under each corruption, at each of the severities that `made_from` names."""
     shifts: Mapping[str, CheckedShift] = field(default_factory=dict)
     """Other sets of shifted images, by name."""
+    outside: Mapping[str, KeptOutside] = field(default_factory=dict)
+    """Sets of images of none of the classes, by name."""
 
     @property
     def checked_on(self) -> Mapping[str, Shift]:
@@ -120,6 +138,10 @@ class Thresholded:
     def without_shifts(self, names: Collection[str]) -> "Thresholded":
         """Without what was found on these sets of images."""
         return replace(self, shifts=without(self.shifts, names))
+
+    def without_outside(self, names: Collection[str]) -> "Thresholded":
+        """Without what was found on these sets of outside images."""
+        return replace(self, outside=without(self.outside, names))
 
     def problem(self) -> str:
         shift = self.made_from.corrupted

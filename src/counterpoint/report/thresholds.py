@@ -39,6 +39,7 @@ def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
         _confidence(found, several),
         *([_under_shift(found)] if found.cells else []),
         *([_on_other_shifts(found)] if found.shifts else []),
+        *([_on_outside(found)] if found.outside else []),
     )
 
 
@@ -102,6 +103,12 @@ def _on_other_shifts(found: Thresholded) -> str:
         else "The promise is not made for shifted images"
     )
     return f"{also}: {'; '.join(said)}."
+
+
+def _on_outside(found: Thresholded) -> str:
+    """How many images of none of the classes are kept."""
+    kept = [f"{with_sign(one.share)} of {name} ({one.kept:,} of {one.images:,})" for name, one in found.outside.items()]
+    return f"Outside images belong to none of the classes, so none should be kept. The threshold keeps {listed(kept)}."
 
 
 def _numbered(checked: CheckedShift) -> Iterator[tuple[int, Checked]]:

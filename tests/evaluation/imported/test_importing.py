@@ -17,7 +17,8 @@ from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.pipeline import recompute_results
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.scores import read_scores
-from counterpoint.metrics import image_scores
+from counterpoint.evaluation.threshold import threshold_run
+from counterpoint.metrics import image_scores, ood_auroc
 from counterpoint.metrics.summary import figures
 from counterpoint.records.files import read_results
 from counterpoint.records.images import Shift, Source
@@ -48,13 +49,33 @@ def test_a_file_becomes_a_folder_like_a_run_s(tmp_path: Path) -> None:
         assert np.array_equal(np.load(tmp_path / "out" / "logits" / f"{file}.npy"), arrays[name])
     assert read_results(tmp_path / "out" / "results.json") == results
     assert (results.experiment, results.config, results.run, results.seed) == ("ours", {}, None, None)
-    assert (results.health, results.ood) == (None, None)
+    assert (results.health, results.outside) == (None, {})
     imported = results.imported
     assert imported is not None
     assert (imported.file, imported.classes) == ("p.npz", tuple("abcd"))
     assert [one.name for one in results.classes] == list("abcd")
     assert imported.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert not any(str(tmp_path).encode() in content for content in files.values()), "no path of the machine is kept"
+
+
+def test_predictions_for_outside_images_need_no_labels(tmp_path: Path) -> None:
+    arrays = made_arrays()
+    letters, photos = made_logits(made_labels(40), 2, 0.5), softmax(made_logits(made_labels(25), 2, 0.5))
+    given = {"outside/letters/logits": letters, "outside/my photos/probs": photos}
+    results = evaluate_logits(arrays | given, tmp_path)
+    assert {name: (one.images, one.key) for name, one in results.outside.items()} == {
+        "letters": (40, None),
+        "my photos": (25, None),
+    }
+    known = softmax(arrays["logits"]).mean(axis=0).max(axis=1)
+    for name, probs_MNK in (("letters", softmax(letters)), ("my photos", photos)):
+        expected = ood_auroc(known, probs_MNK.mean(axis=0).max(axis=1))
+        assert results.outside[name].ensemble.auroc == pytest.approx(expected, abs=1e-6)
+    assert recompute_results(load(tmp_path)).outside == results.outside
+    assert list(threshold_run(load(tmp_path), 0.6).outside) == ["letters", "my photos"]
+    with pytest.raises(InputError, match=r"'outside/letters/logits' has 1 members and .* they must be the same"):
+        evaluate_logits(arrays | {"outside/letters/logits": letters[0]}, tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists(), "nothing is written"
 
 
 def test_what_is_known_of_the_images(tmp_path: Path) -> None:

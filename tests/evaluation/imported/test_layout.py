@@ -104,6 +104,14 @@ def test_a_name_may_be_in_any_script() -> None:
         ),
         ((*CLEAN, "shift/fog/logits", "shift/Fog/logits"), "the shifts 'Fog' and 'fog' differ in capitals only"),
         ((*CLEAN, "shift/clean/logits"), "'shift/clean/logits' names the shift 'clean'"),
+        (
+            (*CLEAN, "outside/a/logits", "outside/a/probs"),
+            "outside/a/logits and outside/a/probs are both given",
+        ),
+        ((*CLEAN, "outside/a/logits", "outside/A/probs"), "the outside images 'A' and 'a' differ in capitals only"),
+        ((*CLEAN, "outside/../logits"), "'outside/../logits' names outside images '..'; a name may have"),
+        ((*CLEAN, "outside/a/labels"), "unknown array 'outside/a/labels'"),
+        ((*CLEAN, "outside/logits"), "unknown array 'outside/logits'"),
     ],
     ids=str,
 )

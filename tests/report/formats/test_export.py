@@ -151,7 +151,7 @@ def test_csv_has_differences_apart_from_figures(everything: Evaluated) -> None:
 
 
 def test_csv_has_what_a_threshold_keeps(everything: Evaluated) -> None:
-    rows = [row for row in csv_rows([everything]) if row["threshold"]]
+    rows = [row for row in csv_rows([everything]) if row["threshold"] and row["part"] != "outside"]
     found = everything.thresholded
     assert found is not None
     assert found.test is not None
@@ -177,18 +177,33 @@ def test_csv_has_what_a_threshold_keeps(everything: Evaluated) -> None:
 
 def test_csv_has_the_images_from_outside(everything: Evaluated) -> None:
     rows = [row for row in csv_rows([everything]) if row["ood_auroc"]]
-    assert everything.results.ood is not None
-    auroc = everything.results.ood.auroc
-    assert [(row["dataset"], row["model"]) for row in rows] == [
-        ("letters", name) for name in ("ensemble", "member 1", "member 2")
+    letters = everything.results.outside["letters"]
+    assert letters.signals is not None
+    assert [(row["dataset"], row["part"], row["images"]) for row in rows] == 5 * [("letters", "outside", "60")]
+    assert [(row["model"], row["scored_by"]) for row in rows] == [
+        ("ensemble", "confidence"),
+        ("ensemble", "entropy_of_mean"),
+        ("ensemble", "mutual_information"),
+        ("member 1", "confidence"),
+        ("member 2", "confidence"),
     ]
-    assert [float(row["ood_auroc"]) for row in rows] == [auroc.ensemble, *auroc.members]
+    found = [letters.ensemble, *letters.signals.values(), *letters.members]
+    for row, one in zip(rows, found, strict=True):
+        assert (float(row["ood_auroc"]), float(row["ood_fpr95"])) == (one.auroc, one.fpr95)
+        assert row["ood_auroc_low"] == ("" if one.auroc_low is None else str(one.auroc_low))
+        assert row["ood_auroc_high"] == ("" if one.auroc_high is None else str(one.auroc_high))
+    assert [row["mean_confidence"] for row in rows[1:3]] == ["", ""]
+    assert float(rows[0]["mean_confidence"]) == letters.ensemble.mean_confidence
+    (kept,) = [row for row in csv_rows([everything]) if row["part"] == "outside" and row["threshold"]]
+    assert everything.thresholded is not None
+    assert float(kept["coverage"]) == everything.thresholded.outside["letters"].share
+    assert (kept["promise"], kept["error"]) == ("", "")
 
 
 def test_json_holds_all_that_belongs_to_the_run(everything: Evaluated) -> None:
     (run,) = json.loads(to_json([everything]))["runs"]
     results = everything.results
-    for key in ("ood", "collapse", "health"):
+    for key in ("outside", "collapse", "health"):
         assert run[key] == encode(getattr(results, key))
     assert run["recalibrated"] == encode(everything.recalibrated)
     assert run["threshold"] == encode(everything.thresholded)
@@ -202,8 +217,9 @@ def test_json_holds_all_that_belongs_to_the_run(everything: Evaluated) -> None:
 
 def test_json_of_a_run_without_them(two_runs: list[Evaluated]) -> None:
     one = json.loads(to_json(two_runs))["runs"][1]
-    absent = ("ood", "collapse", "health", "recalibrated", "threshold", "against", "paper")
+    absent = ("collapse", "health", "recalibrated", "threshold", "against", "paper")
     assert [one[key] for key in absent] == len(absent) * [None]
+    assert one["outside"] == {}
     assert one["risk_coverage"]["severities"] is None
     assert one["risk_coverage"]["shifts"] == one["reliability"]["shifts"] == {}
 

@@ -367,7 +367,7 @@ def bare(run: Evaluated) -> Evaluated:
             ),
         },
     )
-    changes = {"clean": clean, "classes": (), "ood": None, "collapse": None, "health": None}
+    changes = {"clean": clean, "classes": (), "outside": {}, "collapse": None, "health": None}
     shifted = changed_all(corrupted, {"cells": cells, "aggregates": aggregates, "risk_coverage": ()})
     return Evaluated(changed_all(results, changes | {"corrupted": shifted}))
 
@@ -402,7 +402,6 @@ def test_old_and_new_stand_side_by_side(make_evaluated: MakeEvaluated) -> None:
 def test_hostile_words_of_the_new_sections_are_only_text(make_evaluated: MakeEvaluated) -> None:
     places = (
         "results.collapse.verdict",
-        "results.ood.dataset",
         "recalibrated.clean_how",
         "recalibrated.fitted_on.run",
         "recalibrated.choice.candidates.1.name",
@@ -418,6 +417,7 @@ def test_hostile_words_of_the_new_sections_are_only_text(make_evaluated: MakeEva
             "recalibrated.ways": ways,
             "recalibrated.choice.chosen": HOSTILE,
             "recalibrated.choice.refused": {HOSTILE: HOSTILE},
+            "results.outside": {HOSTILE: run.results.outside["letters"]},
         },
     )
     page = Page(render([changed(run, "results.health.warnings", (HOSTILE,))]))
@@ -426,6 +426,7 @@ def test_hostile_words_of_the_new_sections_are_only_text(make_evaluated: MakeEva
     assert f"Warning: {HOSTILE}" in page.text("p")
     assert f"Refused: “{HOSTILE}”, because {HOSTILE}." in page.text("p")
     assert f"chosen: {HOSTILE}" in page.text("th")
+    assert HOSTILE in page.text("h3")
 
 
 def test_a_warning_is_on_the_page_only_where_many_channels_were_lost(make_evaluated: MakeEvaluated) -> None:

@@ -84,17 +84,5 @@ def texts(svg: str, kind: str) -> list[str | None]:
     return [one.text for one in ElementTree.fromstring(svg).iter("text") if one.get("class") == kind]
 
 
-def test_images_from_outside(make_evaluated: MakeEvaluated) -> None:
-    evaluated = make_evaluated(members=2, more=True, shifted=True)
-    table, outside = content_of(evaluated, make_evaluated(members=1)).ood, evaluated.results.ood
-    assert table is not None
-    assert outside is not None
-    values = [outside.auroc.ensemble, *outside.auroc.members]
-    assert [(row.label, row.entries[0].text) for row in table.rows] == [
-        (name, f"{value:.3f}") for name, value in zip(("mine", "member 1", "member 2"), values, strict=True)
-    ]
-    assert table.rows[0].entries[2].text == "letters, 60 images"
-
-
 def test_nothing_to_show(by_hand: Evaluated) -> None:
     assert selective([ReportedRun("old", changed(by_hand, "results.clean.risk_coverage", None))]) is None

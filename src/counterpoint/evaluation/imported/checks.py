@@ -36,16 +36,16 @@ class GivenSet:
         return hashlib.sha256(content).hexdigest()[:32]
 
 
+def read_unlabelled(given: Given, name: str, size: tuple[int, int] | None = None) -> np.ndarray:
+    """The logits (M, N, K) of images without labels. Members and classes must be as many as in `size`."""
+    return _predictions(given, name, given.read(name), size)
+
+
 def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None) -> GivenSet:
     """A set's arrays. Members and classes must be as many as in `size`, those of the clean images."""
     array = given.read(names.predictions)
-    logits_MNK = _logits(given, names.predictions, array)
-    called, (members, images, classes) = given.called(names.predictions), logits_MNK.shape
-    if size is not None and (members, classes) != size:
-        raise InputError(
-            f"{called} has {members} members and {classes} classes, and the predictions for the clean "
-            f"images have {size[0]} and {size[1]}; they must be the same"
-        )
+    logits_MNK = _predictions(given, names.predictions, array, size)
+    called, (_, images, classes) = given.called(names.predictions), logits_MNK.shape
     labels = given.read(names.labels)
     if labels.ndim == 1 and len(labels) != images:
         raise InputError(
@@ -54,6 +54,17 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
         )
     labels_N = class_labels(labels, given.called(names.labels), images, classes)
     return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given")
+
+
+def _predictions(given: Given, name: str, array: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:
+    logits_MNK = _logits(given, name, array)
+    members, _, classes = logits_MNK.shape
+    if size is not None and (members, classes) != size:
+        raise InputError(
+            f"{given.called(name)} has {members} members and {classes} classes, and the predictions for the clean "
+            f"images have {size[0]} and {size[1]}; they must be the same"
+        )
+    return logits_MNK
 
 
 def _kind(names: SetNames) -> str:

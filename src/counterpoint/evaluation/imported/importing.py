@@ -9,14 +9,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.devices import choose_device
-from counterpoint.evaluation.imported.checks import GivenSet, read_classes, read_set, read_text
+from counterpoint.evaluation.imported.checks import GivenSet, read_classes, read_set, read_text, read_unlabelled
 from counterpoint.evaluation.imported.given import Given, given_arrays, given_file
 from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, SuiteNames, find_layout
-from counterpoint.evaluation.logits import VALIDATION, VALIDATION_LABELS, MadeWith, cell_file, labels_file
+from counterpoint.evaluation.logits import (
+    VALIDATION,
+    VALIDATION_LABELS,
+    MadeWith,
+    cell_file,
+    labels_file,
+    outside_file,
+)
 from counterpoint.evaluation.results import write_results
 from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
-from counterpoint.records.images import Images, Shift, Source
+from counterpoint.records.images import Images, OutsideImages, Shift, Source
 from counterpoint.records.results import Imported, Results
 from counterpoint.runs.imported import ImportedRun, check_import_folder, write_import
 from counterpoint.storage.arrays import write_array, write_arrays
@@ -76,6 +83,11 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[MadeWith, tu
         clean=Images(dataset, "test", len(clean.labels_N), clean.key),
         validation=Images(dataset, "validation", len(validation.labels_N), validation.key) if validation else None,
         suites=_check_suites(given, layout, clean.size, watcher),
+        outside={
+            name: OutsideImages(read_unlabelled(given, array, clean.size).shape[1])
+            for name, array in layout.outside.items()
+        }
+        or None,
     )
     return about, read_classes(given, clean.size[1])
 
@@ -121,6 +133,8 @@ def _write(run: ImportedRun, given: Given, layout: Layout, about: MadeWith) -> N
         write_array(folder / f"{logits}.npy", one.logits_MNK)
         if not (folder / f"{labels}.npy").exists():
             write_array(folder / f"{labels}.npy", one.labels_N)
+    for name, array in layout.outside.items():
+        write_array(folder / f"{outside_file(name)}.npy", read_unlabelled(given, array))
     write_arrays(folder / "factors.npz", {})  # only a BatchEnsemble of ours has factors
     write_json(folder / "about.json", encode(about))
 

@@ -5,6 +5,7 @@
     shift/NAME/SEVERITY/logits (or probs)                    the clean images under a shift
     shift/labels                                             if these are other images: the labels of all of them
     shift/NAME/labels                                        if those of one shift are still others: its own labels
+    outside/NAME/logits (or probs)                           images of none of the classes, which have no labels
     classes, name, dataset                                   what the classes, the model and the images are called
 
 A shift without severities is shift/NAME/logits.
@@ -24,9 +25,10 @@ CLEAN, VALIDATION, SHIFT_LABELS = "labels", "validation_labels", "shift/labels"
 _KNOWN = (
     *("logits", "probs", CLEAN, "validation_logits", "validation_probs", VALIDATION, *TEXTS, SHIFT_LABELS),
     *("shift/NAME/SEVERITY/logits", "shift/NAME/SEVERITY/probs", "shift/NAME/logits", "shift/NAME/probs"),
-    "shift/NAME/labels",
+    *("shift/NAME/labels", "outside/NAME/logits", "outside/NAME/probs"),
 )
 _SHIFT = re.compile(r"shift/(?P<name>[^/]+)(/(?P<severity>[^/]+))?/(?P<what>logits|probs)")
+_OUTSIDE = re.compile(r"outside/(?P<name>[^/]+)/(?P<what>logits|probs)")
 _OWN_LABELS = re.compile(r"shift/(?P<name>[^/]+)/labels")
 # A name becomes that of a file, and stands in tables.
 _NAME = re.compile(r"\w([\w .+-]{0,58}[\w+-])?")
@@ -66,17 +68,19 @@ class Layout:
     validation: SetNames | None
     suites: Mapping[str, SuiteNames]
     """Under the name of the paper's suite the shifts that share their images; each other shift under its own name."""
+    outside: Mapping[str, str] = field(default_factory=dict)
+    """For each set of outside images, by name, the array of its predictions."""
 
 
 def find_layout(given: Given) -> Layout:
     """What each of the arrays is for."""
     for name in given.names:
-        if name not in _KNOWN and not _SHIFT.fullmatch(name) and not _OWN_LABELS.fullmatch(name):
+        if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern in (_SHIFT, _OUTSIDE, _OWN_LABELS)):
             raise given.wrong(str(unknown("array", name, _KNOWN)))
     clean = _find_set(given, "")
     if clean is None:
         raise given.wrong(f"there are no predictions; give the array logits or probs (it has {_listed(given.names)})")
-    return Layout(clean, _find_set(given, "validation_"), _find_suites(given))
+    return Layout(clean, _find_set(given, "validation_"), _find_suites(given), _find_outside(given))
 
 
 def _find_set(given: Given, prefix: str) -> SetNames | None:
@@ -116,10 +120,24 @@ def _find_suites(given: Given) -> dict[str, SuiteNames]:
     return {name: suites[name] for name in sorted(suites, key=lambda name: name != CORRUPTED.name)}
 
 
-def _checked_name(given: Given, array: str, name: str) -> str:
+def _find_outside(given: Given) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for array in sorted(given.names):
+        if match := _OUTSIDE.fullmatch(array):
+            name = _checked_name(given, array, match["name"], "outside images")
+            if name in found:
+                raise given.wrong(
+                    f"{found[name]} and {array} are both given for the same images; give only one of them"
+                )
+            found[name] = array
+    _check_capitals(given, "outside images", list(found))
+    return found
+
+
+def _checked_name(given: Given, array: str, name: str, what: str = "the shift") -> str:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise given.wrong(
-            f"{array!r} names the shift {name!r}; a name may have up to 60 letters, digits, spaces "
+            f"{array!r} names {what} {name!r}; a name may have up to 60 letters, digits, spaces "
             "and _ . + -, begins with a letter or digit and ends in no space or point, and is none "
             f"of {_listed(sorted(_TAKEN))}"
         )
@@ -142,9 +160,13 @@ def _check_names(given: Given, suites: Mapping[str, SuiteNames]) -> None:
             raise given.wrong(
                 f"there is {array!r}, but no predictions for these images; give labels and predictions, or neither"
             )
-    for name in shifts:
-        if alike := [other for other in shifts if other != name and other.casefold() == name.casefold()]:
-            raise given.wrong(f"the shifts {name!r} and {alike[0]!r} differ in capitals only; give them other names")
+    _check_capitals(given, "shifts", shifts)
+
+
+def _check_capitals(given: Given, what: str, names: list[str]) -> None:
+    for name in names:
+        if alike := [other for other in names if other != name and other.casefold() == name.casefold()]:
+            raise given.wrong(f"the {what} {name!r} and {alike[0]!r} differ in capitals only; give them other names")
 
 
 def _check_severities(given: Given, suite: SuiteNames) -> None:

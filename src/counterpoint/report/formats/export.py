@@ -66,7 +66,7 @@ def _run(run: ReportedRun) -> Json:
         "figures": list(records(run)),
         "reliability": _by_suite(run, run.clean.reliability, _bins, {}),
         "risk_coverage": _by_suite(run, run.clean.risk_coverage, _curves, None),
-        "ood": encode(results.ood),
+        "outside": encode(results.outside),
         "collapse": encode(results.collapse),
         "health": encode(results.health),
         "recalibrated": encode(run.evaluated.recalibrated),

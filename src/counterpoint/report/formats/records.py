@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from counterpoint.records.codec import encode
 from counterpoint.records.compared import CorruptedDifferences, Difference
 from counterpoint.records.figures import Summary
+from counterpoint.records.outside import ByConfidence, Separation
 from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.report.pairs import known_differences
 from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
@@ -15,13 +16,13 @@ from counterpoint.report.tables import METRICS
 
 _PLACE = (
     *("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "recalibration"),
-    *("threshold", "promised_error", "promise", "against"),
+    *("threshold", "promised_error", "promise", "against", "scored_by"),
 )
 _FIGURES = (
     *(metric.key for metric in METRICS),
     *(f"{key}_{part}" for key in CALIBRATION for part in ("floor", "excess", "debiased")),
     *(f"{key}_{end}" for key in ("error", "nll", "brier", *CALIBRATION) for end in ("low", "high")),
-    "ood_auroc",
+    *("ood_auroc", "ood_auroc_low", "ood_auroc_high", "ood_fpr95"),
     "coverage",
 )
 
@@ -35,7 +36,9 @@ def names(run: ReportedRun) -> Record:
 
 
 def records(run: ReportedRun) -> Iterator[Record]:
-    """The clean set, of each suite its aggregates and cells, recalibrated ones, other images, a threshold, differences.
+    """The clean set, of each suite its aggregates and cells, recalibrated, outside images, a threshold, differences.
+
+    Outside images have the part "outside", and `scored_by` names the number that tells them from the clean images.
 
     Where `recalibration` names one, the figures are of the recalibrated model. Where `threshold` is a confidence, they
     are of the images kept from it on, and `promise` says what became of `promised_error` there. Where `against` names
@@ -97,13 +100,17 @@ def _recalibrated_sets(run: ReportedRun) -> Iterator[tuple[Place, Summary]]:
 
 
 def _outside(run: ReportedRun) -> Iterator[Record]:
-    ood = run.results.ood
-    if ood is None:
-        return
-    place: Place = {"dataset": ood.dataset, "part": "test", "images": ood.images}
-    aurocs = (ood.auroc.ensemble, *ood.auroc.members)
-    for (model, _), auroc in zip(models(run.clean), aurocs, strict=False):
-        yield _record({**place, "model": model}, {"ood_auroc": auroc})
+    (whole, _), *members = models(run.clean)
+    for name, found in run.results.outside.items():
+        place: Place = {"dataset": name, "part": "outside", "images": found.images}
+        scored: list[tuple[str, str, Separation]] = [(whole, "confidence", found.ensemble)]
+        scored += [(whole, signal, of_signal) for signal, of_signal in (found.signals or {}).items()]
+        of_members = zip(members, found.members, strict=True) if members else ()
+        scored += [(model, "confidence", of_member) for (model, _), of_member in of_members]
+        for model, by, separation in scored:
+            figures = {f"ood_{key}": value for key, value in vars(separation).items() if key != "mean_confidence"}
+            confidence = {"mean_confidence": separation.mean_confidence} if isinstance(separation, ByConfidence) else {}
+            yield _record({**place, "model": model, "scored_by": by}, figures | confidence)
 
 
 def _kept(run: ReportedRun) -> Iterator[Record]:
@@ -125,6 +132,9 @@ def _kept(run: ReportedRun) -> Iterator[Record]:
     for place, one in _checked(run, found):
         checked = promised | dataset | place | {"images": one.images, "promise": one.verdict}
         yield _record(checked, {"error": one.error, "coverage": one.coverage})
+    for name, outside in found.outside.items():
+        place = promised | {"dataset": name, "part": "outside", "images": outside.images}
+        yield _record(place, {"coverage": outside.share})
 
 
 def _checked(run: ReportedRun, found: Thresholded) -> Iterator[tuple[Place, Checked]]:

@@ -12,8 +12,8 @@ TERMS = {
     "Accuracy": "The share of images whose predicted class is right. It is 100 % minus the error.",
     "AURC": "The error of the surest predictions, averaged over all shares of predictions that could be kept. Lower is "
     "better.",
-    "AUROC": "The chance that a known image gets more confidence than an image of another data set. 1 is perfect, and "
-    "0.5 is guessing.",
+    "AUROC": "The chance that a known image gets more confidence than an outside image. A tie counts half. 1 is "
+    "perfect, and 0.5 is guessing. Known images are the positives.",
     "Brier": "The squared difference between the predicted probabilities and the truth, summed over classes and "
     "averaged over images. It lies between 0 and 2, and lower is better.",
     "By-corruption": "One figure for many cells. The severities of a corruption are pooled, the figure is computed, "
@@ -31,19 +31,26 @@ TERMS = {
     "ECE": "Expected calibration error: the mean gap between confidence and accuracy over bins of confidence. A bin "
     "counts by how many images it holds. ECE-rms squares the gaps, so that large gaps count for more.",
     "Ensemble": "Several networks that predict together. Their probabilities are averaged.",
+    "Entropy": "How unsure a prediction is, over all classes, in nats. It is 0 if one class has the probability 1. Of "
+    "an ensemble it is that of the averaged probabilities.",
     "Equal-width and equal-mass bins": "Equal-width bins cover equally wide ranges of confidence. Equal-mass bins hold "
     "equally many images.",
     "Experiment": "The named settings of a run. A row of the paper’s tables is an experiment.",
+    "FPR and TPR": "The false positive rate is the share of outside images that are accepted. The true positive rate "
+    "is the share of known images that are accepted. An image is accepted from some confidence on.",
     "Interval": "A 95 % interval over images: where the figure could lie with other images of the same kind. It is for "
     "the one model that was trained, and says nothing about other seeds. An interval that holds 0 means that the "
     "images do not tell two runs apart.",
     "Lost channels": "Channels of a network that training has switched off. A network with many lost channels is "
     "smaller than it seems.",
     "Member": "One of the networks in an ensemble.",
+    "Mutual information": "How far the members’ predictions differ on an image, in nats: the entropy of their averaged "
+    "probabilities minus the mean of their own entropies.",
     "NLL": "Negative log-likelihood: minus the logarithm of the probability of the right class, averaged over images. "
     "Lower is better.",
     "Noise floor": "The ECE that a perfectly calibrated model would show on as many images. The excess is the ECE "
     "minus its noise floor.",
+    "Outside images": "Images of none of the model’s classes. Known images are those of its classes.",
     "Over-confident": "The mean confidence is higher than the accuracy. An under-confident model has a mean confidence "
     "below its accuracy.",
     "Recalibration": "Corrected confidence, fitted on validation images.",

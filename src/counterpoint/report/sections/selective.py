@@ -1,4 +1,4 @@
-"""What confidence is good for: keeping the images one can be sure of, and noticing images of another kind."""
+"""What confidence is good for: keeping the images that the model is surest of."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
-from counterpoint.records.results import Outside
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
 from counterpoint.report.drawing.strokes import FIFTHS, HALVES, ticks_from_zero
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
-from counterpoint.report.tables import Column, Table, by_images, decimal, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Table, by_images, percent, plain_row, with_sign
 
 _TITLE = "Selective prediction"
 _CLEAN = "Clean"
@@ -33,27 +32,24 @@ class Kept:
 
 @dataclass(frozen=True)
 class Selective(Content):
-    """Error against the share kept, and how well confidence tells images of another data set."""
+    """Error against the share kept."""
 
     clean: tuple[Kept, ...]
     corrupted: tuple[Kept, ...]
-    ood: Table | None
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, (*(plot for kept in self.clean for plot in kept.plots), self.ood))
+        yield Block(_TITLE, tuple(plot for kept in self.clean for plot in kept.plots))
 
 
 def selective(runs: Sequence[ReportedRun]) -> Selective | None:
     """None where no run has any of it."""
     having = [run for run in runs if run.clean.risk_coverage]
-    outside = [(run, ood) for run in runs if (ood := run.results.ood) is not None]
-    if not having and not outside:
+    if not having:
         return None
     shifted = [one for one in papers_suites(having) if one.figures.risk_coverage]
     return Selective(
         tuple(_clean(images, group) for images, group in by_images(having)),
         tuple(_corrupted(images, group) for images, group in by_cells(shifted)),
-        _ood_table(outside) if outside else None,
     )
 
 
@@ -134,18 +130,6 @@ def _risk_at(curve: Curve, share: float) -> float:
     """The risk at the point of the curve nearest to the share."""
     nearest = min(range(len(curve.coverage)), key=lambda i: abs(curve.coverage[i] - share))
     return curve.risk[nearest]
-
-
-def _ood_table(outside: Sequence[tuple[ReportedRun, Outside]]) -> Table:
-    rows = []
-    for run, ood in outside:
-        images = (run.images, f"{ood.dataset}, {ood.images:,} images")
-        rows.append(plain_row(run.label, decimal(ood.auroc.ensemble), *images, kind="run"))
-        if run.results.is_ensemble:
-            of_members = enumerate(ood.auroc.members, start=1)
-            rows += [plain_row(f"member {i}", decimal(value), *images, kind="member") for i, value in of_members]
-    columns = (Column("Model"), Column("AUROC", "0.5 to 1"), Column("Known images"), Column("Images from outside"))
-    return Table("Telling known images from images of another data set by confidence", columns, tuple(rows))
 
 
 SECTION = Section("selective", _TITLE, selective, "sections/selective.html")

@@ -1,0 +1,50 @@
+"""How well a run tells its clean images from outside images, computed from the saved logits of both.
+
+The clean images are the known ones, and they are the positives.
+"""
+
+import numpy as np
+
+from counterpoint.evaluation.logits import LogitsAbout, read_outside
+from counterpoint.metrics import entropy_of_mean, mutual_information, ood_auroc, ood_auroc_interval, ood_fpr
+from counterpoint.metrics.checks import Floats
+from counterpoint.records.outside import ByConfidence, Outside, Separation
+from counterpoint.runs.imported import AnyRun
+
+
+def outside_figures(run: AnyRun, about: LogitsAbout, clean_MNK: Floats) -> dict[str, Outside]:
+    """The figures on each set of outside images. `clean_MNK` are the members' probabilities of the known images."""
+    return {
+        name: _figures(clean_MNK, read_outside(run, about, name), about.outside[name].key) for name in about.outside
+    }
+
+
+def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None) -> Outside:
+    by_confidence = [probs_MNK.mean(axis=0).max(axis=1) for probs_MNK in (known_MNK, outside_MNK)]
+    several = len(known_MNK) > 1
+    return Outside(
+        images=outside_MNK.shape[1],
+        key=key,
+        ensemble=ByConfidence(**vars(_separation(*by_confidence)), mean_confidence=float(by_confidence[1].mean())),
+        members=tuple(map(_member, known_MNK.max(axis=2), outside_MNK.max(axis=2))),
+        signals={
+            "entropy_of_mean": _separation(-entropy_of_mean(known_MNK), -entropy_of_mean(outside_MNK)),
+            "mutual_information": _separation(-mutual_information(known_MNK), -mutual_information(outside_MNK)),
+        }
+        if several
+        else None,
+    )
+
+
+def _separation(known_N: Floats, outside_N: Floats) -> Separation:
+    """By a number that is higher for known images."""
+    auroc = ood_auroc_interval(known_N, outside_N)
+    return Separation(auroc=auroc.value, auroc_low=auroc.low, auroc_high=auroc.high, fpr95=ood_fpr(known_N, outside_N))
+
+
+def _member(known_N: np.ndarray, outside_N: np.ndarray) -> ByConfidence:
+    return ByConfidence(
+        auroc=ood_auroc(known_N, outside_N),
+        fpr95=ood_fpr(known_N, outside_N),
+        mean_confidence=float(outside_N.mean()),
+    )
