@@ -131,7 +131,7 @@ def test_made_up_runs_have_the_fields_of_real_ones(real_run: Evaluated, make_eva
         (ways["before"], real_ways["before"]),  # only that and the chosen one have differences
         (ways["by both"].moves, real_ways["by both"].moves),
         (made.compared, real_run.compared),
-        (replace(made.thresholded, test=None), real_run.thresholded),
+        (replace(made.thresholded, test=None, outside={}), real_run.thresholded),
         (made.results.clean, real_run.results.clean),
         (made.results.corrupted, real_run.results.corrupted),
         (made.results.shifts[EXTRA], real_run.results.shifts[EXTRA]),

@@ -131,7 +131,5 @@ def test_the_promise_on_other_shifts_in_words(wrong: tuple[int, ...], said: str)
 
 
 def test_what_is_kept_of_outside_images_in_words() -> None:
-    assert words(FOUND).endswith(
-        "so none should be kept. The threshold keeps 40.00\N{NO-BREAK SPACE}% of letters (2 of 5)."
-    )
+    assert words(FOUND).endswith("so none should be kept. The threshold keeps 40.00 % of letters (2 of 5).")
     assert "Outside images" not in words(replace(FOUND, outside={}))

@@ -195,7 +195,10 @@ def test_every_committed_record_can_be_read(path: Path) -> None:
     kind: type[Results | Compared] = Compared if path.parent.name == "comparisons" else Results
     record = read_record(path, kind, "")
     assert record.experiment in EXPERIMENTS
-    assert encode(record).items() <= read_json(path).items(), "every value of it is in the file"
+    found, kept = encode(record), read_json(path)
+    if "ood" in kept:  # of earlier versions, read as outside images: tests/records/test_files.py
+        del found["outside"]
+    assert found.items() <= kept.items(), "every value of it is in the file"
 
 
 @pytest.mark.parametrize("path", ROWS, ids=str)

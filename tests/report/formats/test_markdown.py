@@ -74,6 +74,7 @@ def test_a_heading_for_each_part_that_there_is(make_evaluated: MakeEvaluated) ->
         "Selective prediction",
         "Threshold: cifar10/single (seed 0)",
         "Threshold: cifar10/single (seed 1)",
+        "Outside images: letters",
         "Recalibration: all runs",
         *(f"Recalibration: cifar10/single (seed {seed}): {topic}" for seed in (0, 1) for topic in topics),
         "Differences between members: cifar10/single (seed 0)",
