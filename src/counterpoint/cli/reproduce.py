@@ -102,6 +102,7 @@ def reproduce(
     from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, read_result, select_rows
     from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
+    from counterpoint.storage.files import check_folder_path
 
     if max_minutes is not None and not run:
         raise InputError("--max-minutes needs --run, because nothing is trained without it")
@@ -116,6 +117,8 @@ def reproduce(
         page = PAGE
     if page:
         check_page(page)
+    for folder in (*((out, results) if run else ()), *((export_parts,) if export_parts else ())):
+        check_folder_path(folder)  # what hours of training make goes there
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     status, failed = 0, ""

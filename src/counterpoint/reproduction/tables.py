@@ -13,7 +13,7 @@ from counterpoint.experiments.schedules import SCHEDULES, Schedule
 from counterpoint.records.results import Results, Shifted
 from counterpoint.reproduction.beside_paper import our_figures, pair_figures, paper_tables
 from counterpoint.reproduction.rows import Folders, RowRun, epochs_done, found_runs, minutes, read_result, select_rows
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import check_file_path, write_atomically
 
 HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
 _CLEAN_CALIBRATION = slice(1, 3)
@@ -101,8 +101,7 @@ def page(folders: Folders) -> str:
 
 def check_page(path: Path) -> None:
     """Raise if `write_page` could not write there."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the page's file name, such as {path / 'reproduction.md'}")
+    check_file_path(path, "reproduction.md")
 
 
 def write_page(path: Path, folders: Folders) -> None:

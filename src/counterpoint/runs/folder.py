@@ -3,9 +3,7 @@
 Nothing here needs torch, and nothing in a run folder needs unpickling.
 """
 
-import errno
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.log import diverged_after, read_lines
 from counterpoint.records.progress import began_with
 from counterpoint.runs.description import Description, description_as_json, read_description
-from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
+from counterpoint.storage.files import check_folder_path, check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
@@ -119,12 +117,7 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
 
 def check_folder(folder: Path) -> None:
     """Raise if the folder holds files but no run, or a link that leads out of it, or if it cannot be written to."""
-    with writing(folder):
-        nearest = next(path for path in (folder, *folder.parents) if path.exists())
-        if not nearest.is_dir():
-            raise InputError(f"{nearest} is a file, but a folder is needed there; choose another --out")
-        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    check_folder_path(folder)
     check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return

@@ -50,6 +50,27 @@ def writing(path: Path) -> Iterator[None]:
         raise
 
 
+def check_folder_path(folder: Path) -> None:
+    """Raise if nothing can be written to the folder, or if it is not there and cannot be made."""
+    with writing(folder):
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        if not nearest.is_dir():
+            raise InputError(f"{nearest} is a file, but a folder is needed there; give another path")
+        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_file_path(path: Path, suggested: str) -> None:
+    """Raise if `write_atomically` could not write to `path`. To be called before long work for the file.
+
+    `suggested` is a name for the file, in case that only its folder was given.
+    """
+    with writing(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give a file name, such as {path / suggested}")
+        check_folder_path(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename durable. On Windows folders cannot be opened, and a rename needs no sync."""
     if os.name == "posix":
