@@ -130,16 +130,21 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
     if not (folder / "run.json").exists():
         return None
     run = load_run(folder)
+    if differing := differences_in_words(run, experiment, seed):
+        raise InputError(
+            f"{folder} holds another run ({differing}); choose another --out, or the settings that it was begun with: "
+            f"`{run.command}`"
+        )
+    return run
+
+
+def differences_in_words(run: Run, experiment: Experiment, seed: int) -> str:
+    """The settings in which the run differs from a run of this experiment and seed; empty if there are none."""
     differing = config.differences(
         {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
     )
-    if differing:
-        more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
-        raise InputError(
-            f"{folder} holds another run ({'; '.join(differing[:_MOST_NAMED])}{more}); choose another --out, or the "
-            f"settings that it was begun with: `{run.command}`"
-        )
-    return run
+    more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
+    return "; ".join(differing[:_MOST_NAMED]) + more
 
 
 def open_run(
@@ -206,7 +211,11 @@ def load_run(folder: Path) -> Run:
     if not (folder / "run.json").exists():
         raise InputError(why_no_run(folder))
     check_links(folder)
-    record = read_json(folder / "run.json")
+    return run_of_record(folder, read_json(folder / "run.json"))
+
+
+def run_of_record(folder: Path, record: Any) -> Run:
+    """The run whose run.json in `folder` holds this."""
     if isinstance(record, dict) and "imported" in record:
         raise InputError(
             f"{folder} holds predictions of a model that was trained elsewhere, and no network; use `recalibrate`, "

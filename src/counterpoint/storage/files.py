@@ -103,12 +103,18 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The content of a JSON file, or an error that names the file."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+        content = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_json(content, path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """What `read_json` gives for a file of this content. `path` is only named."""
+    try:
+        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:  # also for an integer of thousands of digits
         raise InputError(
             f"{path} is damaged or is not a JSON file ({shown(error)}); restore it from a copy, or make it again"
