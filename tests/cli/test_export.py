@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from counterpoint.export import run
 from counterpoint.runs.folder import Run
 from tests.cli.conftest import Call
 from tests.made_runs import copied
@@ -45,6 +46,31 @@ def test_wrong_arguments_are_named(short_run: Run, call: Call, tmp_path: Path) -
         assert ended.status == 2
         assert words in ended.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_cannot_be_written_to_is_named_before_the_work(
+    short_run: Run, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "trace", lambda *_: pytest.fail("the network was traced first"))
+    Path("notes.txt").touch()
+    Path("folder.onnx").mkdir()
+    Path("card.md").mkdir()
+    for out, words in {
+        "notes.txt/model.onnx": "notes.txt is a file, but a folder is needed there; give another path",
+        "notes.txt/a/b/model.pt2": "notes.txt is a file, but a folder is needed there; give another path",
+        "folder.onnx": "folder.onnx is a folder; give a file name, such as folder.onnx/model.onnx",
+        "card.pt2": "the model card would replace card.md, which counterpoint did not write",
+        "/dev/null/model.onnx": "/dev/null is a file, but a folder is needed there",
+    }.items():
+        ended = call("export", short_run.folder, "--out", out)
+        assert ended.status == 2
+        assert words in ended.err
+    assert sorted(path.name for path in Path().iterdir()) == ["card.md", "folder.onnx", "notes.txt"]
+
+
+def test_a_folder_that_does_not_exist_is_made(short_run: Run, call: Call) -> None:
+    assert call("export", short_run.folder, "--out", "new/folder/model.pt2").status == 0
+    assert sorted(path.name for path in Path("new/folder").iterdir()) == ["model.md", "model.pt2"]
 
 
 def test_an_unfinished_run_is_named(short_run: Run, call: Call, tmp_path: Path) -> None:

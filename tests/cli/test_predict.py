@@ -187,3 +187,10 @@ def test_a_threshold_brings_the_recalibration_that_it_was_found_with(
 def test_what_the_members_say(names: list[str], said: str) -> None:
     members = tuple(Opinion(name, 0.9) for name in names)
     assert members_in_words(Prediction("a.png", members[0], members, None)) == said
+
+
+def test_closed_standard_input_is_named(short_run: Run, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    ended = call("predict", short_run.folder, "-")
+    assert ended.status == 2
+    assert "- reads paths from standard input, which is closed; name the picture files instead" in ended.err

@@ -10,6 +10,7 @@ import counterpoint.reproduction.campaign
 from counterpoint.cli import main
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
+from tests.cli.conftest import Call
 
 pytestmark = pytest.mark.usefixtures("tiny_rows")
 
@@ -71,6 +72,27 @@ def test_a_row_that_fails_is_told_at_the_end_below_the_tables(
     assert "1 of 1 results are missing" in shown.out
     assert shown.err.startswith("error: cifar100/single/smoke-0 failed: ")
     assert "smoke-0 is not empty and holds no run" in shown.err
+
+
+def test_a_damaged_result_is_named_below_the_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed, content in ((0, b"\xff\x00"), (3, b'{"schema": 2, "experiment": 7}')):
+        file = tmp_path / "results" / "cifar100" / "single" / f"smoke-{seed}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    ended = call(
+        "reproduce", "table2", "--schedule", "smoke", "--rows", "single", "--page", "page.md", "--seeds", "0,1"
+    )
+    assert ended.status == 1
+    assert ended.out.count("damaged") == 2, "both in the row's line, which a terminal folds"
+    assert "3 of 4 results are missing" in ended.out, "one of them is damaged"
+    assert "written: page.md" in ended.out
+    first, second = ended.err.removeprefix("error: ").split(" error: ")
+    assert first.startswith("results/cifar100/single/smoke-0.json is damaged or is not JSON")
+    assert first.endswith("; restore it, or move it away and run the row again")
+    assert second.startswith("results/cifar100/single/smoke-3.json is damaged or incomplete: ")
 
 
 def test_a_data_set_that_is_not_there_is_refused_before_the_first_training(

@@ -13,6 +13,7 @@ from counterpoint.launching import running
 from counterpoint.records.progress import epochs_done
 from counterpoint.runs.folder import load_run
 from tests.cli.conftest import Call
+from tests.images.collection import write_collection
 from tests.processes_of import children, is_running
 
 SETTINGS = "--set epochs=3 --set width=2 --set batch_size=64 --set policy.augmix=none --set train_on=all".split()
@@ -67,6 +68,70 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
         f"1 finished, 1 waiting --run runs those that are not finished, or continues them next, for those that are "
         f"finished: {report}" in call(*sweep, "--seeds", "0,1").out
     )
+
+
+OWN = "--set images.size=8 --set depth=8 --set width=2 --set num_members=none --set epochs=1 --device cpu".split()
+
+
+def test_own_images_are_swept_over_and_decoded_once(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    photos = write_collection(tmp_path / "my photos", {"": 60})
+    sweep = ("sweep", "--images", photos, "--vary", "learning_rate=0.1", "--vary", "learning_rate=0.05", *OWN)
+    sweep = (*sweep, "--no-evaluate", "--out", "s", "--data", "data")
+    shown = call(*sweep)
+    assert (shown.status, shown.err) == (0, "")
+    assert "my photos: images 42 to train on" in shown.out
+    assert shown.out.count("to train on") == 1, "both rates want the same images"
+    assert "2 runs: 2 waiting" in shown.out
+    assert not Path("s").exists()
+    (cached,) = [path for path in Path("data/images").iterdir() if path.name != "sources"]
+    made = cached.stat().st_mtime_ns
+    ended = call(*sweep, "--run")
+    assert (ended.status, ended.err) == (0, "")
+    assert "2 runs: 2 finished" in ended.out
+    runs = [load_run(path.parent) for path in sorted(Path("s").glob("*/run.json"))]
+    assert sorted(run.experiment.learning_rate for run in runs) == [0.05, 0.1]
+    assert all(run.folder.name.startswith("my-photos__learning_rate=") for run in runs)
+    assert {run.record["images"]["source"] for run in runs} == {str(photos)}
+    assert cached.stat().st_mtime_ns == made
+    assert not any("decoding" in log.read_text() for log in Path("s").glob(".jobs/*/log.txt"))
+    assert "2 runs: 2 finished" in call(*sweep).out, "the experiment of each run is found again"
+
+
+def test_recipes_for_own_images_have_runs_of_their_own(call: Call, tmp_path: Path) -> None:
+    photos = write_collection(tmp_path / "photos", {"": 30})
+    recipes = ("cifar10/single", "cifar10/batch-ensemble")
+    shown = call("sweep", *recipes, "--images", photos, "--out", tmp_path / "s", "--data", tmp_path / "data")
+    assert (shown.status, shown.err) == (0, "")
+    assert "photos-cifar10-single__seed=0 waiting photos-cifar10-batch-ensemble__seed=0 waiting" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name an experiment (`counterpoint experiments` lists them), or give your own images with --images PATH"),
+        (("--images", "nowhere"), "nowhere does not exist"),
+        (("--images", "empty"), "empty"),
+        (("--images", "one/a"), "one/a has no class folders"),
+        (("digits/single", "--skip-bad"), "--skip-bad works only with your own images"),
+        (("one",), "'one' is a path, and no experiment; for your own images write --images one"),
+        (("--images", "one", "--vary", "images.size=0"), "images.size is 0"),
+        (("--images", "one", "--set", "model=resnt"), "unknown model 'resnt'"),
+    ],
+)
+def test_what_is_wrong_with_own_images_is_said_before_the_first_run(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "PROGRAM", ("-c", "raise SystemExit('it was run')"))
+    for folder in ("empty", "one/a"):
+        Path(folder).mkdir(parents=True)
+    ended = call("sweep", *arguments, "--out", "s", "--data", "data", "--run")
+    assert ended.status == 2
+    assert message in ended.err
+    assert not Path("s").exists()
 
 
 def test_a_run_that_fails_is_shown_with_its_reason_and_its_log(

@@ -1,12 +1,14 @@
 """A run on a user's own images: reported on test images, fitted on validation images, found again by its run.json."""
 
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 
 from counterpoint.data import UserImages, load_images, parts_of
 from counterpoint.errors import InputError
@@ -80,6 +82,36 @@ def test_it_is_reported_on_test_images_and_keeps_logits_of_validation_images(
     assert saved(run, "validation").shape == saved(run, "clean").shape == (2, 36, 3)
     assert not np.array_equal(saved(run, "validation"), saved(run, "clean"))
     assert recompute_results(run).made_from == results.made_from == read_about(run).made_from
+
+
+def test_every_class_has_its_own_name_and_figures(tmp_path: Path) -> None:
+    """Names that are words, in the order of the file: neither that of the alphabet nor by frequency."""
+    names, sizes = ("zebra", "ant", "owl"), {"train": (9, 8, 7), "val": (2, 2, 2), "test": (5, 11, 8)}
+    labels = [label for counts in sizes.values() for label, count in enumerate(counts) for _ in range(count)]
+    parts = [part for part, counts in sizes.items() for _ in range(sum(counts))]
+    rng = np.random.default_rng(0)
+    colours = rng.integers(0, 200, (len(labels), 1, 1, 3))  # so that predictions differ
+    pixels = (colours + rng.integers(0, 56, (len(labels), 16, 16, 3))).astype(np.uint8)
+    np.savez(tmp_path / "animals.npz", images=pixels, labels=labels, part=parts, classes=names)
+    experiment = replace(EXPERIMENT, epochs=10)
+    data = read_images(experiment, tmp_path / "animals.npz", tmp_path / "data")
+    assert train(experiment, tmp_path / "run", data, options=Options(device="cpu"))
+    run = load_run(tmp_path / "run")
+    results = evaluate_run(run, tmp_path / "data", suites=(), device="cpu")
+    probs_NK = softmax(saved(run, "clean").astype(np.float64), axis=2).mean(axis=0)
+    pairs = [(names[label], names[row.argmax()]) for label, row in zip(saved(run, "labels"), probs_NK, strict=True)]
+    assert {predicted for _, predicted in pairs} == set(names)
+    assert [one.name for one in results.classes] == list(names)
+    assert [one.images for one in results.classes] == [5, 11, 8]
+    for one in results.classes:
+        taken_for = Counter(predicted for true, predicted in pairs if true == one.name != predicted)
+        assert one.wrong == taken_for.total() > 0
+        assert one.taken == max(taken_for.values())
+        assert one.taken_for is not None
+        assert taken_for[one.taken_for] == one.taken
+        assert one.predicted == sum(predicted == one.name for _, predicted in pairs)
+        assert one.predicted_right == pairs.count((one.name, one.name))
+    assert read_json(run.folder / "results.json")["classes"][0]["name"] == "zebra"
 
 
 def test_temperatures_and_thresholds_come_from_validation_images(run: Run, place: Path) -> None:

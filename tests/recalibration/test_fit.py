@@ -1,3 +1,4 @@
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.recalibration.apply import apply
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import FitSet, Labelled, _objective, _Terms, fit
+from counterpoint.recalibration.search import HIGHEST, LOWEST, STEEPEST
 from counterpoint.records.recalibrated import Recalibration
 from tests.recalibration.simulated import (
     alone,
@@ -185,6 +187,46 @@ def test_the_lowest_of_two_valleys_is_found(seed: int) -> None:
     lowest = grid[int(np.argmin(losses))]
     assert lowest == valleys[1 if seed == 2200 else 0]
     assert values(fit(FAMILIES["before"], alone(images)))[0] == pytest.approx(lowest, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "seed", "members", "classes", "gained"),
+    [
+        ("by entropy", 20, 114, 2, 2, 0.011),
+        ("by disagreement", 12, 18, 3, 4, 0.028),
+        ("by disagreement", 20, 38, 2, 3, 0.10),
+        ("by both", 20, 46, 2, 3, 0.055),
+    ],
+)
+def test_of_few_images_the_lowest_of_several_minima_is_found(
+    name: str, count: int, seed: int, members: int, classes: int, gained: float
+) -> None:
+    """A search that begins with slopes of 0 ends in a minimum that is higher by what is gained."""
+    images = simulated(TRUTHS[name], count, seed, members=members, classes=classes)
+    found = fit(FAMILIES[name], alone(images))
+    signals = [one.signal for one in found.slopes]
+    slopes = np.concatenate([[0], np.geomspace(0.2, 50, 59 if len(signals) == 1 else 10)])
+    grid = itertools.product(np.linspace(math.log(0.05), math.log(20), 40), *[slopes] * len(signals))
+    slow = [nll(planted("before", first, **dict(zip(signals, others, strict=True))), images) for first, *others in grid]
+    assert nll(found, images) <= min(slow) + 1e-9
+    terms = [_Terms.of(FAMILIES[name], one) for one in alone(images)]
+    bounds = [(math.log(0.05), math.log(20)), *[(0, 50)] * len(signals)]
+    flat = [values(fit(FAMILIES["before"], alone(images)))[0], *[0.0] * len(signals)]
+    from_flat = minimize(_objective, flat, (terms,), "L-BFGS-B", jac=True, bounds=bounds).fun
+    assert from_flat - nll(found, images) == pytest.approx(gained, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["by entropy", "by disagreement", "by both"])
+def test_of_many_images_the_search_from_slopes_of_0_is_kept(name: str) -> None:
+    """They have one minimum. A second search would only add its own rounding."""
+    images = simulated(TRUTHS[name], 1000)
+    terms = [_Terms.of(FAMILIES[name], one) for one in alone(images)]
+    flat = [np.array([first, *[0.0] * len(FAMILIES[name].signals)]) for first in np.linspace(LOWEST, HIGHEST, 15)]
+    start = min(flat, key=lambda theta: _objective(theta, terms)[0])
+    bounds = [(LOWEST, HIGHEST), *[(0.0, STEEPEST)] * len(FAMILIES[name].signals)]
+    options = {"ftol": 1e-14, "gtol": 1e-9}
+    searched = minimize(_objective, start, (terms,), "L-BFGS-B", jac=True, bounds=bounds, options=options)
+    assert values(fit(FAMILIES[name], alone(images))) == searched.x.tolist()
 
 
 @pytest.mark.parametrize("seed", [0, 1])

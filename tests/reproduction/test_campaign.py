@@ -208,6 +208,22 @@ def test_a_row_that_fails_does_not_stop_the_others(rows_root: Path, folders: Fol
     assert heard.warnings == [str(failed.value)], "said when it happened, too"
 
 
+def test_a_damaged_result_is_kept_and_does_not_stop_the_others(rows_root: Path, folders: Folders) -> None:
+    damaged, fine = RUNS[0], RUNS[1]
+    file = folders.results / f"{damaged.place}.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{")
+    heard = Heard()
+    with pytest.raises(
+        RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 was not run: .*smoke-0.json is damaged"
+    ) as failed:
+        run_missing([damaged, fine], folders, root=rows_root, device="cpu", watcher=heard)
+    assert read_result(folders.results, fine) is not None
+    assert heard.warnings == [str(failed.value)]
+    assert file.read_text() == "{"
+    assert not (folders.runs / damaged.place).exists()
+
+
 def test_a_device_that_is_not_there_is_no_rows_fault(rows_root: Path, folders: Folders) -> None:
     with pytest.raises(InputError) as refused:
         run_missing(RUNS, folders, root=rows_root, device="tpu")

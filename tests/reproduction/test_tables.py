@@ -2,10 +2,11 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.reproduction.rows import Folders, RowRun, select_rows, write_result
+from counterpoint.reproduction.rows import Folders, RowRun, results_of_row, select_rows, write_result
 from counterpoint.reproduction.tables import page, table_lines, terminal_tables
 from tests.made_rows import begin_row, row_results
 
@@ -135,3 +136,39 @@ def test_a_damaged_run_does_not_keep_the_results_from_being_shown(folders: Folde
     begin_row(folders, RowRun(SINGLE.row, PAPER, 1), 3)
     (folders.runs / SINGLE.row / "paper-1" / "run.json").write_text("{")
     assert table_lines([SINGLE.row], PAPER, folders)[0].status == "n = 1, 10.0 min; seed 1: its files are damaged"
+
+
+DAMAGED = {
+    "cut": b'{"schema": 2, "exp',
+    "binary": bytes(range(256)),
+    "empty": b"",
+    "a list": b"[]",
+    "types": b'{"schema": 2}',
+}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED.keys())
+def test_a_damaged_result_is_shown_as_such_beside_the_others(folders: Folders, content: bytes) -> None:
+    other = RowRun(SINGLE.row, PAPER, 1)
+    for run in (SINGLE, other):
+        write_result(folders.results, run, row_results(run))
+    (folders.results / f"{other.place}.json").write_bytes(content)
+    begin_row(folders, other, 3)
+    rows = [SINGLE.row, "cifar10/batch-ensemble"]
+    ours, theirs = table_lines(rows, PAPER, folders)
+    assert ours.status == "n = 1, 10.0 min; seed 1: its result is damaged"
+    assert ours.ours[0] == "4.21", "the other seed's figure alone"
+    assert theirs.status == "not run"
+    assert "Left out, because their files are damaged: cifar10/single/paper-1." in page(folders)
+    (reason,) = results_of_row(folders.results, SINGLE.row, PAPER).damaged.values()
+    assert "paper-1.json" in reason
+    assert "restore it, or move it away and run the row again" in reason
+
+
+@pytest.mark.parametrize("schedule", ["paper", "smoke"])
+def test_a_row_of_damaged_results_alone_is_not_called_not_run(folders: Folders, schedule: str) -> None:
+    run = RowRun(SINGLE.row, find_schedule(schedule), 0)
+    write_result(folders.results, run, row_results(run)).write_text("{")
+    (line,) = table_lines([run.row], run.schedule, folders)
+    assert (line.status, set(line.ours)) == ("seed 0: its result is damaged", {"–"})
+    assert f"their files are damaged: cifar10/single/{schedule}-0." in page(folders)

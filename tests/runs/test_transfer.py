@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from counterpoint.config import Experiment, to_dict
 from counterpoint.errors import InputError
 from counterpoint.reproduction.rows import is_place
 from counterpoint.runs.transfer import export_run, export_runs, import_run, import_runs
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import write_atomically, write_json
 from counterpoint.storage.locks import LOCK_FILE, locked
 
 MIB = 1 << 20
@@ -27,8 +28,14 @@ def make_run(folder: Path, step: int) -> Path:
     (folder / "checkpoints" / f"step-{step - 10:09d}.safetensors").write_bytes(b"older")
     (folder / "checkpoints" / f"step-{step:09d}.safetensors").write_bytes(CONTENT)
     (folder / "log.jsonl").write_text("")
-    (folder / "run.json").write_text("{}\n")
+    write_run_json(folder)
     return folder
+
+
+def write_run_json(folder: Path, seed: int = 0, classes: str | None = None, **settings: Any) -> None:
+    described = {"description": {"classes": classes}} if classes else {}
+    experiment = to_dict(Experiment("mine", "cifar10", **settings))
+    write_json(folder / "run.json", {"schema": 1, "experiment": experiment, "seed": seed, **described})
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -172,6 +179,52 @@ def test_an_older_run_is_taken_over_and_a_further_one_kept(run: Path, tmp_path: 
     with pytest.raises(InputError, match=r"is already at step-000000040.safetensors, which is further than the parts"):
         import_run(tmp_path / "parts", further)
     assert files(further) == before
+
+
+@pytest.mark.parametrize(
+    ("there", "message"),
+    [
+        ({"seed": 1}, "seed: 1 → 0"),
+        ({"learning_rate": 0.3}, "learning_rate: 0.3 → 0.1"),
+        ({"epochs": 3, "width": 2, "model": "resnet", "batch_size": 8, "momentum": 0.5, "seed": 4}, "; and 1 more"),
+        ({"classes": "cats"}, "they were trained on other images"),
+    ],
+)
+def test_a_run_of_other_settings_is_not_mixed_with_the_carried_one(
+    run: Path, tmp_path: Path, there: dict[str, Any], message: str
+) -> None:
+    write_run_json(run, classes="dogs")
+    export_run(run, tmp_path / "parts", 14)
+    other = make_run(tmp_path / "other", step=15)
+    write_run_json(other, **there)
+    before = files(other)
+    with pytest.raises(
+        InputError,
+        match=rf"other holds another run than the parts in .*parts \(.*{message}\); move .*other away, choose another",
+    ):
+        import_run(tmp_path / "parts", other)
+    assert files(other) == before
+
+
+def test_a_run_that_an_earlier_version_began_is_the_same_run(run: Path, tmp_path: Path) -> None:
+    """Settings that it did not know have their defaults, and it did not describe the images."""
+    write_run_json(run, classes="dogs")
+    export_run(run, tmp_path / "parts", 14)
+    older = make_run(tmp_path / "older", step=15)
+    write_json(older / "run.json", {"schema": 1, "experiment": {"name": "mine", "dataset": "cifar10"}, "seed": 0})
+    import_run(tmp_path / "parts", older)
+    assert files(older)["run.json"] == files(run)["run.json"]
+
+
+@pytest.mark.parametrize("damaged", ["parts", "there"])
+def test_a_run_that_cannot_be_read_is_not_compared(run: Path, tmp_path: Path, damaged: str) -> None:
+    there = make_run(tmp_path / "there", step=15)
+    ((run if damaged == "parts" else there) / "run.json").write_text('{"schema": 1, "exper')
+    export_run(run, tmp_path / "parts", 14)
+    before = files(there)
+    with pytest.raises(InputError, match=rf"{damaged}/run.json is damaged or is not a JSON file"):
+        import_run(tmp_path / "parts", there)
+    assert files(there) == before
 
 
 def test_a_run_carried_by_half_is_no_run_and_is_carried_again(

@@ -12,7 +12,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import check_folder, load_run
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import check_file_path, write_atomically
 from counterpoint.storage.locks import locked
 from counterpoint.training.loop import Options, train
 from tests.small import TINY, noise_data
@@ -78,6 +78,10 @@ def test_a_read_only_folder_is_named(read_only: Path) -> None:
         train(TINY, read_only / "run", DATA, options=ON_CPU)
     with pytest.raises(InputError, match=rf"{read_only / 'a' / 'run'} {said}"):
         check_folder(read_only / "a" / "run")
+    with pytest.raises(InputError, match=rf"{read_only} {said}"):
+        check_file_path(read_only / "file", "file")
+    with pytest.raises(InputError, match=rf"{read_only / 'a'} {said}"):
+        check_file_path(read_only / "a" / "file", "file")
     with pytest.raises(InputError, match=rf"{read_only} {said}"), locked(read_only, "not said"):
         pass
     with pytest.raises(InputError, match=rf"{read_only / 'file'} {said}"):

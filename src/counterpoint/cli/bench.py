@@ -39,11 +39,13 @@ def step(
     from dataclasses import asdict
 
     from counterpoint.devices import choose_device
-    from counterpoint.storage.files import write_json
+    from counterpoint.storage.files import check_file_path, write_json
     from counterpoint.storage.provenance import command_line, describe_environment
     from counterpoint.training.bench import measure
 
     chosen = choose_experiment(experiment, set_ or [])
+    if out:
+        check_file_path(out, "bench.json")
     found = []
     for figure in measure(chosen, repeats=repeats, slow=slow):
         console.print(str(figure), soft_wrap=True)

@@ -57,12 +57,12 @@ def corrupt(
     from counterpoint.data import data_root, load
     from counterpoint.evaluation.suites import CORRUPTED, make_corrupted_set
     from counterpoint.pictures.atlas import draw_image_atlas
-    from counterpoint.pictures.sheet import check_picture_name
+    from counterpoint.pictures.sheet import check_picture_path
 
     severities: Constants | None = one_of("--constants", constants, get_args(Constants)) if constants else None
     folder = root or data_root()
     if atlas:
-        check_picture_name(atlas)
+        check_picture_path(atlas)
         with TerminalWatcher() as watcher:
             draw_image_atlas(image, dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher)
         console.print(f"atlas: {atlas}", soft_wrap=True)

@@ -108,6 +108,8 @@ def predict(
 def _named(paths: list[str]) -> Iterator[Path]:
     for path in paths:
         if path == "-":
+            if sys.stdin is None:  # a caller may have closed it
+                raise InputError("- reads paths from standard input, which is closed; name the picture files instead")
             yield from (Path(line.rstrip("\n")) for line in sys.stdin if line.strip())
         else:
             yield Path(path)

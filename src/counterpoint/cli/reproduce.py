@@ -94,14 +94,15 @@ def reproduce(
 
     --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
-    A row that fails does not stop the others. The command then ends with status 1.
+    A row that fails, or whose result is damaged, does not stop the others. The command then ends with status 1.
 
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
-    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, read_result, select_rows
+    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, results_of_row, select_rows
     from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
+    from counterpoint.storage.files import check_folder_path
 
     if max_minutes is not None and not run:
         raise InputError("--max-minutes needs --run, because nothing is trained without it")
@@ -116,6 +117,8 @@ def reproduce(
         page = PAGE
     if page:
         check_page(page)
+    for folder in (*((out, results) if run else ()), *((export_parts,) if export_parts else ())):
+        check_folder_path(folder)  # what hours of training make goes there
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     status, failed = 0, ""
@@ -156,14 +159,18 @@ def reproduce(
         console.print(
             f"no results: the folder {results} does not exist; name another one with --results", soft_wrap=True
         )
-    if missing := sum(read_result(results, row_run) is None for row_run in wanted):
+    found = [results_of_row(results, name, chosen) for name in names]
+    known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
+    if missing := len(set(wanted) - known):
         console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
     if page:
         console.print(f"written: {page}", soft_wrap=True)
-    if failed:
+    damaged = [reason for one in found for reason in one.damaged.values() if reason not in failed]
+    problems = [*damaged, *([failed] if failed else [])]
+    for problem in problems:
         # At the end, where a person looks and the launcher of a job finds the reason.
-        Console(stderr=True).print(f"error: {failed}", style="bold red", highlight=False, markup=False, soft_wrap=True)
-    raise typer.Exit(status or bool(failed))
+        Console(stderr=True).print(f"error: {problem}", style="bold red", highlight=False, markup=False, soft_wrap=True)
+    raise typer.Exit(status or bool(problems))
 
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:

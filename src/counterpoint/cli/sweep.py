@@ -17,19 +17,32 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, SetOption
+from counterpoint.cli.arguments.own_images import (
+    ImagesOption,
+    SkipBadOption,
+    check_names,
+    experiments_on,
+    images_title,
+)
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.storage.folders import quoted
 
 
 def sweep(
-    experiments: Annotated[
-        list[str],
-        typer.Argument(help="Names of experiments, which `counterpoint experiments` lists.", show_default=False),
-    ],
     out: Annotated[
         Path, typer.Option(help="Folder for the runs. Each run gets its own folder in it.", show_default=False)
     ],
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names of experiments, which `counterpoint experiments` lists. With --images you may leave them out, "
+            "or name some whose settings are used for your images.",
+            show_default=False,
+        ),
+    ] = None,
+    images: ImagesOption = None,
+    skip_bad: SkipBadOption = False,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,25 +83,32 @@ def sweep(
     later.
 
     Example: `counterpoint sweep cifar10/single --vary epochs=50 --vary epochs=250 --seeds 0,1 --out sweeps/a`.
+
+    --images reads your own images before the first run, and decodes them once for all runs.
     """
     from counterpoint.cli.terminal.jobs import print_states
-    from counterpoint.launching.plan import Sweep, make_jobs, parse_varied
+    from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
     from counterpoint.reproduction.rows import parse_seeds
 
     resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
+    check_names(experiments or [], images, skip_bad=skip_bad)
     wanted = Sweep(
-        experiments,
+        experiments or [None],
         set_ or [],
         parse_varied(vary or []),
         parse_seeds(seeds),
         evaluate,
         options=passed_on(root, device),
         processes=max(1, resources.gpus),
+        images=("--images", str(images), *(["--skip-bad"] if skip_bad else [])) if images else (),
+        images_title=images_title(images) if images else "",
     )
-    jobs = make_jobs(wanted, out)
-    if run:
+    with TerminalWatcher() as watcher:
+        on_own = images and experiments_on(images, root, skip_bad=skip_bad, watcher=watcher)
+        jobs = make_jobs(wanted, out, on_own or named_experiment)
+    if run and not images:
         check_data(jobs, root)
     status = 0
     if run and where == "slurm":

@@ -35,9 +35,9 @@ def views(
     An adversarial perturbation, if the experiment has one, is drawn for the initial weights.
     """
     from counterpoint.pictures.member_views import draw_views
-    from counterpoint.pictures.sheet import check_picture_name
+    from counterpoint.pictures.sheet import check_picture_path
 
-    check_picture_name(out)
+    check_picture_path(out)
     assignments = model_assignments(model, set_)
     with TerminalWatcher() as watcher:
         chosen, data = choose_data(experiment, images, assignments, root, skip_bad=skip_bad, watcher=watcher)

@@ -32,7 +32,7 @@ FORMATS = {
 def format_of(path: Path) -> Format:
     """The format that a file's name asks for, with all the packages that it needs."""
     found = FORMATS.get(path.suffix[1:].lower())
-    if found is None or path.is_dir():
+    if found is None:
         endings = " or ".join(f".{name}" for name in FORMATS)
         raise InputError(f"{str(path)!r} is no name for an exported model; give a file that ends in {endings}")
     for package in found.packages:

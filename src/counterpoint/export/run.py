@@ -18,7 +18,7 @@ from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction, find_correction
 from counterpoint.serving.network import load_corrected
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import check_file_path, write_atomically
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,7 @@ def export_run(
     'model.md'
     """
     kind, card = format_of(path), path.with_suffix(".md")
+    check_file_path(path, f"model{path.suffix}")
     check_card_path(card)
     check_trusted(run, trusted_model)
     description, correction = run.description, find_correction(run.folder, not_sure_below)

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from counterpoint.launching.job import Job
 from counterpoint.model_names import is_function
 from counterpoint.runs.folder import find_run, load_run
 
+FindExperiment = Callable[[str | None, Sequence[str]], Experiment]
+"""From a name and `key=value` assignments to the experiment."""
 _LONGEST_VALUE, _LONGEST_NAME = 60, 200  # file systems end at 255 bytes
 
 
@@ -21,7 +23,8 @@ _LONGEST_VALUE, _LONGEST_NAME = 60, 200  # file systems end at 255 bytes
 class Sweep:
     """What is to be run."""
 
-    experiments: Sequence[str]
+    experiments: Sequence[str | None]
+    """Their names. On a user's own images they are recipes, and None is the one for photographs."""
     fixed: Sequence[str]
     """Each `key=value` holds for every run."""
     varied: Mapping[str, Sequence[str]]
@@ -31,6 +34,10 @@ class Sweep:
     options: tuple[str, ...] = ()
     """What `train` and `evaluate` are both told, such as --device cpu."""
     processes: int = 1
+    images: tuple[str, ...] = ()
+    """What `train` is told about a user's own images: --images PATH, and perhaps --skip-bad."""
+    images_title: str = ""
+    """What these images are called."""
 
 
 def parse_varied(assignments: Sequence[str]) -> dict[str, list[str]]:
@@ -48,8 +55,17 @@ def parse_varied(assignments: Sequence[str]) -> dict[str, list[str]]:
     return varied
 
 
-def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
-    """A job for every combination, in the order of the experiments, their settings and the seeds."""
+def named_experiment(name: str | None, assignments: Sequence[str]) -> Experiment:
+    """The experiment of that name with what the assignments change."""
+    assert name is not None
+    return override(find_experiment(name), assignments)
+
+
+def make_jobs(sweep: Sweep, out: Path, find: FindExperiment = named_experiment) -> list[Job]:
+    """A job for every combination, in the order of the experiments, their settings and the seeds.
+
+    `find` gives the experiment that `train` will train.
+    """
     _check_fixed(sweep)
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, but a folder is needed there; give another --out")
@@ -58,10 +74,10 @@ def make_jobs(sweep: Sweep, out: Path) -> list[Job]:
         for values in itertools.product(*sweep.varied.values())
     ]
     jobs = [
-        _make_job(sweep, out, name, combination, seed)
+        job
         for name in dict.fromkeys(sweep.experiments)
         for combination in combinations
-        for seed in sweep.seeds
+        for job in _make_jobs(sweep, out, name, combination, find)
     ]
     _check_distinct(jobs)
     for job in filter(_has_readable_run, jobs):
@@ -85,13 +101,21 @@ def _file_name(text: str, longest: int) -> str:
     return f"{safe[: longest - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _make_job(sweep: Sweep, out: Path, name: str, varied: Sequence[str], seed: int) -> Job:
-    assignments = [*sweep.fixed, *varied]
-    experiment = _with_settings(find_experiment(name), assignments)
-    place = run_name(name, varied, seed)
+def _make_jobs(sweep: Sweep, out: Path, name: str | None, varied: Sequence[str], find: FindExperiment) -> Iterator[Job]:
+    """A job for each seed."""
+    experiment = _with_settings(find, name, [*sweep.fixed, *varied])
+    for seed in sweep.seeds:
+        yield _make_job(sweep, out, name, varied, seed, experiment)
+
+
+def _make_job(
+    sweep: Sweep, out: Path, name: str | None, varied: Sequence[str], seed: int, experiment: Experiment
+) -> Job:
+    place = run_name("/".join(filter(None, (sweep.images_title, name))), varied, seed)
     folder = str(out / place)
-    settings = itertools.chain.from_iterable(("--set", assignment) for assignment in assignments)
-    commands = [("train", name, "--out", folder, "--seed", str(seed), *settings, *sweep.options)]
+    what = (*([name] if name else []), *sweep.images)
+    settings = itertools.chain.from_iterable(("--set", assignment) for assignment in (*sweep.fixed, *varied))
+    commands = [("train", *what, "--out", folder, "--seed", str(seed), *settings, *sweep.options)]
     if sweep.evaluate:
         said = ("--model", experiment.model) if is_function(experiment.model) else ()
         commands.append(("evaluate", folder, *said, *sweep.options))
@@ -99,9 +123,9 @@ def _make_job(sweep: Sweep, out: Path, name: str, varied: Sequence[str], seed: i
     return Job(place, out, experiment, seed, tuple(commands), results, sweep.processes)
 
 
-def _with_settings(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
+def _with_settings(find: FindExperiment, name: str | None, assignments: Sequence[str]) -> Experiment:
     try:
-        return override(experiment, assignments)
+        return find(name, assignments)
     except InputError as error:
         several = next((a for a in assignments if "," in a and str(error).startswith(a)), None)
         if several is None:

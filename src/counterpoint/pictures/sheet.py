@@ -1,5 +1,6 @@
 """A labelled sheet of small pictures, for eyes to check what augmentations and corruptions do."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from counterpoint.errors import InputError
+from counterpoint.storage.files import check_file_path, write_atomically
 
 TILE = 96
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
@@ -21,10 +23,11 @@ Picture = NDArray[np.uint8]
 """(rows, columns, 1 or 3 channels)."""
 
 
-def check_picture_name(path: Path) -> None:
-    """Raise unless the file's name is one of a PNG or a JPEG."""
+def check_picture_path(path: Path) -> None:
+    """Raise unless the file's name is one of a PNG or a JPEG, and the file can be written."""
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"a picture cannot be written as {str(path)!r}; give it a name that ends in .png or .jpg")
+    check_file_path(path, "picture.png")
 
 
 def draw_sheet(
@@ -37,7 +40,7 @@ def draw_sheet(
 
     Each of the pictures has `tile` × `tile` pixels to lie in; rows are no higher than the tallest picture.
     """
-    check_picture_name(path)
+    check_picture_path(path)
     font = ImageFont.load_default(size=17)
     fitted = [
         (title, [(label, [_fitted(picture, tile) for picture in pictures]) for label, pictures in rows])
@@ -65,8 +68,9 @@ def draw_sheet(
                 across = left + column * (tile + _GAP) + (tile - picture.width) // 2
                 sheet.paste(picture, (across, top + (row_height - picture.height) // 2))
             top += row_height + _GAP
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sheet.save(path, _FORMATS[path.suffix.lower()], optimize=True, quality=_JPEG_QUALITY)
+    content = io.BytesIO()
+    sheet.save(content, _FORMATS[path.suffix.lower()], optimize=True, quality=_JPEG_QUALITY)
+    write_atomically(path, content.getvalue())
 
 
 def _fitted(picture_HWC: Picture, tile: int) -> Image.Image:

@@ -2,22 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
 from counterpoint.recalibration.families import Family, check_members
+from counterpoint.recalibration.search import HIGHEST, LOWEST, STEEPEST, find_minimum
 from counterpoint.recalibration.signals import member_signals
 from counterpoint.records.recalibrated import Parameter, Recalibration, Slope
 
-# Images that are all predicted right have no best temperature: the NLL falls with the temperature. Those of useless
-# logits have none either: it falls as the temperature grows.
-_LOWEST, _HIGHEST = np.log(0.05), np.log(20.0)
-_STEEPEST = 50.0
 _FLAT = 1e-9  # a smaller slope is one that the search left beside 0
+_FEW, _FEW_OF_A_SET = 400, 40  # images: of all sets together, but so many of each
 _STEP = 1e-4  # of the differences that give the second derivatives
 
 
@@ -88,6 +86,11 @@ class _Terms:
         of_label_MN = below_MNK[:, np.arange(len(labels_N)), labels_N]
         return _Terms(below_MNK, of_label_MN, columns_NP, source.weight)
 
+    def spread_out(self, count: int) -> "_Terms":
+        """At most `count` images, from all over the set: images of one class may lie together."""
+        images = np.unique(np.linspace(0, len(self.columns_NP) - 1, count).round().astype(int))
+        return _Terms(self.below_MNK[:, images], self.of_label_MN[:, images], self.columns_NP[images], self.weight)
+
     def nll(self, theta_P: Floats) -> tuple[Floats, Floats]:
         """Each image's NLL, and its derivatives (N, P)."""
         inverse_N = np.exp(-(self.columns_NP @ theta_P))
@@ -105,15 +108,8 @@ class _Terms:
 
 def _fit(terms: Sequence[_Terms]) -> tuple[Parameter, ...]:
     count = terms[0].columns_NP.shape[1]
-    # The NLL of a mean of members can have several minima. A coarse grid finds the surroundings of the lowest one.
-    grid = [np.array([start, *[0.0] * (count - 1)]) for start in np.linspace(_LOWEST, _HIGHEST, 15)]
-    values = [_objective(theta_P, terms)[0] for theta_P in grid]
-    start_P = grid[int(np.argmin(values))]
-    bounds = [(_LOWEST, _HIGHEST), *[(0.0, _STEEPEST)] * (count - 1)]
-    found = minimize(
-        _objective, start_P, (terms,), "L-BFGS-B", jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9}
-    )
-    theta_P = np.asarray(found.x, np.float64)
+    few = [one.spread_out(max(_FEW_OF_A_SET, _FEW // len(terms))) for one in terms]
+    theta_P = find_minimum(partial(_objective, terms=terms), partial(_objective, terms=few), count)
     theta_P[1:][theta_P[1:] < _FLAT] = 0.0
     _refuse_the_ends(theta_P[0], terms)
     errors = _standard_errors(theta_P, terms)
@@ -131,23 +127,23 @@ def _objective(theta_P: Floats, terms: Sequence[_Terms]) -> tuple[float, Floats]
 
 def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
     images = max(len(one.columns_NP) for one in terms)
-    if log_temperature < _LOWEST + 1e-6:
+    if log_temperature < LOWEST + 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(_LOWEST):.2f}, the lowest that is tried. Perhaps all of them are predicted "
+            f"{np.exp(LOWEST):.2f}, the lowest that is tried. Perhaps all of them are predicted "
             "right, or they are too few; use more held-out images"
         )
-    if log_temperature > _HIGHEST - 1e-6:
+    if log_temperature > HIGHEST - 1e-6:
         raise InputError(
             f"these {images:,} images do not determine a temperature: the NLL falls all the way to "
-            f"{np.exp(_HIGHEST):.0f}, the highest that is tried. The predictions say nothing about "
+            f"{np.exp(HIGHEST):.0f}, the highest that is tried. The predictions say nothing about "
             "the labels; check that the network is trained and that the labels are right"
         )
 
 
 def _standard_errors(theta_P: Floats, terms: Sequence[_Terms]) -> list[float | None]:
     """Over images, each with all its sets: these are not independent. None for a slope at an end of its range."""
-    free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < _STEEPEST)]
+    free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < STEEPEST)]
     scores_NP = np.zeros((max(len(one.columns_NP) for one in terms), len(theta_P)))
     for one in terms:
         derivatives_NP = one.nll(theta_P)[1]

@@ -41,11 +41,13 @@ def run_missing(
     def minutes_left() -> float | None:
         return None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
 
-    missing = [run for run in wanted if read_result(folders.results, run) is None]
+    missing, damaged = _without_result(wanted, folders)
     for dataset in sorted({run.experiment.dataset for run in missing}):
         load(dataset, root)  # raises before the first training if a data set is missing
     choose_device(device)
-    failed: list[str] = []
+    failed = damaged
+    for reason in damaged:
+        watcher.warned(reason)
     is_stopped = False
     for number, run in enumerate(missing, 1):
         if is_stopped := _is_over(minutes_left(), should_stop):
@@ -81,6 +83,20 @@ def keep_row(folders: Folders, run: RowRun, results: Results) -> Path:
     scores = condense(read_scores(folders.runs / run.place))
     write_condensed(condensed_file(folders.results / f"{run.place}.json"), scores)
     return write_result(folders.results, run, results)
+
+
+def _without_result(wanted: Sequence[RowRun], folders: Folders) -> tuple[list[RowRun], list[str]]:
+    """The runs that have no result, and what is wrong with results that cannot be read. Those are not made again:
+    the file may be all that is left of a long training.
+    """
+    missing, damaged = [], []
+    for run in wanted:
+        try:
+            if read_result(folders.results, run) is None:
+                missing.append(run)
+        except InputError as error:
+            damaged.append(f"{run.place.as_posix()} was not run: {error}")
+    return missing, damaged
 
 
 def _is_over(minutes_left: float | None, should_stop: Callable[[], bool]) -> bool:

@@ -6,7 +6,7 @@ imports torch.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -131,6 +131,28 @@ def read_result(folder: Path, run: RowRun) -> Results | None:
     """The result of this row, schedule and seed. None where there is none, or only one of another configuration."""
     remedy = "restore it, or move it away and run the row again"
     return read_results_of(folder / f"{run.place}.json", run.experiment, run.seed, remedy)
+
+
+@dataclass(frozen=True)
+class RowResults:
+    """The results of a row at one schedule, by ascending seed."""
+
+    read: Mapping[RowRun, Results]
+    damaged: Mapping[RowRun, str]
+    """What is wrong with each file that cannot be read, and what to do."""
+
+
+def results_of_row(folder: Path, row: str, schedule: Schedule) -> RowResults:
+    """Every result of a row that counts. A file that is damaged does not keep the others from being read."""
+    read: dict[RowRun, Results] = {}
+    damaged: dict[RowRun, str] = {}
+    for run in found_runs(folder, row, schedule):
+        try:
+            if result := read_result(folder, run):
+                read[run] = result
+        except InputError as error:
+            damaged[run] = str(error)
+    return RowResults(read, damaged)
 
 
 def minutes(result: Results) -> float:

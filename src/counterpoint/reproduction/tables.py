@@ -12,8 +12,16 @@ from counterpoint.errors import InputError
 from counterpoint.experiments.schedules import SCHEDULES, Schedule
 from counterpoint.records.results import Results, Shifted
 from counterpoint.reproduction.beside_paper import our_figures, pair_figures, paper_tables
-from counterpoint.reproduction.rows import Folders, RowRun, epochs_done, found_runs, minutes, read_result, select_rows
-from counterpoint.storage.files import write_atomically
+from counterpoint.reproduction.rows import (
+    Folders,
+    RowRun,
+    epochs_done,
+    found_runs,
+    minutes,
+    results_of_row,
+    select_rows,
+)
+from counterpoint.storage.files import check_file_path, write_atomically
 
 HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
 _CLEAN_CALIBRATION = slice(1, 3)
@@ -101,8 +109,7 @@ def page(folders: Folders) -> str:
 
 def check_page(path: Path) -> None:
     """Raise if `write_page` could not write there."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the page's file name, such as {path / 'reproduction.md'}")
+    check_file_path(path, "reproduction.md")
 
 
 def write_page(path: Path, folders: Folders) -> None:
@@ -113,9 +120,12 @@ def write_page(path: Path, folders: Folders) -> None:
 def _sections(schedule: Schedule, folders: Folders) -> list[str]:
     """The Markdown tables of a schedule and what was run; empty where nothing was."""
     rows = select_rows("all")
-    results = [(run, result) for row in rows for run, result in _results(row, schedule, folders)]
+    found = [results_of_row(folders.results, row, schedule) for row in rows]
+    results = [pair for one in found for pair in one.read.items()]
+    damaged = [run.place.as_posix() for one in found for run in one.damaged]
+    left_out = [f"Left out, because their files are damaged: {', '.join(damaged)}."] if damaged else []
     if schedule.images is not None:
-        return [notes(schedule), _provenance(results)] if results else []
+        return [notes(schedule), *left_out, *([_provenance(results)] if results else [])] if results or damaged else []
     if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
         return []
     tables = [
@@ -123,21 +133,17 @@ def _sections(schedule: Schedule, folders: Folders) -> list[str]:
         for printed in paper_tables(rows)
     ]
     ran = ["### What was run", _provenance(results)] if results else []
-    return [f"Each cell shows our figure, then the paper's. {notes(schedule)}", *tables, *ran]
-
-
-def _results(row: str, schedule: Schedule, folders: Folders) -> list[tuple[RowRun, Results]]:
-    runs = found_runs(folders.results, row, schedule)
-    return [(run, result) for run in runs if (result := read_result(folders.results, run))]
+    return [f"Each cell shows our figure, then the paper's. {notes(schedule)}", *left_out, *tables, *ran]
 
 
 def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
-    results = _results(row, schedule, folders)
-    done = {run for run, _ in results}
-    begun = [run for run in found_runs(folders.runs, row, schedule) if run not in done]
-    parts = [f"n = {len(results)}, {sum(map(minutes, (r for _, r in results))):.1f} min"] if results else []
+    found = results_of_row(folders.results, row, schedule)
+    results = found.read.values()
+    begun = [run for run in found_runs(folders.runs, row, schedule) if run not in {**found.read, **found.damaged}]
+    parts = [f"n = {len(results)}, {sum(map(minutes, results)):.1f} min"] if results else []
+    parts += [f"seed {run.seed}: its result is damaged" for run in found.damaged]
     parts += [f"seed {run.seed}: {far}" for run in begun if (far := _how_far(run, folders.runs))]
-    pairs = pair_figures(row, [our_figures(result) for _, result in results])
+    pairs = pair_figures(row, [our_figures(result) for result in results])
     ours = [_spread(pair.ours) for pair in pairs]
     if schedule.name != "paper":
         ours[_CLEAN_CALIBRATION] = ["–"] * 2

@@ -3,9 +3,7 @@
 Nothing here needs torch, and nothing in a run folder needs unpickling.
 """
 
-import errno
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.log import diverged_after, read_lines
 from counterpoint.records.progress import began_with
 from counterpoint.runs.description import Description, description_as_json, read_description
-from counterpoint.storage.files import check_links, read_json, write_atomically, write_json, writing
+from counterpoint.storage.files import check_folder_path, check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
@@ -119,12 +117,7 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
 
 def check_folder(folder: Path) -> None:
     """Raise if the folder holds files but no run, or a link that leads out of it, or if it cannot be written to."""
-    with writing(folder):
-        nearest = next(path for path in (folder, *folder.parents) if path.exists())
-        if not nearest.is_dir():
-            raise InputError(f"{nearest} is a file, but a folder is needed there; choose another --out")
-        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    check_folder_path(folder)
     check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return
@@ -137,16 +130,21 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
     if not (folder / "run.json").exists():
         return None
     run = load_run(folder)
+    if differing := differences_in_words(run, experiment, seed):
+        raise InputError(
+            f"{folder} holds another run ({differing}); choose another --out, or the settings that it was begun with: "
+            f"`{run.command}`"
+        )
+    return run
+
+
+def differences_in_words(run: Run, experiment: Experiment, seed: int) -> str:
+    """The settings in which the run differs from a run of this experiment and seed; empty if there are none."""
     differing = config.differences(
         {**config.to_dict(run.experiment), "seed": run.seed}, {**config.to_dict(experiment), "seed": seed}
     )
-    if differing:
-        more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
-        raise InputError(
-            f"{folder} holds another run ({'; '.join(differing[:_MOST_NAMED])}{more}); choose another --out, or the "
-            f"settings that it was begun with: `{run.command}`"
-        )
-    return run
+    more = f"; and {len(differing) - _MOST_NAMED} more" if len(differing) > _MOST_NAMED else ""
+    return "; ".join(differing[:_MOST_NAMED]) + more
 
 
 def open_run(
@@ -213,7 +211,11 @@ def load_run(folder: Path) -> Run:
     if not (folder / "run.json").exists():
         raise InputError(why_no_run(folder))
     check_links(folder)
-    record = read_json(folder / "run.json")
+    return run_of_record(folder, read_json(folder / "run.json"))
+
+
+def run_of_record(folder: Path, record: Any) -> Run:
+    """The run whose run.json in `folder` holds this."""
     if isinstance(record, dict) and "imported" in record:
         raise InputError(
             f"{folder} holds predictions of a model that was trained elsewhere, and no network; use `recalibrate`, "

@@ -16,7 +16,8 @@ from typing import Any
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.progress import checkpoint_paths
-from counterpoint.storage.files import check_links, read_json, write_atomically, write_json
+from counterpoint.runs.folder import differences_in_words, load_run, run_of_record
+from counterpoint.storage.files import check_links, parse_json, read_json, write_atomically, write_json
 from counterpoint.storage.locks import locked
 
 _MANIFEST = "manifest.json"
@@ -95,6 +96,7 @@ def import_run(parts: Path, run: Path, result: Path | None = None) -> None:
         raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
     check_links(run)
     with locked(run, f"another process is training in {run}; wait for it, or end it first"):
+        _check_same_run(parts, files.get("run.json"), run)
         newest = max((path.name for path in checkpoint_paths(run)), default="")
         if newest > Path(carried).name:
             raise InputError(
@@ -128,6 +130,25 @@ def _files_to_join(parts: Path) -> "Iterator[_File]":
         if file.path.startswith("logits/") and not {file.path, _ABOUT} <= there:
             continue
         yield file
+
+
+def _check_same_run(parts: Path, carried: "_File | None", run: Path) -> None:
+    """Raise if the folder holds a run with other settings or images, or another seed. Its files would be mixed up."""
+    if carried is None:
+        raise InputError(f"{parts / _MANIFEST} names no run.json; export the run again")
+    theirs = run_of_record(parts, parse_json(_join(parts, carried), parts / "run.json"))
+    if not (run / "run.json").exists():
+        return
+    ours = load_run(run)
+    differing = differences_in_words(ours, theirs.experiment, theirs.seed)
+    trained_on = [one.record.get("description") for one in (ours, theirs)]
+    if not differing and None not in trained_on and trained_on[0] != trained_on[1]:
+        differing = "they were trained on other images"
+    if differing:
+        raise InputError(
+            f"{run} holds another run than the parts in {parts} ({differing}); move {run} away, choose another --out, "
+            "or leave --import-parts out"
+        )
 
 
 def _is_same(ours: bytes, theirs: bytes) -> bool:

@@ -50,6 +50,27 @@ def writing(path: Path) -> Iterator[None]:
         raise
 
 
+def check_folder_path(folder: Path) -> None:
+    """Raise if nothing can be written to the folder, or if it is not there and cannot be made."""
+    with writing(folder):
+        nearest = next(path for path in (folder, *folder.parents) if path.exists())
+        if not nearest.is_dir():
+            raise InputError(f"{nearest} is a file, but a folder is needed there; give another path")
+        if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def check_file_path(path: Path, suggested: str) -> None:
+    """Raise if `write_atomically` could not write to `path`. To be called before long work for the file.
+
+    `suggested` is a name for the file, in case that only its folder was given.
+    """
+    with writing(path):
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; give a file name, such as {path / suggested}")
+        check_folder_path(path.parent)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename durable. On Windows folders cannot be opened, and a rename needs no sync."""
     if os.name == "posix":
@@ -82,12 +103,18 @@ def write_json(path: Path, value: Any) -> None:
 def read_json(path: Path) -> Any:
     """The content of a JSON file, or an error that names the file."""
     try:
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+        content = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return parse_json(content, path)
+
+
+def parse_json(content: bytes, path: Path) -> Any:
+    """What `read_json` gives for a file of this content. `path` is only named."""
+    try:
+        return json.loads(content.decode("utf-8"), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:  # also for an integer of thousands of digits
         raise InputError(
             f"{path} is damaged or is not a JSON file ({shown(error)}); restore it from a copy, or make it again"

@@ -235,7 +235,7 @@ def test_a_folder_with_something_else_is_refused(make_run: MakeRun, tmp_path: Pa
         with pytest.raises(InputError, match=message):
             evaluate_logits(made_arrays(), folder)
         assert files_of(folder) == before
-    with pytest.raises(InputError, match=r"thesis\.tex is a file, but a folder is needed there; choose another --out"):
+    with pytest.raises(InputError, match=r"thesis\.tex is a file, but a folder is needed there; give another path"):
         evaluate_logits(made_arrays(), tmp_path / "other" / "thesis.tex")
 
 

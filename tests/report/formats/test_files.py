@@ -54,7 +54,7 @@ def disk_full(_: int) -> None:
 
 def test_out_must_not_be_a_folder(tmp_path: Path, make_evaluated: MakeEvaluated, save: Save) -> None:
     run = save(make_evaluated())
-    with pytest.raises(InputError, match=r"is a folder; give the report's file name, such as .*report.html"):
+    with pytest.raises(InputError, match=r"is a folder; give a file name, such as .*report.html"):
         write_report([run], tmp_path)
 
 

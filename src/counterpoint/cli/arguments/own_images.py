@@ -1,6 +1,6 @@
 """Turn --images and the settings into an experiment and its images."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,32 +61,79 @@ def choose_data(
 ) -> tuple["Experiment", "DataSet | UserImages"]:
     """The experiment with what the command line changes, and its images. `size` is theirs if it is not set."""
     from counterpoint.data import load
-    from counterpoint.experiments import EXPERIMENTS, find_experiment
-    from counterpoint.experiments.own import own_experiment, with_warmup
+    from counterpoint.experiments.own import with_warmup
     from counterpoint.training.run_images import read_images
 
-    if name is None and images is None:
+    check_names([name] if name else [], images, skip_bad=skip_bad)
+    if images is None:
+        assert name is not None
+        chosen = choose_experiment(name, assignments)
+        return chosen, load(chosen.dataset, root)
+    chosen = _on_own_images(name, images, assignments, fine_tuned=fine_tuned, size=size)
+    data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
+    watcher.noted(describe_images(data))
+    return (chosen if name else with_warmup(chosen, len(data.train), assignments)), data
+
+
+def check_names(names: Sequence[str], images: Path | None, *, skip_bad: bool) -> None:
+    """Raise unless there is an experiment or --images, or if a path of images is given as an experiment."""
+    from counterpoint.experiments import EXPERIMENTS
+
+    if images is not None:
+        return
+    if not names:
         raise InputError(
             "name an experiment (`counterpoint experiments` lists them), or give your own images with --images PATH"
         )
-    if images is None:
-        assert name is not None
-        if skip_bad:
-            raise InputError("--skip-bad works only with your own images; add --images PATH, or leave --skip-bad out")
+    if skip_bad:
+        raise InputError("--skip-bad works only with your own images; add --images PATH, or leave --skip-bad out")
+    for name in names:
         if name not in EXPERIMENTS and Path(name).exists():
             raise InputError(
                 f"{name!r} is a path, and no experiment; for your own images write --images {quoted(name)}"
             )
-        chosen = choose_experiment(name, assignments)
-        return chosen, load(chosen.dataset, root)
+
+
+def experiments_on(
+    images: Path, root: Path | None, *, skip_bad: bool, watcher: "Watcher"
+) -> "Callable[[str | None, Sequence[str]], Experiment]":
+    """A function that gives what `train --images` would train, from the name of a recipe, or None, and the settings.
+
+    It reads the images, and so decodes them if that was not done before: once for each way in which settings want them.
+    """
+    from counterpoint.experiments.own import with_warmup
+    from counterpoint.training.run_images import read_images
+
+    read: dict[object, UserImages] = {}
+
+    def find(name: str | None, assignments: Sequence[str]) -> "Experiment":
+        chosen = _on_own_images(name, images, assignments)
+        way = (chosen.images, chosen.train_on)
+        if way not in read:
+            read[way] = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
+            watcher.noted(describe_images(read[way]))
+        return chosen if name else with_warmup(chosen, len(read[way].train), assignments)
+
+    return find
+
+
+def images_title(images: Path) -> str:
+    """What a user's images are called: as their folder, or their file without its ending."""
+    return images.resolve().stem if images.is_file() else images.resolve().name
+
+
+def _on_own_images(
+    name: str | None, images: Path, assignments: Sequence[str], *, fine_tuned: bool = False, size: int | None = None
+) -> "Experiment":
+    """The experiment on the images, apart from what depends on how many there are."""
+    from counterpoint.experiments import find_experiment
+    from counterpoint.experiments.own import own_experiment
+
     recipe = None if name is None else find_experiment(name)
-    title = images.resolve().stem if images.is_file() else images.resolve().name
-    chosen = own_experiment(title, recipe, assignments, fine_tuned=fine_tuned, size=size)
+    chosen = own_experiment(images_title(images), recipe, assignments, fine_tuned=fine_tuned, size=size)
     find_modules_here(chosen.model)
     _check_model(chosen)
-    data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
-    watcher.noted(describe_images(data))
-    return (chosen if recipe else with_warmup(chosen, len(data.train), assignments)), data
+    return chosen
 
 
 def _check_model(experiment: "Experiment") -> None:

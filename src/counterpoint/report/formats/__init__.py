@@ -9,7 +9,7 @@ from counterpoint.report.formats.export import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.loading import load_runs
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import check_file_path, write_atomically
 
 FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
     "html": render,
@@ -32,8 +32,7 @@ def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "htm
     []
     """
     to_text, out = FORMATS[one_of("report format", format, FORMATS)], Path(out)
-    if out.is_dir():
-        raise InputError(f"{out} is a folder; give the report's file name, such as {out / f'report.{format}'}")
+    check_file_path(out, f"report.{format}")
     if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
         raise InputError(
             f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
