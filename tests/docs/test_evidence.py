@@ -7,9 +7,12 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import permutations
+from statistics import mean, stdev
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from counterpoint.experiments.schedules import SCHEDULES
 from counterpoint.reproduction.rows import Folders, select_rows
@@ -67,11 +70,28 @@ def intervals_in(record: Any) -> Iterator[tuple[float, float, float]]:
         yield from intervals_in(inner)
 
 
+def many_seeds() -> dict[str, dict[str, dict[str, float]]]:
+    """Of each kind of network and seed the figures that benchmarks/diversity.py wrote."""
+    found: dict[str, dict[str, dict[str, float]]] = json.loads((RESULTS / "diversity-cpu" / "digits.json").read_text())
+    return found
+
+
+def intervals_over_seeds() -> Iterator[tuple[float, float, float]]:
+    """The mean difference in -C ECE of two kinds of network over all seeds, and without seed 5, with its t interval."""
+    for runs, others in permutations(many_seeds().values(), 2):
+        for left_out in ("", "5"):
+            seeds = runs.keys() - {left_out}
+            differences = [runs[seed]["corrupted_ece"] - others[seed]["corrupted_ece"] for seed in seeds]
+            centre = mean(differences)
+            low, high = stats.t(len(seeds) - 1, centre, stdev(differences) / len(seeds) ** 0.5).interval(0.95)
+            yield centre, float(low), float(high)
+
+
 @cache
 def known_intervals() -> set[tuple[float, ...]]:
     """Every interval of the committed results as pages round them: in percent, or plain with up to four digits."""
     records = (json.loads(path.read_text(encoding="utf-8")) for path in RESULTS.rglob("*.json"))
-    found = {interval for record in records for interval in intervals_in(record)}
+    found = {interval for record in records for interval in intervals_in(record)} | set(intervals_over_seeds())
     rounded = ((scale, digits) for scale, digits in ((100, 2), (100, 1), (1, 2), (1, 3), (1, 4)))
     return {
         tuple(round(scale * value, digits) for value in interval) for scale, digits in rounded for interval in found
@@ -127,6 +147,15 @@ def test_every_interval_is_that_of_a_result(name: str) -> None:
     shown = {found.groups(): found[0] for found in INTERVAL.finditer(text_of(name))}
     wrong = [words for values, words in shown.items() if tuple(map(float, values)) not in known_intervals()]
     assert not wrong, f"{name}: no file in results/ has {wrong}"
+
+
+def test_the_findings_have_the_figures_of_many_seeds() -> None:
+    section = text_of("docs/findings.md").partition("## Ten seeds of a small network")[2].partition(" ## ")[0]
+    names = ("error", "ece", "corrupted_error", "corrupted_ece")
+    for kind, runs in many_seeds().items():
+        values = [[100 * run[name] for run in runs.values()] for name in names]
+        row = " | ".join(f"{mean(of_seeds):.2f} ± {stdev(of_seeds):.2f}" for of_seeds in values)
+        assert f"| {row} | {100 * runs['5']['corrupted_ece']:.2f} |" in section, kind
 
 
 def test_the_findings_have_intervals_to_check() -> None:
