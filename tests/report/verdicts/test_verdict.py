@@ -20,6 +20,7 @@ from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Source
 from counterpoint.report import verdict
 from counterpoint.report.pairs import compared_pairs
+from counterpoint.report.recalibrations.words import quoted
 from counterpoint.report.run import label_runs
 from tests.report.made import MakeEvaluated, changed, changed_all
 
@@ -276,10 +277,24 @@ def test_what_a_temperature_does(recalibrated: Mapping[int, Evaluated]) -> None:
         f"recalibrated.ways.{found.choice.chosen}.corrupted.ensemble.by-corruption.ece_width15": 0.06,
     }
     text = (
-        "A temperature from validation images changes the ECE of of 2 from 20.0 % to 5.0 % on clean images and from "
-        "30.0 % to 6.0 % on corrupted images."
+        f"A temperature from validation images ({quoted(found.choice.chosen, several=True)}) changes the ECE of of 2 "
+        "from 20.0 % to 5.0 % on clean images and from 30.0 % to 6.0 % on corrupted images."
     )
     assert text in said([changed_all(run, changes)])
+
+
+def test_the_temperature_is_the_one_that_predict_uses(recalibrated: Mapping[int, Evaluated]) -> None:
+    """Without a choice that is the one with the lowest NLL on validation images, whatever it does to test images."""
+    found = recalibrated[2].recalibrated
+    assert found is not None
+    ways = {name: replace(way, validation_nll=0.1 if name == "per-member" else 0.2) for name, way in found.ways.items()}
+    run = replace(recalibrated[2], recalibrated=replace(found, ways=ways, choice=None))
+    run = changed(run, "recalibrated.ways.per-member.clean.ensemble.ece_width15", 0.07)
+    (text,) = (text for text in said([run]) if text.startswith("A temperature"))
+    assert text.startswith("A temperature from validation images (“one per member”)")
+    assert "to 7.0 % on clean images" in text
+    none_chosen = replace(found, choice=replace(found.choice, chosen="none") if found.choice else None)
+    assert not [text for text in said([replace(run, recalibrated=none_chosen)]) if text.startswith("A temperature")]
 
 
 def test_two_recalibrated_runs_stand_beside_each_other(recalibrated: Mapping[int, Evaluated]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
-from counterpoint.report.recalibrations.words import compared_ways
+from counterpoint.report.recalibrations.words import is_ensemble, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
 from counterpoint.report.tables import percent_interval
 from counterpoint.report.verdicts.sentence import Measured, Rank, Sentence, measured, percents
@@ -61,19 +61,20 @@ def _hidden(one: Measured) -> Iterator[str]:
 
 def recalibrated_sentences(run: ReportedRun) -> Iterator[Sentence]:
     """What a temperature from validation images makes of the ECE."""
-    found = recalibrated_eces(run)
-    moves = [f"from {before} to {after} on {on}" for on, (before, after) in found.items()]
-    if moves:
-        text = f"A temperature from validation images changes the ECE of {run.label} {listed(moves)}."
+    found, eces = run.evaluated.recalibrated, recalibrated_eces(run)
+    moves = [f"from {before} to {after} on {on}" for on, (before, after) in eces.items()]
+    if found and moves:
+        name = quoted(found.best, is_ensemble(found))
+        text = f"A temperature from validation images ({name}) changes the ECE of {run.label} {listed(moves)}."
         yield Sentence(Rank.RECALIBRATED, text)
 
 
 def recalibrated_eces(run: ReportedRun) -> dict[str, tuple[str, str]]:
-    """On each set of images the ECE without and with the recalibration that was chosen, or with one temperature."""
+    """On each set of images the ECE without recalibration, and with the one that `predict` uses."""
     found = run.evaluated.recalibrated
-    if found is None:
+    scaled = found.ways.get(found.best) if found else None
+    if scaled is None:
         return {}
-    scaled = found.ways[compared_ways(found)[-1]]
     eces = {}
     for one in measured(run):
         shifted = scaled.on(one.suite)
