@@ -16,6 +16,7 @@ from counterpoint.records.compared import (
     MeanDifferences,
     ShiftDifferences,
 )
+from counterpoint.records.figures import ClassFigures
 from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Source
 from counterpoint.report import verdict
@@ -196,6 +197,30 @@ def test_one_run(many: Evaluated) -> None:
         "On clean images the ECE of many is 21.0 %, and its noise floor is 5.0 %: noise explains only a part "
         "(debiased ECE 20.0 %, interval 15.0 to 25.0).",
     ]
+
+
+def test_a_network_that_always_names_the_largest_class_is_called_so_first(many: Evaluated, one: Evaluated) -> None:
+    """It is not enough to be right more often by chance: 4 of the 5 images that tell the two apart show little."""
+
+    def run(found: Evaluated, cats_wrong: int, dogs_right: int) -> Evaluated:
+        images = ClassFigures(name="cat", images=100, wrong=cats_wrong, predicted=0, predicted_right=0)
+        few = replace(images, name="dog", images=20, wrong=20 - dogs_right)
+        return replace(found, results=replace(found.results, classes=(few, images)))
+
+    text = (
+        "The clean images do not show that many (90.0 %) is right more often than always naming “cat”: that is right "
+        "on 83.3 %, the share of this class."
+    )
+    assert said([run(many, cats_wrong=0, dogs_right=0)])[0] == text
+    assert said([run(many, cats_wrong=1, dogs_right=4)])[0] == text
+    assert said([run(many, cats_wrong=50, dogs_right=20)])[0] == text
+    for better in (run(many, cats_wrong=0, dogs_right=4), run(many, cats_wrong=5, dogs_right=17)):
+        assert (
+            said([better])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images."
+        )
+    both = said([run(many, cats_wrong=0, dogs_right=0), run(one, cats_wrong=1, dogs_right=0)])
+    assert both[0].startswith("The clean images do not show that many (90.0 %) and one (90.0 %) are right more often")
+    assert "always naming" not in " ".join(both[1:])
 
 
 def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evaluated: MakeEvaluated) -> None:
