@@ -223,6 +223,16 @@ def test_a_network_that_always_names_the_largest_class_is_called_so_first(many: 
     assert "always naming" not in " ".join(both[1:])
 
 
+def test_an_over_confident_run_is_not_said_to_be_calibrated_perhaps(make_evaluated: MakeEvaluated) -> None:
+    """With few images the mean confidence can leave its interval where the ECE, which has many bins, does not."""
+    low = {"results.clean.honest.ensemble.ece_width15.low": 0.0}
+    sentences = said([changed_all(plain(make_evaluated("one", members=1), mean_confidence=0.99), low)])
+    assert (
+        "On clean images one is surer than it should be (over-confident): 99.0 % confidence, 90.0 % right." in sentences
+    )
+    assert "miscalibrated" not in " ".join(sentences)
+
+
 def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evaluated: MakeEvaluated) -> None:
     changes = {
         "results.clean.ensemble.mean_confidence": 0.94,  # 4 points too high, within noise of 120 images

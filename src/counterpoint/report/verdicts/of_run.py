@@ -134,5 +134,5 @@ def _noise(run: ReportedRun, one: Measured) -> Iterator[str]:
     if low > 0:
         interval = percent_interval(low, high, digits=1)
         yield f"{start}: noise explains only a part (debiased ECE {percents(debiased)[0]}, interval {interval})."
-    else:
+    elif not one.leaning:  # whose sentence says already what the images show
         yield f"{start}: these images do not show that it is miscalibrated."
