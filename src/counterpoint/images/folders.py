@@ -91,7 +91,7 @@ def images_below(source: Path, folder: str, trail: tuple[str, ...] = ()) -> Cont
         content.files.extend(below.files)
         content.bad.extend(below.bad)
     if not trail and not content.files and not content.bad:
-        raise InputError(f"the class folder {printable(folder)} of {source} has no images; add some, or remove it")
+        raise InputError(f"the class folder {printable(folder)!r} of {source} has no images; add some, or remove it")
     return content
 
 
