@@ -21,6 +21,7 @@ from counterpoint.training.loop import Options, train
 from counterpoint.training.starting_weights import weights_hash
 from tests.cli.conftest import Call
 from tests.images.collection import CLASSES, add_bad_files, write_collection
+from tests.images.pictures import write_classes
 
 SMALL = "--set images.size=16 --set depth=8 --set width=8 --set num_members=2 --set epochs=12 --device cpu".split()
 QUICK = [*SMALL, "--set", "epochs=1"]
@@ -225,6 +226,15 @@ def test_a_note_says_what_guessing_the_largest_class_would_give(write_archive: C
     assert describe_images(load_images(alike, 4)) == (
         "made: images 7 to train on, 1 to validate on and 1 to test on; 2 classes: car, cat"
     )
+
+
+def test_what_was_drawn_and_left_out_is_said(tmp_path: Path) -> None:
+    photos = write_classes(tmp_path / "photos", {"cat": 10, "dog": 10})
+    for number in range(9):
+        (photos / "cat" / f"note {number}.txt").write_text("no picture")
+    _, drawn, left_out, *_ = describe_images(load_images(photos, 4, skip_bad=True)).splitlines()
+    assert drawn == "the images to validate on and to test on were drawn at random"
+    assert left_out == "left out: " + ", ".join(f"cat/note {number}.txt" for number in range(9))
 
 
 def test_a_note_says_which_commands_will_refuse_the_run(write_archive: Callable[..., Path]) -> None:

@@ -9,7 +9,6 @@ from counterpoint.records.files import read_evaluated
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.report.recalibrations.words import quoted
 from counterpoint.runs.folder import Run
-from counterpoint.serving.correction import best_way
 from counterpoint.storage.arrays import write_array
 from tests.cli.conftest import Call
 from tests.made_runs import CLASSES, MakeRun, add_suite, evaluated, files_of, keep_cells, saved
@@ -46,7 +45,7 @@ def test_a_run_on_the_split_has_images_of_its_own(runs: tuple[Run, Run], call: C
     assert (ended.status, ended.err) == (0, "")
     assert "cross-fitted on two seeded halves" in ended.out
     assert "no recalibration" in ended.out  # what the others are to be compared with
-    used = f"`predict`, `serve` and `export` use {quoted(best_way(recalibrated_of(twin)), several=True)}: it has"
+    used = f"`predict`, `serve` and `export` use {quoted(recalibrated_of(twin).best, several=True)}: it has"
     assert used in " ".join(ended.out.split())
     assert f"written: {twin.folder / 'recalibrated.json'}; next: `counterpoint report {twin.folder}`, or" in ended.out
     after = files_of(twin.folder)

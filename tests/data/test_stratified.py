@@ -99,7 +99,7 @@ def test_the_seed_decides() -> None:
     ("labels", "val", "test", "message"),
     [
         ([0, 0, 0, 1, 1], 0.1, 0.1, "'class 1' has 2 different images; 3 are needed, one each for train, val, test:"),
-        ([0, 0, 1], 0.1, 0.0, "'class 1' has 1 different images; 2 are needed, one each for train, val:"),
+        ([0, 0, 1], 0.1, 0.0, "'class 1' has 1 different image; 2 are needed, one each for train, val:"),
         ([0, 1], 0.6, 0.4, "shares 0.6 for val and 0.4 for test leave nothing to train on"),
         ([0, 1], -0.1, 0.0, "the share of images for val is -0.1; it must be at least 0"),
         ([0, 1], 0.0, 1.0, "the share of images for test is 1.0; it must be at least 0 and less than 1"),

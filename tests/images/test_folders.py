@@ -6,6 +6,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.images import BadFile, list_images
+from counterpoint.images.listing import notes_on_depth
 from tests.images.pictures import write, write_classes
 
 
@@ -46,6 +47,7 @@ def test_hidden_files_and_folders_do_not_count(tmp_path: Path) -> None:
     write(tmp_path / "a" / "._0.png", b"resource fork")
     write(tmp_path / "desktop.ini", b"explorer")
     write(tmp_path / "b" / "Thumbs.db", b"explorer")
+    (tmp_path / "__MACOSX").mkdir()
     assert list_images(tmp_path).names == ("a/0.png", "b/0.png")
 
 
@@ -53,6 +55,24 @@ def test_a_class_folder_may_have_folders(tmp_path: Path) -> None:
     write_classes(tmp_path, {"a": 1, "b": 1})
     write_classes(tmp_path / "a", {"2019": 1, "2020": 1})
     assert list_images(tmp_path).names == ("a/0.png", "a/2019/0.png", "a/2020/0.png", "b/0.png")
+
+
+def test_classes_one_level_deeper_are_pointed_out(tmp_path: Path) -> None:
+    photos = write_classes(tmp_path / "deep" / "photos", {"dog": 1, "cat": 1})
+    with pytest.raises(
+        InputError, match=r"has one class, 'photos'.*\(if cat, dog are the classes, name .*deep/photos\)"
+    ):
+        list_images(photos.parent)
+    for year in ("2023", "2024"):
+        write_classes(tmp_path / "years" / year, {"cat": 2, "dog": 1, f"only {year}": 1})
+    years = tmp_path / "years"
+    assert notes_on_depth(list_images(years)) == [
+        "each of the classes 2023, 2024 has the folders cat, dog: if these are the classes, move the pictures of each "
+        "into one folder"
+    ]
+    write(years / "2023" / "loose.png")
+    assert not notes_on_depth(list_images(years)), "a class with pictures of its own is one"
+    assert not notes_on_depth(list_images(photos))
 
 
 def test_any_file_is_listed_whatever_its_name_and_one_without_a_class_is_bad(tmp_path: Path) -> None:
@@ -89,7 +109,7 @@ def test_parts_without_train_are_refused(tmp_path: Path) -> None:
 def test_a_class_folder_without_images_is_named(tmp_path: Path) -> None:
     parts_of(tmp_path, train={"a": 1, "b": 1}, val={"a": 1})
     write(tmp_path / "val" / "b" / ".hidden.png")
-    with pytest.raises(InputError, match=r"the class folder val/b of .* has no images"):
+    with pytest.raises(InputError, match=r"the class folder 'val/b' of .* has no images"):
         list_images(tmp_path)
 
 

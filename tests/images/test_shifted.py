@@ -93,6 +93,12 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
         list_shifted(tmp_path / "gone", CLASSES)
 
 
+def test_a_class_that_only_unicode_tells_apart_is_explained(tmp_path: Path) -> None:
+    composed, apart = "V\u00f6gel", "Vo\u0308gel"
+    with pytest.raises(InputError, match=r"looks like one of the run, but Unicode writes it in other characters \(NFC"):
+        list_shifted(write(tmp_path, f"{apart}/a.png"), ("cat", composed))
+
+
 def test_files_name_the_runs_classes_too(tmp_path: Path) -> None:
     table, archive = tmp_path / "list.csv", tmp_path / "rows.npz"
     table.write_text("path,label\na.png,owl\nb.png,cat\n")

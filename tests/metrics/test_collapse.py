@@ -73,7 +73,7 @@ def test_independent_disagreement_is_what_independent_members_show(error: float,
 @pytest.mark.parametrize(
     ("disagreement", "kl", "says"),
     [
-        (0.0, 0.0, "are nearly identical"),
+        (0.001, 0.0, "are nearly identical"),
         (0.008, 0.009, "are nearly identical"),
         (0.008, 0.02, "differ a little"),  # they agree on the classes, not on the probabilities
         (0.01, 0.0, "differ a little"),
@@ -91,6 +91,19 @@ def test_verdicts_at_10_percent_error(disagreement: float, kl: float, says: str)
 
 def test_without_errors_there_is_no_verdict() -> None:
     assert collapse_verdict(0.0, 0.0, 0.001, num_classes=10).startswith("No member is wrong on these images")
+
+
+def test_members_that_agree_everywhere_are_not_said_to_disagree() -> None:
+    """A rounded share of 0.0% would contradict the words."""
+    assert collapse_verdict(0.0, 0.1, 0.02, num_classes=10) == (
+        "The members differ a little in their confidence: they predict the same class on every image, and the mean KL "
+        "divergence between two members is 0.02 nats."
+    )
+    assert collapse_verdict(0.0, 0.1, 0.001, num_classes=10).startswith(
+        "The members are nearly identical: they predict"
+    )
+    assert "two of them disagree on less than 0.1% of" in collapse_verdict(0.0004, 0.1, 0.02, num_classes=10)
+    assert "two of them disagree on 0.1% of" in collapse_verdict(0.0006, 0.1, 0.02, num_classes=10)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from counterpoint.recalibration.choose import NONE
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_evaluated, write_record
 from counterpoint.records.recalibrated import Choice, Recalibrated
 from counterpoint.runs.folder import Run
-from counterpoint.serving.correction import Correction, best_way, find_correction, find_promised, parse_confidence
+from counterpoint.serving.correction import Correction, find_correction, find_promised, parse_confidence
 
 
 def recalibrated_of(run: Run) -> Recalibrated:
@@ -41,17 +41,17 @@ def test_test_images_choose_nothing(run: Run) -> None:
             name: replace(way, validation_nll=0.1 if name == best else None if name == "before" else 0.2)
             for name, way in recalibrated.ways.items()
         }
-        assert best_way(replace(recalibrated, made_from=tested, ways=ways)) == best
+        assert replace(recalibrated, made_from=tested, ways=ways).best == best
     earlier = {name: replace(way, validation_nll=None) for name, way in recalibrated.ways.items()}
-    assert best_way(replace(recalibrated, made_from=tested, ways=earlier)) == "before"
-    assert best_way(replace(recalibrated, ways=earlier)) == by_test[0], "here these are the validation images"
+    assert replace(recalibrated, made_from=tested, ways=earlier).best == "before"
+    assert replace(recalibrated, ways=earlier).best == by_test[0], "here these are the validation images"
 
 
 @pytest.mark.parametrize("chosen", ["after", "none"])
 def test_a_choice_counts_also_if_it_is_for_none(run: Run, chosen: str) -> None:
     recalibrated = recalibrated_of(run)
     changed = replace(recalibrated, choice=Choice(chosen, "both", 10, ()))
-    assert best_way(changed) == chosen
+    assert changed.best == chosen
     way = recalibrated.ways.get(chosen)
     write_record(run.folder / RECALIBRATED, changed)
     assert find_correction(run.folder).recalibration == (NONE if way is None else way.recalibration)

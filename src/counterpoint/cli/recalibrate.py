@@ -1,7 +1,7 @@
 """`counterpoint recalibrate`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -9,9 +9,6 @@ from counterpoint.cli.arguments.options import EvaluatedRunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import one_of
 from counterpoint.storage.folders import quoted
-
-if TYPE_CHECKING:
-    from counterpoint.records.recalibrated import Recalibrated
 
 
 def recalibrate(
@@ -55,6 +52,7 @@ def recalibrate(
     from counterpoint.evaluation.recalibration import recalibrate_run
     from counterpoint.records.files import RESULTS, read_results
     from counterpoint.records.recalibrated import Care
+    from counterpoint.report.recalibrations.words import used_in_words
     from counterpoint.runs.folder import load_run
     from counterpoint.runs.imported import ImportedRun, load_any_run
 
@@ -66,19 +64,9 @@ def recalibrate(
         )
     print_parts(recalibrated_parts(recalibrated, read_results(run / RESULTS)))
     if not isinstance(loaded, ImportedRun):
-        console.print(_used(recalibrated), highlight=False)
+        console.print(used_in_words(recalibrated), highlight=False)
     console.print(
         f"written: {run / 'recalibrated.json'}; next: `counterpoint report {quoted(run)}`, or `counterpoint threshold "
         f"{quoted(run)} --error 1%` to find which predictions to keep",
         soft_wrap=True,
     )
-
-
-def _used(recalibrated: "Recalibrated") -> str:
-    """Which of them the other commands apply."""
-    from counterpoint.report.recalibrations import words
-    from counterpoint.serving.correction import best_way
-
-    name = words.quoted(best_way(recalibrated), words.is_ensemble(recalibrated))
-    why = "it was chosen" if recalibrated.choice else "it has the lowest NLL on validation images"
-    return f"`predict`, `serve` and `export` use {name}: {why}."

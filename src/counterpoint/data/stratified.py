@@ -46,8 +46,9 @@ def _counts(images: int, val: float, test: float, name: str) -> tuple[int, int]:
     """How many of a class's images are for test and for val."""
     wanted = [part for part, share in (("train", 1.0), ("val", val), ("test", test)) if share]
     if images < len(wanted):
+        different = "1 different image" if images == 1 else f"{images} different images"
         raise InputError(
-            f"the class {name!r} has {images} different images; {len(wanted)} are needed, one each for "
+            f"the class {name!r} has {different}; {len(wanted)} are needed, one each for "
             f"{', '.join(wanted)}: add some, leave the class out, or make the parts yourself"
         )
     tests = min(max(round(images * test), 1), images - len(wanted) + 1) if test else 0

@@ -13,7 +13,7 @@ from counterpoint.data.mapped import MappedSet
 from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
-from counterpoint.images.listing import picture_name
+from counterpoint.images.listing import notes_on_depth, picture_name
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -58,7 +58,7 @@ class UserImages:
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
     notes: tuple[str, ...]
-    """What a person should know of images that are copies of others."""
+    """What a person should know of images that are copies of others, and of folders that may be classes."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
@@ -116,7 +116,7 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
-        notes=tuple(notes_on_copies(images.listing, images.hashes)),
+        notes=(*notes_on_depth(images.listing), *notes_on_copies(images.listing, images.hashes)),
         contents=contents,
         seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
     )

@@ -66,7 +66,7 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         raise InputError(stale)
     shift = about.suites.get(VALIDATION_EXTRA.name) if recalibrated else None
     first, second = _two_parts(read_held_out(run, shift))
-    refuse_too_few(len(second), target)
+    refuse_too_few(len(second), target, set_apart=len(first.clean))
     name, recalibration = _recalibration(first, recalibrated, watcher)
     suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
     start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))

@@ -84,7 +84,7 @@ def images_below(source: Path, folder: str) -> Content:
     """All files below a class folder, which must have some."""
     content = files_below(source, folder)
     if not content.files and not content.bad:
-        raise InputError(f"the class folder {printable(folder)} of {source} has no images; add some, or remove it")
+        raise InputError(f"the class folder {printable(folder)!r} of {source} has no images; add some, or remove it")
     return content
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, some
 
 PARTS = ("train", "val", "test")
 _WORDS_FOR_PARTS = {*PARTS, "training", "valid", "validation", "dev", "testing"}
-_OF_WINDOWS = ("thumbs.db", "desktop.ini")
+_OF_A_SYSTEM = ("thumbs.db", "desktop.ini", "__macosx")  # a Mac puts the last into every .zip file
 SHOWN = 10
-"""How many bad files an error names."""
+"""How many bad files a message names."""
 
 
 def check_names_no_parts(what: str, values: Iterable[str]) -> None:
@@ -90,7 +90,7 @@ class Listing:
 
 def is_hidden(name: str) -> bool:
     """Whether a file or folder of this name is the system's own: it is no picture that somebody has put there."""
-    return name.startswith(".") or name.lower() in _OF_WINDOWS
+    return name.startswith(".") or name.lower() in _OF_A_SYSTEM
 
 
 def printable(name: str) -> str:
@@ -111,7 +111,9 @@ def check_classes(listing: Listing) -> None:
         if not listing.classes and source.is_dir():
             raise no_class_folders(source, ("cat", "dog"))
         found = f"one class, {listing.classes[0]!r}" if listing.classes else "no classes"
-        raise InputError(f"{source} has {found}; there must be two or more, each with images of its own")
+        below = [sorted(names) for names in folders_in_classes(listing).values() if len(names) > 1]
+        deeper = f" (if {some(below[0])} are the classes, name {source / listing.classes[0]})" if below else ""
+        raise InputError(f"{source} has {found}; there must be two or more, each with images of its own{deeper}")
     labels = set(listing.labels)
     if listing.parts is not None:
         labels = {label for label, part in zip(listing.labels, listing.parts, strict=True) if part == "train"}
@@ -125,6 +127,34 @@ def check_classes(listing: Listing) -> None:
         if label not in labels:
             where = " to train on" if listing.parts is not None else ""
             raise InputError(f"the class {name!r} of {source} has no images{where}; give it some, or leave it out")
+
+
+def folders_in_classes(listing: Listing) -> dict[str, set[str]]:
+    """The names of the folders in each class folder that holds nothing else. Parts say where the classes are."""
+    if listing.parts is not None or not listing.source.is_dir():
+        return {}
+    found: dict[str, set[str]] = {name: set() for name in listing.classes}
+    for name in listing.names:
+        label, first, *deeper = name.split("/")
+        if deeper and label in found:
+            found[label].add(printable(first))
+        else:
+            found.pop(label, None)
+    return found
+
+
+def notes_on_depth(listing: Listing) -> list[str]:
+    """Where all class folders hold folders of the same names, those may be the classes."""
+    found = folders_in_classes(listing)
+    if not found or len(found) < len(listing.classes):
+        return []
+    shared = sorted(set.intersection(*found.values()))
+    if len(shared) < 2:
+        return []
+    return [
+        f"each of the classes {some([printable(name) for name in listing.classes])} has the folders {some(shared)}: if "
+        "these are the classes, move the pictures of each into one folder"
+    ]
 
 
 def no_class_folders(source: Path, classes: Sequence[str]) -> InputError:

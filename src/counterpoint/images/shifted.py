@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from unicodedata import normalize
 
 from counterpoint.errors import InputError, some, unknown
 from counterpoint.images.folders import class_name, images_below, look_into, strays
@@ -114,6 +115,11 @@ def _of_classes(listing: Listing, classes: Sequence[str]) -> Listing:
 
 def _unknown_class(source: Path, what: str, name: str, classes: Sequence[str]) -> InputError:
     known = unknown("class", printable(name), [printable(one) for one in classes])
+    if normalize("NFC", name) in {normalize("NFC", one) for one in classes}:
+        return InputError(
+            f"{what} of {source}: the class {printable(name)!r} looks like one of the run, but Unicode writes it in "
+            "other characters (NFC or NFD); rename it to what the run's images have"
+        )
     advice = "shifted images must have the run's classes: rename it, or leave it out"
     if name in PARTS and (source / name).is_dir():
         advice = f"a shift has no parts: name {source / name} itself"

@@ -76,9 +76,17 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
     independent = independent_disagreement(error, num_classes)
     if independent <= 0:
         return f"No member is wrong on these images, so they cannot show whether the members differ (KL {kl:.2g} nats)."
+    how_much = _how_much(disagreement / independent, kl)
+    if not disagreement:
+        how_much += " in their confidence" if how_much == "differ a little" else ""
+        return (
+            f"The members {how_much}: they predict the same class on every image, and the mean KL divergence between "
+            f"two members is {kl:.2g} nats."
+        )
+    few = "less than 0.1%" if disagreement < 0.0005 else f"{disagreement:.1%}"
     return (
-        f"The members {_how_much(disagreement / independent, kl)}: two of them disagree on "
-        f"{disagreement:.1%} of the images, where members of the same error whose mistakes are "
+        f"The members {how_much}: two of them disagree on "
+        f"{few} of the images, where members of the same error whose mistakes are "
         f"independent would disagree on {independent:.1%}; the mean KL divergence between two "
         f"members is {kl:.2g} nats."
     )

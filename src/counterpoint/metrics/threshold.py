@@ -104,11 +104,16 @@ def smallest_promise(images: int) -> float:
     return float(1 - RISK ** (1 / images))
 
 
-def refuse_too_few(images: int, target: float) -> None:
-    """Raise where so many images could not show such an error even if none of them were wrong."""
+def refuse_too_few(images: int, target: float, set_apart: int = 0) -> None:
+    """Raise where so many images could not show such an error even if none of them were wrong. A person who counts
+    the validation images finds also those that were `set_apart`, so the error names them.
+    """
     if (smallest := smallest_promise(images)) >= target:
+        apart = (
+            f" (the other {set_apart:,} validation images choose which threshold is tried first)" if set_apart else ""
+        )
         raise InputError(
-            f"an error below {_percent(target)} cannot be promised with {images:,} images: even if "
+            f"an error below {_percent(target)} cannot be promised with {images:,} images{apart}: even if "
             f"none of them were wrong, only an error below {_percent(_UP * smallest)} could be; use "
             "more validation images, or a higher target"
         )

@@ -1,5 +1,6 @@
 """recalibrated.json: what `counterpoint recalibrate` made of a run's confidences."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
@@ -168,6 +169,19 @@ class Recalibrated:
     @property
     def checked_on(self) -> Mapping[str, Shift]:
         return self.shifts
+
+    @property
+    def best(self) -> str:
+        """The way that validation images judged best. A choice may also be for no recalibration at all: "none".
+
+        An earlier file says what validation images judged only where the clean figures are of these. Otherwise the
+        first way is taken, a single temperature: no choice is made on test images.
+        """
+        if self.choice is not None:
+            return self.choice.chosen
+        of_clean = self.made_from.clean.part == "validation"
+        nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in self.ways.items()}
+        return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
     def without_shifts(self, names: Collection[str]) -> "Recalibrated":
         """Without the figures on these sets of images."""

@@ -1,13 +1,12 @@
 """How a run's confidences are corrected before they are shown, and below which confidence a prediction is not sure."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from counterpoint.errors import InputError
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
-from counterpoint.records.recalibrated import Recalibrated, Recalibration
+from counterpoint.records.recalibrated import Recalibration
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.folders import quoted
 
@@ -39,7 +38,7 @@ def find_correction(folder: Path, not_sure_below: str | None = None) -> Correcti
     sure_from = None if not_sure_below is None else parse_confidence(not_sure_below)
     if evaluated is None or evaluated.recalibrated is None:
         return Correction(NONE, "none", sure_from)
-    name = best_way(evaluated.recalibrated)
+    name = evaluated.recalibrated.best
     way = evaluated.recalibrated.ways.get(name)
     recalibration = NONE if way is None else way.recalibration
     return Correction(recalibration, name, sure_from, evaluated.recalibrated.made_from.weights)
@@ -51,19 +50,6 @@ def find_promised(folder: Path) -> Correction:
     """
     evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
     return find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
-
-
-def best_way(recalibrated: Recalibrated) -> str:
-    """What validation images judged best. A choice may also be for no recalibration at all.
-
-    An earlier file says what validation images judged only where the clean figures are of these. Otherwise the first
-    way is taken, a single temperature: no choice is made on test images.
-    """
-    if recalibrated.choice is not None:
-        return recalibrated.choice.chosen
-    of_clean = recalibrated.made_from.clean.part == "validation"
-    nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in recalibrated.ways.items()}
-    return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
 
 def parse_confidence(text: str) -> float:

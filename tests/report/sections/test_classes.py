@@ -57,6 +57,20 @@ def test_no_mistake_and_one_mistake_are_said(make_evaluated: MakeEvaluated) -> N
     )
 
 
+def test_classes_of_the_same_highest_error_are_counted(make_evaluated: MakeEvaluated) -> None:
+    """None of them is the hardest, and of a few images each nothing else would be known of it."""
+    alone = replace(CAT, images=1, wrong=1, taken=1)
+    assert of_run(run_with(make_evaluated, DOG, alone)).sentence == (
+        "The hardest class is cat: its only image is wrong. It is taken for dog."
+    )
+    assert of_run(run_with(make_evaluated, DOG, alone, replace(CAT, name="owl", wrong=40))).sentence == (
+        "No class is the hardest: 2 classes are wrong on all of their images."
+    )
+    assert of_run(run_with(make_evaluated, DOG, CAT, replace(CAT, name="owl"))).sentence == (
+        "No class is the hardest: 2 classes are wrong on 25.00\N{NO-BREAK SPACE}% of their images."
+    )
+
+
 @pytest.mark.parametrize(("count", "folded"), [(10, 0), (13, 3)])
 def test_many_classes_are_folded_away(make_evaluated: MakeEvaluated, count: int, folded: int) -> None:
     some = replace(CAT, images=100)

@@ -45,6 +45,15 @@ def of_run(evaluated: Evaluated) -> RunRecalibration:
     return found
 
 
+def test_which_of_them_predict_uses(evaluated: Evaluated) -> None:
+    found = evaluated.recalibrated
+    assert found is not None
+    ways = {name: replace(way, validation_nll=0.1 if name == "after" else 0.2) for name, way in found.ways.items()}
+    lowest = replace(evaluated, recalibrated=replace(found, ways=ways, choice=None))
+    used = "`predict`, `serve` and `export` use “after averaging”: it has the lowest NLL on validation images."
+    assert topic_of(lowest, FITTED).words[-1] == used
+
+
 def titles(evaluated: Evaluated) -> list[str]:
     return [topic.title for topic in of_run(evaluated).topics]
 

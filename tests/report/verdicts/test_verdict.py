@@ -16,10 +16,12 @@ from counterpoint.records.compared import (
     MeanDifferences,
     ShiftDifferences,
 )
+from counterpoint.records.figures import ClassFigures
 from counterpoint.records.files import Evaluated
 from counterpoint.records.images import Source
 from counterpoint.report import verdict
 from counterpoint.report.pairs import compared_pairs
+from counterpoint.report.recalibrations.words import quoted
 from counterpoint.report.run import label_runs
 from tests.report.made import MakeEvaluated, changed, changed_all
 
@@ -197,6 +199,40 @@ def test_one_run(many: Evaluated) -> None:
     ]
 
 
+def test_a_network_that_always_names_the_largest_class_is_called_so_first(many: Evaluated, one: Evaluated) -> None:
+    """It is not enough to be right more often by chance: 4 of the 5 images that tell the two apart show little."""
+
+    def run(found: Evaluated, cats_wrong: int, dogs_right: int) -> Evaluated:
+        images = ClassFigures(name="cat", images=100, wrong=cats_wrong, predicted=0, predicted_right=0)
+        few = replace(images, name="dog", images=20, wrong=20 - dogs_right)
+        return replace(found, results=replace(found.results, classes=(few, images)))
+
+    text = (
+        "The clean images do not show that many (90.0 %) is right more often than always naming “cat”: that is right "
+        "on 83.3 %, the share of this class."
+    )
+    assert said([run(many, cats_wrong=0, dogs_right=0)])[0] == text
+    assert said([run(many, cats_wrong=1, dogs_right=4)])[0] == text
+    assert said([run(many, cats_wrong=50, dogs_right=20)])[0] == text
+    for better in (run(many, cats_wrong=0, dogs_right=4), run(many, cats_wrong=5, dogs_right=17)):
+        assert (
+            said([better])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images."
+        )
+    both = said([run(many, cats_wrong=0, dogs_right=0), run(one, cats_wrong=1, dogs_right=0)])
+    assert both[0].startswith("The clean images do not show that many (90.0 %) and one (90.0 %) are right more often")
+    assert "always naming" not in " ".join(both[1:])
+
+
+def test_an_over_confident_run_is_not_said_to_be_calibrated_perhaps(make_evaluated: MakeEvaluated) -> None:
+    """With few images the mean confidence can leave its interval where the ECE, which has many bins, does not."""
+    low = {"results.clean.honest.ensemble.ece_width15.low": 0.0}
+    sentences = said([changed_all(plain(make_evaluated("one", members=1), mean_confidence=0.99), low)])
+    assert (
+        "On clean images one is surer than it should be (over-confident): 99.0 % confidence, 90.0 % right." in sentences
+    )
+    assert "miscalibrated" not in " ".join(sentences)
+
+
 def test_gaps_of_both_signs_are_claimed_only_where_the_ece_shows_them(make_evaluated: MakeEvaluated) -> None:
     changes = {
         "results.clean.ensemble.mean_confidence": 0.94,  # 4 points too high, within noise of 120 images
@@ -276,10 +312,24 @@ def test_what_a_temperature_does(recalibrated: Mapping[int, Evaluated]) -> None:
         f"recalibrated.ways.{found.choice.chosen}.corrupted.ensemble.by-corruption.ece_width15": 0.06,
     }
     text = (
-        "A temperature from validation images changes the ECE of of 2 from 20.0 % to 5.0 % on clean images and from "
-        "30.0 % to 6.0 % on corrupted images."
+        f"A temperature from validation images ({quoted(found.choice.chosen, several=True)}) changes the ECE of of 2 "
+        "from 20.0 % to 5.0 % on clean images and from 30.0 % to 6.0 % on corrupted images."
     )
     assert text in said([changed_all(run, changes)])
+
+
+def test_the_temperature_is_the_one_that_predict_uses(recalibrated: Mapping[int, Evaluated]) -> None:
+    """Without a choice that is the one with the lowest NLL on validation images, whatever it does to test images."""
+    found = recalibrated[2].recalibrated
+    assert found is not None
+    ways = {name: replace(way, validation_nll=0.1 if name == "per-member" else 0.2) for name, way in found.ways.items()}
+    run = replace(recalibrated[2], recalibrated=replace(found, ways=ways, choice=None))
+    run = changed(run, "recalibrated.ways.per-member.clean.ensemble.ece_width15", 0.07)
+    (text,) = (text for text in said([run]) if text.startswith("A temperature"))
+    assert text.startswith("A temperature from validation images (“one per member”)")
+    assert "to 7.0 % on clean images" in text
+    none_chosen = replace(found, choice=replace(found.choice, chosen="none") if found.choice else None)
+    assert not [text for text in said([replace(run, recalibrated=none_chosen)]) if text.startswith("A temperature")]
 
 
 def test_two_recalibrated_runs_stand_beside_each_other(recalibrated: Mapping[int, Evaluated]) -> None:

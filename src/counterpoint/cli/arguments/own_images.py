@@ -162,7 +162,7 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
 
 def describe_images(data: "UserImages") -> str:
     """The images that were found, in words."""
-    from counterpoint.images.listing import printable
+    from counterpoint.images.listing import SHOWN, printable
 
     counts = [f"{len(data.train):,} to train on"]
     counts += [f"{len(data.val):,} to validate on"] if data.val is not None else []
@@ -171,9 +171,10 @@ def describe_images(data: "UserImages") -> str:
     named = ", ".join(classes[:8]) + (", …" if len(classes) > 8 else "")
     lines = [f"{data.name}: images {listed(counts)}; {len(classes)} classes: {named}"]
     if data.split_off:
-        lines.append(f"drawn at random from these images: {' and '.join(data.split_off)}")
+        parts = [{"val": "to validate on", "test": "to test on"}[part] for part in data.split_off]
+        lines.append(f"the images {listed(parts)} were drawn at random")
     if data.skipped:
-        lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped])}")
+        lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped], most=SHOWN)}")
     lines += [*data.notes, *_on_class_sizes(data), *_on_missing_parts(data)]
     return "\n".join(lines)
 

@@ -90,6 +90,12 @@ def named(name: str, several: bool) -> str:
     return NONE if name == NONE else way_name(name, several)
 
 
+def used_in_words(found: Recalibrated) -> str:
+    """Which of them the other commands apply, and why."""
+    why = "it was chosen" if found.choice else "it has the lowest NLL on validation images"
+    return f"`predict`, `serve` and `export` use {quoted(found.best, is_ensemble(found))}: {why}."
+
+
 def parameters_in_words(recalibration: Recalibration) -> str:
     """Temperatures with their standard errors, and for each signal the factor by which it raises them."""
     temperatures = ", ".join(_power(one, 1.0) for one in recalibration.log_temperatures)

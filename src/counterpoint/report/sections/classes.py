@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.figures import ClassFigures
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row
+from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, with_sign
 
 _TITLE = "Classes"
 _SHOWN = 10  # rows that are not folded away
@@ -51,7 +51,7 @@ def _classes(run: ReportedRun) -> RunClasses:
     caption = f"{run.label}, on {run.images}"
     return RunClasses(
         label=run.label,
-        sentence=_sentence(ordered[0]),
+        sentence=_sentence(ordered),
         hardest=Table(caption, _COLUMNS, rows[:_SHOWN]),
         others=Table(f"{caption}: the other classes", _COLUMNS, rows[_SHOWN:]) if rows[_SHOWN:] else None,
     )
@@ -61,14 +61,18 @@ def _error(one: ClassFigures) -> float:
     return one.wrong / one.images if one.images else 0.0
 
 
-def _sentence(hardest: ClassFigures) -> str:
+def _sentence(ordered: Sequence[ClassFigures]) -> str:
+    """`ordered` begins with the classes of the highest error."""
+    hardest = ordered[0]
     if not hardest.wrong:
         return "No image is wrong."
+    alike = sum(_error(one) == _error(hardest) for one in ordered)
+    if alike > 1:
+        share = "all" if hardest.wrong == hardest.images else with_sign(_error(hardest))
+        return f"No class is the hardest: {alike:,} classes are wrong on {share} of their images."
     if hardest.wrong == 1:
-        return (
-            f"The hardest class is {hardest.name}: 1 of its {hardest.images:,} images is wrong. "
-            f"It is taken for {hardest.taken_for}."
-        )
+        image = "its only image" if hardest.images == 1 else f"1 of its {hardest.images:,} images"
+        return f"The hardest class is {hardest.name}: {image} is wrong. It is taken for {hardest.taken_for}."
     return (
         f"The hardest class is {hardest.name}: {hardest.wrong:,} of its {hardest.images:,} images are wrong. "
         f"They are taken most often for {hardest.taken_for} ({hardest.taken:,})."

@@ -19,6 +19,7 @@ from counterpoint.report.recalibrations.words import (
     label_of,
     meanings,
     parameters_table,
+    used_in_words,
     way_name,
 )
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun
@@ -105,11 +106,12 @@ def _is_shifted(recalibrated: Recalibrated) -> bool:
 
 def _of_run(run: ReportedRun, found: Recalibrated) -> RunRecalibration:
     shifted = papers_suite(run) if _is_shifted(found) else None
+    used = () if run.results.imported else (used_in_words(found),)
     topics = (
         *_choice(run, found),
         Topic(
             "Fitted temperatures",
-            words=fitted_in_words(found, shifted is not None),
+            words=(*fitted_in_words(found, shifted is not None), *used),
             tables=(parameters_table(found, f"{run.label}: what was fitted"),),
         ),
         _every_way(run, found, shifted),

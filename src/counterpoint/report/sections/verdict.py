@@ -10,6 +10,7 @@ from counterpoint.report.run import ReportedRun, grouped, label_runs
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.verdicts.of_pair import pair_sentences
 from counterpoint.report.verdicts.of_run import (
+    guessing_sentences,
     leaning_sentences,
     recalibrated_eces,
     recalibrated_sentences,
@@ -63,6 +64,7 @@ def _sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
     if not pairs and len(runs) == 1:
         yield from run_sentences(runs[0])
         return
+    yield from guessing_sentences(runs)
     for pair in pairs:
         yield from pair_sentences(pair)
         yield from _both_recalibrated(pair)

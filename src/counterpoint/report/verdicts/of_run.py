@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
-from counterpoint.report.recalibrations.words import compared_ways
+from counterpoint.records.figures import ClassFigures
+from counterpoint.report.bins import wilson_interval
+from counterpoint.report.recalibrations.words import is_ensemble, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
 from counterpoint.report.tables import percent_interval
-from counterpoint.report.verdicts.sentence import Measured, Rank, Sentence, measured, percents
+from counterpoint.report.verdicts.sentence import CLEAN, Measured, Rank, Sentence, measured, percents
 
 _SURE = {"over-confident": "surer", "under-confident": "less sure"}
 _MUCH = 2  # noise floors
@@ -14,6 +16,7 @@ _MUCH = 2  # noise floors
 
 def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
     """All that there is to say of a run by itself."""
+    yield from guessing_sentences([run])
     sets = measured(run)
     right = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
     yield Sentence(Rank.UNDER_SHIFT, f"{run.label} is right on {listed(right)}.")
@@ -22,6 +25,32 @@ def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
     yield from (Sentence(Rank.CONFIDENCE, text) for text in _noise(run, sets[0]))
     yield from recalibrated_sentences(run)
     yield from warning_sentences(run)
+
+
+def guessing_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
+    """Only of what the images do not show to be better than naming their most frequent class every time."""
+    guessing = [run for run in runs if run.results.classes and _may_be_guessing(run.results.classes)]
+    for group in grouped(guessing, lambda run: (run.results.evaluated_on, _guess(run.results.classes).name)).values():
+        guess, images = _guess(group[0].results.classes), group[0].results.evaluated_on.images
+        names = [f"{run.label} ({percents(1 - run.clean.ensemble.error)[0]})" for run in group]
+        text = (
+            f"The {CLEAN} do not show that {listed(names)} {'is' if len(names) == 1 else 'are'} right more often than "
+            f"always naming “{guess.name}”: that is right on {percents(guess.images / images)[0]}, the share of this "
+            "class."
+        )
+        yield Sentence(Rank.MAY_BE_GUESSING, text)
+
+
+def _guess(classes: Sequence[ClassFigures]) -> ClassFigures:
+    return max(classes, key=lambda one: one.images)
+
+
+def _may_be_guessing(classes: Sequence[ClassFigures]) -> bool:
+    """Whether the images on which either the network or the guess is right leave open which of them is better."""
+    guess = _guess(classes)
+    network_alone = sum(one.images - one.wrong for one in classes if one is not guess)
+    either = network_alone + guess.wrong
+    return not either or wilson_interval(network_alone / either, either)[0] <= 0.5
 
 
 def leaning_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
@@ -61,19 +90,20 @@ def _hidden(one: Measured) -> Iterator[str]:
 
 def recalibrated_sentences(run: ReportedRun) -> Iterator[Sentence]:
     """What a temperature from validation images makes of the ECE."""
-    found = recalibrated_eces(run)
-    moves = [f"from {before} to {after} on {on}" for on, (before, after) in found.items()]
-    if moves:
-        text = f"A temperature from validation images changes the ECE of {run.label} {listed(moves)}."
+    found, eces = run.evaluated.recalibrated, recalibrated_eces(run)
+    moves = [f"from {before} to {after} on {on}" for on, (before, after) in eces.items()]
+    if found and moves:
+        name = quoted(found.best, is_ensemble(found))
+        text = f"A temperature from validation images ({name}) changes the ECE of {run.label} {listed(moves)}."
         yield Sentence(Rank.RECALIBRATED, text)
 
 
 def recalibrated_eces(run: ReportedRun) -> dict[str, tuple[str, str]]:
-    """On each set of images the ECE without and with the recalibration that was chosen, or with one temperature."""
+    """On each set of images the ECE without recalibration, and with the one that `predict` uses."""
     found = run.evaluated.recalibrated
-    if found is None:
+    scaled = found.ways.get(found.best) if found else None
+    if scaled is None:
         return {}
-    scaled = found.ways[compared_ways(found)[-1]]
     eces = {}
     for one in measured(run):
         shifted = scaled.on(one.suite)
@@ -104,5 +134,5 @@ def _noise(run: ReportedRun, one: Measured) -> Iterator[str]:
     if low > 0:
         interval = percent_interval(low, high, digits=1)
         yield f"{start}: noise explains only a part (debiased ECE {percents(debiased)[0]}, interval {interval})."
-    else:
+    elif not one.leaning:  # whose sentence says already what the images show
         yield f"{start}: these images do not show that it is miscalibrated."

@@ -14,11 +14,12 @@ CLEAN = "clean images"
 
 
 class Rank(IntEnum):
-    """What comes first. Bad news about calibration comes before everything else about two runs.
+    """What comes first: a network that may have learned nothing. Then bad news about the calibration of two runs.
 
     Of three or more runs the lowest figures come first. Otherwise the verdict could leave out the best run.
     """
 
+    MAY_BE_GUESSING = -2
     OF_ALL = -1
     WORSE_CALIBRATED = 0
     NOT_TOLD_APART = 1
