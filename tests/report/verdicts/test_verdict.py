@@ -358,6 +358,33 @@ def test_a_run_that_lost_channels(recalibrated: Mapping[int, Evaluated]) -> None
     assert text in said([changed(warned, "recalibrated", None)])
 
 
+@pytest.mark.parametrize(
+    ("errors", "images", "words"),
+    [
+        (
+            (0.9, 0.02),
+            30,
+            "member 1 learned far less: wrong on 90.0 % of the clean images, and the best member on 2.0 %.",
+        ),
+        ((0.02, 0.9), 30, "member 2 learned far less: wrong on 90.0 %"),
+        ((0.4, 0.15), 30, ""),
+        ((0.4, 0.15), 300, "member 1 learned far less: wrong on 40.0 %"),
+        ((0.115, 0.02), 10_000, ""),
+        ((0.9, 0.5), 10_000, ""),
+    ],
+)
+def test_a_member_that_hardly_learned_comes_first(
+    many: Evaluated, errors: tuple[float, ...], images: int, words: str
+) -> None:
+    members = tuple(
+        changed(member, "error", error) for member, error in zip(many.results.clean.members, errors, strict=True)
+    )
+    run = changed(many, "results.clean.members", members)
+    (first, *_) = said([changed(run, "results.evaluated_on.images", images)])
+    assert words in first
+    assert bool(words) == ("learned far less" in first)
+
+
 def test_shifts_of_a_user_and_of_given_predictions_are_named(many: Evaluated, one: Evaluated) -> None:
     assert many.results.corrupted is not None
     fog = changed_all(many.results.corrupted, {"source": Source("own", key="k")})

@@ -76,18 +76,18 @@ def data_table(folder: Path, rows: Sequence["Status"]) -> Table:
 
 
 def results_parts(results: "Results") -> list[Table | str]:
-    """What `evaluate` prints: the headline figures, what each suite is made of, whether a guess may be as good, how well
-    outside images are told apart, a verdict on whether the members differ, and warnings of lost channels."""
+    """What `evaluate` prints: the headline figures, what each suite is made of, what learned little, how well outside
+    images are told apart, a verdict on whether the members differ, and warnings of lost channels."""
     from counterpoint.records.files import Evaluated
     from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.outside import run_table, sets_in_words
     from counterpoint.report.run import ReportedRun
     from counterpoint.report.sections.headlines import headline_table, suites_in_words
-    from counterpoint.report.verdicts.of_run import guessing_sentences
+    from counterpoint.report.verdicts.of_run import behind_sentences, guessing_sentences
 
     run = ReportedRun(results.experiment, Evaluated(results))
     parts: list[Table | str] = [to_rich(headline_table(run)), *suites_in_words(run)]
-    parts += [sentence.text for sentence in guessing_sentences([run])]
+    parts += [sentence.text for sentence in (*guessing_sentences([run]), *behind_sentences(run))]
     if outside := run_table(run):
         parts += [to_rich(outside), *sets_in_words(run)]
     if results.collapse:

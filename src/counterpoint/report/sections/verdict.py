@@ -10,6 +10,7 @@ from counterpoint.report.run import ReportedRun, grouped, label_runs
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.verdicts.of_pair import pair_sentences
 from counterpoint.report.verdicts.of_run import (
+    behind_sentences,
     guessing_sentences,
     leaning_sentences,
     recalibrated_eces,
@@ -65,6 +66,8 @@ def _sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
         yield from run_sentences(runs[0])
         return
     yield from guessing_sentences(runs)
+    for run in runs:
+        yield from behind_sentences(run)
     for pair in pairs:
         yield from pair_sentences(pair)
         yield from _both_recalibrated(pair)

@@ -12,11 +12,13 @@ from counterpoint.report.verdicts.sentence import CLEAN, Measured, Rank, Sentenc
 
 _SURE = {"over-confident": "surer", "under-confident": "less sure"}
 _MUCH = 2  # noise floors
+_FAR, _TIMES, _DEVIATIONS = 0.1, 2, 3  # how far, in three ways, a member's error must lie above the best one's
 
 
 def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
     """All that there is to say of a run by itself."""
     yield from guessing_sentences([run])
+    yield from behind_sentences(run)
     sets = measured(run)
     right = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
     yield Sentence(Rank.UNDER_SHIFT, f"{run.label} is right on {listed(right)}.")
@@ -51,6 +53,30 @@ def _may_be_guessing(classes: Sequence[ClassFigures]) -> bool:
     network_alone = sum(one.images - one.wrong for one in classes if one is not guess)
     either = network_alone + guess.wrong
     return not either or wilson_interval(network_alone / either, either)[0] <= 0.5
+
+
+def behind_sentences(run: ReportedRun) -> Iterator[Sentence]:
+    """Only of members that learned far less than the best one: the mean of all members hides them."""
+    errors = [member.error for member in run.clean.members]
+    best = min(errors, default=0.0)
+    behind = [
+        number for number, error in enumerate(errors, 1) if _is_behind(error, best, run.results.evaluated_on.images)
+    ]
+    if behind:
+        wrong = listed([percents(errors[number - 1])[0] for number in behind])
+        whose = f"member{'s' if len(behind) > 1 else ''} {listed([str(number) for number in behind])}"
+        text = (
+            f"In {run.label} {whose} learned far less: wrong on {wrong} of the {CLEAN}, and the best member on "
+            f"{percents(best)[0]}. It can make the whole ensemble less sure than it should be."
+        )
+        if run.results.collapse and run.results.collapse.r:  # only a BatchEnsemble has r and s
+            text += " Another seed, or r and s that start nearer to 1 (init_std), may avoid it."
+        yield Sentence(Rank.MAY_BE_GUESSING, text)
+
+
+def _is_behind(error: float, best: float, images: int) -> bool:
+    deviation = ((error * (1 - error) + best * (1 - best)) / images) ** 0.5
+    return error - best > max(_FAR, _DEVIATIONS * deviation) and error > _TIMES * best
 
 
 def leaning_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
