@@ -56,7 +56,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
     folder = make_run(seed=1).folder
     assert call("evaluate", folder).status == 0
     given = ("--sets", "validation-extra, corrupted", "--cell-images", 5, "--precision", "strict", "--device", "cpu")
-    shifts = ("--shift", "fog=f", "--shift", "night=a=b", "--skip-bad", "--max-minutes", 30)
+    shifts = ("--shift", "fog=f", "--shift", "night=a=b", "--outside", "cats=c", "--skip-bad", "--max-minutes", 30)
     assert call("evaluate", folder, *given, *shifts, "--data", "d", "--model", "resnet", "--images", "i").status == 0
     default: dict[str, Any] = {
         "suites": [CORRUPTED],
@@ -66,7 +66,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "trusted_model": None,
         "max_minutes": None,
     }
-    default |= {"source": None, "shifts": {}, "skip_bad": False}
+    default |= {"source": None, "shifts": {}, "outside": {}, "skip_bad": False}
     suites = [VALIDATION_EXTRA, CORRUPTED]
     chosen: dict[str, Any] = {
         "suites": suites,
@@ -77,6 +77,7 @@ def test_all_options_reach_the_evaluation(make_run: MakeRun, call: Call, monkeyp
         "max_minutes": 30.0,
     }
     chosen |= {"source": Path("i"), "shifts": {"fog": Path("f"), "night": Path("a=b")}, "skip_bad": True}
+    chosen |= {"outside": {"cats": Path("c")}}
     assert asked == [(folder, None, default), (folder, Path("d"), chosen)]
 
 

@@ -61,6 +61,8 @@ def test_what_evaluate_prints() -> None:
         "with CIFAR-C's constants, seed 0 (generator 0.1.0).",
         "On -C and validation-extra each figure is computed per corruption, over its severities together, and then "
         "averaged over the corruptions.",
+        "letters: 60 images, named with --outside (key 01234567).",
+        "Other outside images can give other figures.",
         run.results.collapse.verdict if run.results.collapse else "",
         "warning: Many are lost.",
     ]

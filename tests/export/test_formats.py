@@ -141,12 +141,6 @@ def test_other_names_are_refused(tmp_path: Path, name: str) -> None:
     assert format_of(tmp_path / "Model.PT2") is FORMATS["pt2"]
 
 
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    (tmp_path / "model.onnx").mkdir()
-    with pytest.raises(InputError, match="is no name for an exported model"):
-        format_of(tmp_path / "model.onnx")
-
-
 @pytest.mark.parametrize("package", FORMATS["onnx"].packages)
 def test_a_missing_package_is_named_with_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     imported = builtins.__import__

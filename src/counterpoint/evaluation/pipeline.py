@@ -18,9 +18,9 @@ from counterpoint.evaluation.image_groups import (
 from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
-from counterpoint.evaluation.outside_images import check_outside_names, own_outside_groups
-from counterpoint.evaluation.own_images import Reader
-from counterpoint.evaluation.own_shifts import check_shift_names, shift_groups
+from counterpoint.evaluation.own.outside import check_outside_names, own_outside_groups
+from counterpoint.evaluation.own.reading import Reader
+from counterpoint.evaluation.own.shifts import check_shift_names, shift_groups
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
 from counterpoint.evaluation.time_limit import TimeLimit

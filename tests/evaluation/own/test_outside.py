@@ -11,7 +11,7 @@ import torch
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
-from counterpoint.evaluation.outside_images import check_outside_names
+from counterpoint.evaluation.own.outside import check_outside_names
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.images import Decoding, decode
 from counterpoint.records.results import Results

@@ -12,7 +12,7 @@ from counterpoint.data.user_images import mapped_set
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import OUTSIDE, ImageGroup
 from counterpoint.evaluation.logits import outside_file
-from counterpoint.evaluation.own_images import Reader, check_names
+from counterpoint.evaluation.own.reading import Reader, check_names
 from counterpoint.images import Listing
 from counterpoint.images.sources import list_unlabelled
 from counterpoint.records.codec import encode

@@ -15,7 +15,7 @@ from counterpoint.data.user_images import Seen, mapped_set
 from counterpoint.errors import InputError, some
 from counterpoint.evaluation.image_groups import ImageGroup
 from counterpoint.evaluation.logits import cell_file, labels_file
-from counterpoint.evaluation.own_images import Reader, check_names
+from counterpoint.evaluation.own.reading import Reader, check_names
 from counterpoint.evaluation.suites import TAKEN
 from counterpoint.images import DecodedImages, Decoding, Listing
 from counterpoint.images.listing import picture_name, printable

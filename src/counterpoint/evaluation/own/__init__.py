@@ -1,0 +1,1 @@
+"""Images of the user's own beside those of a run: shifted ones, and outside ones."""
