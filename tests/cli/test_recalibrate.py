@@ -45,7 +45,7 @@ def test_a_run_on_the_split_has_images_of_its_own(runs: tuple[Run, Run], call: C
     assert (ended.status, ended.err) == (0, "")
     assert "cross-fitted on two seeded halves" in ended.out
     assert "no recalibration" in ended.out  # what the others are to be compared with
-    used = f"`predict`, `serve` and `export` use {quoted(recalibrated_of(twin).best, several=True)}: it has"
+    used = f"The commands predict, serve and export use {quoted(recalibrated_of(twin).best, several=True)}: it has"
     assert used in " ".join(ended.out.split())
     assert f"written: {twin.folder / 'recalibrated.json'}; next: `counterpoint report {twin.folder}`, or" in ended.out
     after = files_of(twin.folder)

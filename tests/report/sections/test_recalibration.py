@@ -50,7 +50,7 @@ def test_which_of_them_predict_uses(evaluated: Evaluated) -> None:
     assert found is not None
     ways = {name: replace(way, validation_nll=0.1 if name == "after" else 0.2) for name, way in found.ways.items()}
     lowest = replace(evaluated, recalibrated=replace(found, ways=ways, choice=None))
-    used = "`predict`, `serve` and `export` use “after averaging”: it has the lowest NLL on validation images."
+    used = "The commands predict, serve and export use “after averaging”: it has the lowest NLL on validation images."
     assert topic_of(lowest, FITTED).words[-1] == used
 
 
@@ -141,7 +141,8 @@ def test_without_a_corrupted_set(make_evaluated: MakeEvaluated) -> None:
     assert "corrupted" not in topic.chart.svg
     assert (topic.tables, len(topic.more), topic.more_title) == ((), 1, "Each member")
     assert topic.legend == (("clean", "clean images"),)
-    assert len(topic_of(run, FITTED).words) == 3
+    *_, used = topic_of(run, FITTED).words
+    assert used == "The commands predict, serve and export use “by disagreement”: it was chosen."
 
 
 def test_how_many_predictions_change(make_evaluated: MakeEvaluated, evaluated: Evaluated) -> None:

@@ -93,7 +93,7 @@ def named(name: str, several: bool) -> str:
 def used_in_words(found: Recalibrated) -> str:
     """Which of them the other commands apply, and why."""
     why = "it was chosen" if found.choice else "it has the lowest NLL on validation images"
-    return f"`predict`, `serve` and `export` use {quoted(found.best, is_ensemble(found))}: {why}."
+    return f"The commands predict, serve and export use {quoted(found.best, is_ensemble(found))}: {why}."
 
 
 def parameters_in_words(recalibration: Recalibration) -> str:
