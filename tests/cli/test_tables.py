@@ -18,6 +18,7 @@ from counterpoint.cli.terminal.tables import (
 )
 from counterpoint.data.fetch import Status
 from counterpoint.experiments import EXPERIMENTS, select_experiments
+from counterpoint.records.figures import ClassFigures
 from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
 from counterpoint.report.recalibrations.words import parameters_table
 from counterpoint.report.run import ReportedRun
@@ -66,6 +67,19 @@ def test_what_evaluate_prints() -> None:
         run.results.collapse.verdict if run.results.collapse else "",
         "warning: Many are lost.",
     ]
+
+
+def test_what_learned_little_is_said() -> None:
+    run = changed(evaluated("mine", members=2), "results.clean.members.1.error", 0.9)
+    run = changed(run, "results.clean.members.0.error", 0.1)
+    classes = (
+        ClassFigures(name="cat", images=100, wrong=0, predicted=120, predicted_right=100),
+        ClassFigures(name="dog", images=20, wrong=20, predicted=0, predicted_right=0),
+    )
+    parts = results_parts(changed(run, "results.classes", classes).results)
+    sentences = [part for part in parts if isinstance(part, str)]
+    assert any("right more often than always naming “cat”" in sentence for sentence in sentences)
+    assert any(sentence.startswith("In mine member 2 learned far less") for sentence in sentences)
 
 
 def test_a_plain_network_on_clean_images_has_one_line() -> None:
