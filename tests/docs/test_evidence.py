@@ -31,6 +31,7 @@ ROWS_OF_THE_README = {
     "CIFAR-100": {
         "single network, two seeds": "single",
         "single network, AugMix, two seeds": "single-am-bern-0.875",
+        "BatchEnsemble": "batch-ensemble",
         "BatchEnsemble, stochastic depth, diverse": "be+sd",
         "BatchEnsemble, stochastic depth, not diverse": "be+sd-not-diverse",
     },
