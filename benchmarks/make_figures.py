@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from figures.averaged import average, cifar_members
+from figures.by_corruption import ensembles, seeds
 from figures.drawn import batch_ensemble, stochastic_depth
 from figures.noise import noise_floor
 from figures.screens import NoBrowserError, shoot_report, shoot_serve
-from figures.seeds import seeds
 from figures.seen import adversarial, severities, views
 from figures.sheets import atlas, photograph_atlas
 from figures.sources import Sources
@@ -37,6 +37,7 @@ DRAWINGS: dict[str, Callable[[Sources], Drawing]] = {
     "adversarial": adversarial,
     "noise-floor": noise_floor,
     "seeds": seeds,
+    "ensembles": ensembles,
 }
 PICTURES: dict[str, Callable[[Sources, Path], list[Path]]] = {
     "atlas": atlas,

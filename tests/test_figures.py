@@ -49,7 +49,7 @@ def test_a_drawing_is_whole_and_follows_the_colour_scheme(draw: Callable[[Source
     assert root[1].get("class") == "page"
 
 
-@pytest.mark.parametrize("name", ["batch-ensemble", "cifar-members", "seeds"])
+@pytest.mark.parametrize("name", ["batch-ensemble", "cifar-members", "ensembles", "seeds"])
 def test_a_drawing_of_seeds_or_committed_results_is_the_same_again(name: str, tmp_path: Path) -> None:
     again = make(name, Sources(Path("no demo"), ROOT / "results"), tmp_path)[0]
     assert again.read_bytes() == (ROOT / "docs" / "figures" / f"{name}.svg").read_bytes()
