@@ -128,6 +128,22 @@ def test_the_page_of_differences_has_the_difference_of_every_figure() -> None:
         assert [cell.strip(" |").startswith("**") for cell in cells] == [abs(one) > 1 for one in shown], line.row
 
 
+def test_the_pages_say_what_stochastic_depth_adds() -> None:
+    names = [f"cifar100/{row}" for row in ("batch-ensemble", "be+sd", "be+sd-not-diverse")]
+    ours, theirs = ([float(getattr(lines()[name], whose)[4]) for name in names] for whose in ("ours", "theirs"))
+    diverse, same = ours[1] - ours[0], ours[2] - ours[0]
+    paper = [f"{one - theirs[0]:.1f}" for one in theirs[1:]]
+    said = {
+        "README.md": f"it adds {diverse:.1f} points of ECE to the plain ensemble, and {same:.1f} points if it is not "
+        f"diverse. In the paper it adds {paper[0]} and {paper[1]} points",
+        "docs/findings.md": f"{diverse:.2f} points of -C ECE with diverse drop rates (the paper: {paper[0]}), and "
+        f"{same:.2f} points with one drop rate ({paper[1]})",
+        "docs/differences.md": f"Stochastic depth adds {diverse:.1f} points of -C ECE if it is diverse, and {same:.1f} "
+        f"points if it is not. In the paper it adds {paper[0]} and {paper[1]} points",
+    }
+    assert not {name: words for name, words in said.items() if words not in text_of(name)}
+
+
 def test_the_pages_say_how_many_rows_and_seeds_there_are() -> None:
     seeds = [int(n[1]) for line in lines().values() if (n := re.match(r"n = (\d+)", line.status))]
     rows, twice, once = (IN_WORDS[count] for count in (len(seeds), seeds.count(2), seeds.count(1)))
