@@ -131,6 +131,21 @@ def test_a_model_that_is_not_finished_or_cannot_be_copied_is_refused() -> None:
         batch_ensemble(model)
 
 
+def test_a_default_device_changes_nothing() -> None:
+    """Tensors are made on it where no device is named. Those of a model are where the model is."""
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.ReLU(), nn.Linear(4, 2))
+    nn.init.zeros_(model[2].weight)
+    rows, generator = torch.randn(2, 3), torch.Generator()
+    expected = batch_ensemble(model, 3, 0.5, example_input=rows, generator=generator.manual_seed(0))
+    with torch.device("meta"):
+        found = batch_ensemble(model, 3, 0.5, example_input=rows, generator=generator.manual_seed(0))
+        signs = batch_ensemble(model, 3, init="signs")
+    assert found.state_dict().keys() == expected.state_dict().keys()
+    assert all(torch.equal(value, found.state_dict()[name]) for name, value in expected.state_dict().items())
+    assert torch.equal(found.predict(rows), expected.predict(rows))
+    assert all(parameter.device == rows.device for parameter in signs.parameters())
+
+
 def test_the_default_start_is_small_and_said() -> None:
     generator = torch.Generator().manual_seed(0)
     ensemble = batch_ensemble(nn.Sequential(nn.Linear(400, 400)), 4, generator=generator)

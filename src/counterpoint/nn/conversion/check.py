@@ -135,7 +135,7 @@ def _awake(network: nn.Module) -> Iterator[None]:
     asleep = [p for p in network.parameters() if p.is_floating_point() and not p.any()]
     with torch.no_grad():
         for parameter in asleep:
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator).to(parameter))
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator, device="cpu").to(parameter))
     try:
         yield
     finally:
@@ -152,7 +152,8 @@ def _perturbed(network: nn.Module, index: int, size: float) -> Iterator[None]:
     before = [factor[index].clone() for factor in factors]
     with torch.no_grad():
         for factor in factors:
-            factor[index] *= (1 + size * torch.randn(factor.shape[1], generator=generator)).to(factor)
+            change = size * torch.randn(factor.shape[1], generator=generator, device="cpu")
+            factor[index] *= (1 + change).to(factor)
     try:
         yield
     finally:
