@@ -1,4 +1,5 @@
 import copy
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,16 @@ def test_without_a_mask_nothing_is_dropped() -> None:
     with left_untouched(ensemble):
         assert torch.equal(ensemble(views), ensemble(views, torch.ones(ensemble.num_blocks, 16)))
         assert not torch.equal(ensemble(views), ensemble(views, torch.zeros(ensemble.num_blocks, 16)))
+
+
+def test_a_mask_has_a_number_for_each_branch_and_row() -> None:
+    ensemble = resnet(5, 2, width=4)
+    assert isinstance(ensemble, Ensemble)
+    views = torch.randn(2, 3, 3, 16, 16)
+    blocks = ensemble.num_blocks
+    for shape in ((blocks + 1, 6), (blocks - 1, 6), (blocks, 3), (blocks, 1), (blocks,), (blocks, 2, 3)):
+        with pytest.raises(InputError, match=rf"{re.escape(f'keep has shape {shape}')}; it must be \({blocks}, 6\)"):
+            ensemble(views, torch.ones(shape))
 
 
 def test_a_network_without_branches_takes_no_mask() -> None:

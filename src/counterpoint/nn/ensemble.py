@@ -75,6 +75,11 @@ class Ensemble(nn.Module):
         rows = self.count_rows(inputs, by_name)
         inputs, by_name = map_tensors(inputs, self._fold), map_tensors(by_name, self._fold)
         if keep is not None:
+            if keep.shape != (self.num_blocks, rows):
+                raise InputError(
+                    f"keep has shape {tuple(keep.shape)}; it must be ({self.num_blocks}, {rows}), a number for each "
+                    "residual branch and each row (members × batch)"
+                )
             by_name["keep"] = keep
         logits = read_logits(self.network(*inputs, **by_name), self.logits)
         if logits.dim() < 2 or logits.shape[0] != rows:
