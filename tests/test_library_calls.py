@@ -138,6 +138,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.ece(np.ma.masked_greater([0.5, 0.9], 0.8), [True, True]),
         r"confidence is a masked array; .* give confidence.compressed\(\)",
     ),
+    "a list of tensors with gradients": (
+        lambda: counterpoint.ece([torch.tensor(0.5, requires_grad=True)], [True]),
+        "confidence cannot be read as an array: Can't call numpy",
+    ),
+    "confidences without values": (
+        lambda: counterpoint.ece(torch.ones(2, device="meta"), [True, True]),
+        "confidence cannot be read as an array: Cannot copy out of meta tensor",
+    ),
     "bins in truth": (lambda: counterpoint.ece([0.5], [True], bins=True), "bins is True; it must be a whole number"),
     "frost that is not there": (
         lambda: corrupt(IMAGES.permute(0, 2, 3, 1).numpy(), "frost", 1, frost_dir="nowhere"),  # type: ignore[arg-type]
