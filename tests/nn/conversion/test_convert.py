@@ -131,6 +131,21 @@ def test_a_model_that_is_not_finished_or_cannot_be_copied_is_refused() -> None:
         batch_ensemble(model)
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated:FutureWarning")
+@pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_a_norm_by_a_hook_converts_after_a_run_without_gradients(norm: Callable[[nn.Module], nn.Module]) -> None:
+    model, rows = nn.Sequential(norm(nn.Linear(3, 4)), nn.ReLU(), nn.Linear(4, 2)).eval(), torch.randn(5, 3)
+    model(rows)
+    with pytest.raises(InputError, match=r"run it once under torch.no_grad\(\) before"):
+        batch_ensemble(model, 2)
+    with torch.no_grad():
+        expected = model(rows).softmax(-1)
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
+    torch.testing.assert_close(ensemble.predict(rows), expected)
+    assert ensemble.conversion is not None
+    assert [layer.name for layer in ensemble.conversion.converted] == ["0", "2"]
+
+
 def test_a_default_device_changes_nothing() -> None:
     """Tensors are made on it where no device is named. Those of a model are where the model is."""
     model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.ReLU(), nn.Linear(4, 2))
@@ -164,7 +179,10 @@ def _replaced(model: nn.Module) -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (nn.DataParallel, r"the model \(DataParallel\) divides a batch among devices .*; give the model inside it"),
+        (
+            nn.DataParallel,
+            r"the model \(DataParallel\) divides a batch .*; give the model inside it.* in DistributedDataParallel",
+        ),
         (
             lambda layer: nn.Sequential(nn.DataParallel(layer)),
             r"'0' \(DataParallel\) divides a batch",

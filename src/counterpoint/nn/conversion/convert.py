@@ -125,7 +125,7 @@ def _copied(model: nn.Module) -> nn.Module:
         if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
             raise InputError(
                 f"{what} divides a batch among devices without regard to members; give the model inside it, .module, "
-                "and wrap the ensemble instead"
+                "and wrap the ensemble in DistributedDataParallel (DataParallel would divide its members)"
             )
         for attribute, value in vars(module).items():
             # torch.compile's own functions are made anew.
@@ -137,7 +137,10 @@ def _copied(model: nn.Module) -> nn.Module:
     try:
         return copy.deepcopy(model)
     except Exception as error:  # a module may hold anything
-        raise InputError(f"{type(model).__name__} cannot be copied, so it is not converted: {error}") from error
+        raise InputError(
+            f"{type(model).__name__} cannot be copied, so it is not converted: {error}. If it keeps a tensor that it "
+            "computed, as torch.nn.utils.weight_norm and spectral_norm do, run it once under torch.no_grad() before"
+        ) from error
 
 
 def _reaches(value: Any, own: set[int]) -> bool:
