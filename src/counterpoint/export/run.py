@@ -24,6 +24,7 @@ from counterpoint.storage.files import check_file_path, write_atomically
 @dataclass(frozen=True)
 class Written:
     """What was written, how far it differs from PyTorch, and which of the run's records the card leaves out.
+
     >>> from dataclasses import fields
     >>> from counterpoint.export import Written
     >>> [field.name for field in fields(Written)]
