@@ -1,6 +1,8 @@
 """Calls of the library with what is nearly right: an InputError says what is wrong, or it is taken as it was meant."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -92,6 +94,23 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
     ),
+    "AugMix severities in words": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
+        "severity is '3'; it must be a number",
+    ),
+    "a seed for a stream": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 3.0, 0),  # type: ignore[arg-type]
+        r"stream is 0; it must be a value such as Stream\(seed",
+    ),
+    "no settings": (
+        lambda: perturb(torch.sum, VIEWS, AMOUNT, None),  # type: ignore[arg-type]
+        r"settings are None; they must be a value such as Adversarial\(\)",
+    ),
+    "truth for members": (lambda: views(members=True), "num_members is True; it must be a whole number"),
+    "predictions without a name": (
+        lambda: counterpoint.evaluate_logits(np.ones((2, 3)), "nowhere"),  # type: ignore[arg-type]
+        r'predictions are a ndarray; they must be named arrays, such as {"probs": probs',
+    ),
     "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
     "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
     "amounts of fewer images": (
@@ -173,6 +192,19 @@ def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
         )
     numpy = {"seed": np.int64(1), "epoch": np.int32(2), "step": np.int64(70_000)}
     assert torch.equal(views(images, policy, indices_B=torch.arange(4), **numpy), plain)
+
+
+def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
+    of_numpy = MemberPolicy(
+        crop_padding=np.int64(2),  # type: ignore[arg-type]
+        augmix=AugMix(tuple(np.arange(1, 3)), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
+        stochastic_depth=StochasticDepth(tuple(np.linspace(0, 0.5, 2, dtype=np.float32))),
+    )
+    of_python = MemberPolicy(
+        crop_padding=2, augmix=AugMix((1, 2), p=0.5, jsd=1), stochastic_depth=StochasticDepth((0.0, 0.5))
+    )
+    assert of_numpy == of_python
+    assert json.dumps(asdict(of_numpy)) == json.dumps(asdict(of_python))
 
 
 def test_lists_make_the_same_policy_as_tuples() -> None:

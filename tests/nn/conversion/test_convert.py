@@ -148,8 +148,9 @@ def test_a_norm_by_a_hook_converts_after_a_run_without_gradients(norm: Callable[
 
 def test_a_default_device_changes_nothing() -> None:
     """Tensors are made on it where no device is named. Those of a model are where the model is."""
-    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.ReLU(), nn.Linear(4, 2))
-    nn.init.zeros_(model[2].weight)
+    head = nn.Linear(4, 2)
+    nn.init.zeros_(head.weight)
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.ReLU(), head)
     rows, generator = torch.randn(2, 3), torch.Generator()
     expected = batch_ensemble(model, 3, 0.5, example_input=rows, generator=generator.manual_seed(0))
     with torch.device("meta"):
@@ -205,11 +206,21 @@ class Calls(nn.Module):
         super().__init__()
         self.layer = nn.Linear(3, 3)
         layer, weight = self.layer, self.layer.weight
+
+        def method(x: Tensor, method: Any = layer.forward) -> Tensor:
+            return method(x)
+
+        def default(x: Tensor, called: nn.Module = layer) -> Tensor:
+            return called(x)
+
+        def named_default(x: Tensor, *, called: nn.Module = layer) -> Tensor:
+            return called(x)
+
         self.function: Any = {
             "variable": lambda x: layer(x),
-            "method": lambda x, method=layer.forward: method(x),
-            "default": lambda x, called=layer: called(x),
-            "named default": lambda x, *, called=layer: called(x),
+            "method": method,
+            "default": default,
+            "named default": named_default,
             "parameter": lambda x: nn.functional.linear(x, weight),
             "function of a function": _twice(_twice(lambda x: layer(x))),
             "compiled": torch.compile(layer.forward, backend="eager"),
