@@ -148,6 +148,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: batch_ensemble(NETWORK, 2, generator=0),  # type: ignore[arg-type]
         r"generator is 0; it must be a torch.Generator, such as torch.Generator\(\).manual_seed\(0\)",
     ),
+    "an example without images": (
+        lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0, :0]),
+        r"the example input has the shape \(0, 3, 8, 8\); it must have at least one row",
+    ),
     "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
 from counterpoint.nn.conversion.tracing import Moment, Pass, watched
-from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits
+from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits, tensors_in
 from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.one_member import extract_member
 
@@ -33,6 +33,11 @@ class Example:
     @classmethod
     def of(cls, given: Any, batch_axis: int = 0) -> "Example":
         """A tensor, a tuple of arguments, or a dict of arguments by name."""
+        for tensor in tensors_in(given):
+            if tensor.dim() and not tensor.shape[axis_of_rows(tensor, batch_axis)]:
+                raise InputError(
+                    f"the example input has the shape {tuple(tensor.shape)}; it must have at least one row"
+                )
         inputs = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
         return cls(inputs, given if isinstance(given, dict) else {}, batch_axis)
 
