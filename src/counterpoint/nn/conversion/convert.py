@@ -43,9 +43,10 @@ def batch_ensemble(
 ) -> Ensemble:
     """Make a BatchEnsemble of any model: its linear layers and convolutions get r and s for each member.
 
-    `model` itself is not changed. The result is an `Ensemble`. It takes views (M, B, …), and returns logits (M, B, …,
-    K); `predict(images)` returns the members' mean probabilities (B, K). Its `conversion` says which layers were
-    converted and which were left out.
+    The weights are shared. A layer's bias, if it has one, becomes one for each member. `model` itself is not changed.
+
+    The result is an `Ensemble`. It takes views (M, B, …), and returns logits (M, B, …, K); `predict(images)` returns
+    the members' mean probabilities (B, K). Its `conversion` says which layers were converted and which were left out.
 
     r and s start as N(1, init_std²). None means 0.05, so that the members of a trained model start near it. The paper's
     networks, which are trained from the start, use 0.5.
