@@ -190,6 +190,17 @@ def test_wrong_inputs_are_named() -> None:
         ensemble.predict(images.numpy(), tokens=tokens.numpy())
 
 
+def test_one_logit_has_no_probabilities() -> None:
+    """Its softmax is 1: every prediction would be certain."""
+    ensemble = batch_ensemble(nn.Linear(3, 1), 2)
+    for predict in (ensemble.predict, ensemble.predict_members):
+        with pytest.raises(
+            InputError, match="BatchEnsembleLinear gave one logit per row, and the softmax of one logit"
+        ):
+            predict(torch.randn(4, 3))
+    assert ensemble(torch.randn(2, 4, 3)).shape == (2, 4, 1)
+
+
 def test_an_ensemble_can_be_compiled() -> None:
     torch.manual_seed(0)
     ensemble = batch_ensemble(nn.Sequential(StandardisedConv2d(3, 4, 3), nn.Flatten(), nn.Linear(36, 2)), 2, 0.5)

@@ -96,6 +96,11 @@ class Ensemble(nn.Module):
         """
         with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
+            if logits_MBK.shape[-1] == 1:
+                raise InputError(
+                    f"{type(self.network).__name__} gave one logit per row, and the softmax of one logit is always 1; "
+                    "give it a logit for each class, two for a yes or no, or call the ensemble itself and use sigmoid"
+                )
             at_least_float32 = torch.promote_types(logits_MBK.dtype, torch.float32)
             return logits_MBK.to(at_least_float32).softmax(dim=-1)
 
