@@ -152,6 +152,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0, :0]),
         r"the example input has the shape \(0, 3, 8, 8\); it must have at least one row",
     ),
+    "parameters of nothing": (
+        lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]
+        "the model is None; it must be a torch.nn.Module",
+    ),
+    "a negative weight decay": (
+        lambda: counterpoint.parameter_groups(NETWORK, -5e-4),
+        "weight_decay is -0.0005; it must be a finite number of 0 or more",
+    ),
     "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
