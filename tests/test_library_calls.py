@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from counterpoint import (
     Adversarial,
     AugMix,
     Ensemble,
+    Experiment,
     InputError,
     MemberPolicy,
     StochasticDepth,
@@ -22,8 +24,16 @@ from counterpoint import (
     make_views,
     perturb,
 )
-from counterpoint.corrupt import corrupt
+from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
+from counterpoint.data import load, load_images
+from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.export import export_run
+from counterpoint.images import Decoding, list_images, open_images
+from counterpoint.report import load_runs
+from counterpoint.runs.folder import load_run
+from counterpoint.runs.imported import load_any_run
 from counterpoint.seeding import Stream
+from counterpoint.training.loop import Options, train
 
 IMAGES = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
 VIEWS, AMOUNT = torch.zeros(2, 4, 3, 8, 8), torch.ones(2, 4)
@@ -251,3 +261,28 @@ def test_a_tensor_with_grad_is_read_as_it_is() -> None:
     assert counterpoint.ece(probs.max(dim=1).values, labels == 0) == pytest.approx(0)
     views_MBCHW = VIEWS.clone().requires_grad_()
     assert moved(views_MBCHW).shape == VIEWS.shape
+
+
+def test_a_text_is_a_path_wherever_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    images_NHWC = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), np.uint8)
+    labels_N = np.arange(20) % 2
+    np.savez("mine.npz", images=images_NHWC, labels=labels_N)
+    assert list_images("mine.npz").source == Path("mine.npz")
+    assert open_images("mine.npz", Decoding(8), cache="cache", workers=1).pixels_RCHW.shape == (20, 3, 8, 8)
+    assert load_images("mine.npz", 8, cache="cache", workers=1).source == tmp_path / "mine.npz"
+    write_corrupted_set(images_NHWC, labels_N, "mine-C", dataset="mine", names=["contrast"])
+    assert read_cell("mine-C", "contrast", 5, 20).shape == (20, 8, 8, 3)
+    assert read_about("mine-C") is not None
+    Path("data/frost").mkdir(parents=True)
+    assert find_frost("data") == Path("data/frost")
+
+    experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    assert train(experiment, "run", load("digits", "data"), root="data", options=Options(device="cpu"))
+    run = load_run("run")
+    assert load_any_run("run") == run
+    assert evaluate_run(run, "data", suites=(), clean_images=50, device="cpu").clean.ensemble.error <= 1
+    assert load_runs(["run"])[0].results.clean.ensemble.error <= 1
+    with pytest.raises(InputError, match="runs is 'run'; it must be a list"):
+        load_runs("run")
+    assert export_run(run, "model.pt2", "data").card == Path("model.md")
