@@ -187,6 +187,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.ece(torch.ones(2, device="meta"), [True, True]),
         "confidence cannot be read as an array: Cannot copy out of meta tensor",
     ),
+    "a target in words": (
+        lambda: counterpoint.metrics.likely_start([0.5], [True], "1%", 100),  # type: ignore[arg-type]
+        "the target is '1%'; an error must be above 0 and below 1, such as 0.01",
+    ),
     "bins in truth": (lambda: counterpoint.ece([0.5], [True], bins=True), "bins is True; it must be a whole number"),
     "frost that is not there": (
         lambda: corrupt(IMAGES.permute(0, 2, 3, 1).numpy(), "frost", 1, frost_dir="nowhere"),  # type: ignore[arg-type]
