@@ -1,6 +1,9 @@
 """Calls of the library with what is nearly right: an InputError says what is wrong, or it is taken as it was meant."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from counterpoint import (
     Adversarial,
     AugMix,
     Ensemble,
+    Experiment,
     InputError,
     MemberPolicy,
     StochasticDepth,
@@ -20,8 +24,16 @@ from counterpoint import (
     make_views,
     perturb,
 )
-from counterpoint.corrupt import corrupt
+from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
+from counterpoint.data import load, load_images
+from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.export import export_run
+from counterpoint.images import Decoding, list_images, open_images
+from counterpoint.report import load_runs
+from counterpoint.runs.folder import load_run
+from counterpoint.runs.imported import load_any_run
 from counterpoint.seeding import Stream
+from counterpoint.training.loop import Options, train
 
 IMAGES = torch.zeros(4, 3, 8, 8, dtype=torch.uint8)
 VIEWS, AMOUNT = torch.zeros(2, 4, 3, 8, 8), torch.ones(2, 4)
@@ -92,6 +104,23 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
     ),
+    "AugMix severities in words": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
+        "severity is '3'; it must be a number",
+    ),
+    "a seed for a stream": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 3.0, 0),  # type: ignore[arg-type]
+        r"stream is 0; it must be a value such as Stream\(seed",
+    ),
+    "no settings": (
+        lambda: perturb(torch.sum, VIEWS, AMOUNT, None),  # type: ignore[arg-type]
+        r"settings are None; they must be a value such as Adversarial\(\)",
+    ),
+    "truth for members": (lambda: views(members=True), "num_members is True; it must be a whole number"),
+    "predictions without a name": (
+        lambda: counterpoint.evaluate_logits(np.ones((2, 3)), "nowhere"),  # type: ignore[arg-type]
+        r'predictions are a ndarray; they must be named arrays, such as {"probs": probs',
+    ),
     "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
     "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
     "amounts of fewer images": (
@@ -125,6 +154,22 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: batch_ensemble(NETWORK, 2, batch_axis=-1),
         "batch_axis is -1; it must be a whole",
     ),
+    "a seed for a generator": (
+        lambda: batch_ensemble(NETWORK, 2, generator=0),  # type: ignore[arg-type]
+        r"generator is 0; it must be a torch.Generator, such as torch.Generator\(\).manual_seed\(0\)",
+    ),
+    "an example without images": (
+        lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0, :0]),
+        r"the example input has the shape \(0, 3, 8, 8\); it must have at least one row",
+    ),
+    "parameters of nothing": (
+        lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]
+        "the model is None; it must be a torch.nn.Module",
+    ),
+    "a negative weight decay": (
+        lambda: counterpoint.parameter_groups(NETWORK, -5e-4),
+        "weight_decay is -0.0005; it must be a finite number of 0 or more",
+    ),
     "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
@@ -133,6 +178,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "hidden confidences": (
         lambda: counterpoint.ece(np.ma.masked_greater([0.5, 0.9], 0.8), [True, True]),
         r"confidence is a masked array; .* give confidence.compressed\(\)",
+    ),
+    "a list of tensors with gradients": (
+        lambda: counterpoint.ece([torch.tensor(0.5, requires_grad=True)], [True]),
+        "confidence cannot be read as an array: Can't call numpy",
+    ),
+    "confidences without values": (
+        lambda: counterpoint.ece(torch.ones(2, device="meta"), [True, True]),
+        "confidence cannot be read as an array: Cannot copy out of meta tensor",
+    ),
+    "a target in words": (
+        lambda: counterpoint.metrics.likely_start([0.5], [True], "1%", 100),  # type: ignore[arg-type]
+        "the target is '1%'; an error must be above 0 and below 1, such as 0.01",
     ),
     "bins in truth": (lambda: counterpoint.ece([0.5], [True], bins=True), "bins is True; it must be a whole number"),
     "frost that is not there": (
@@ -161,6 +218,19 @@ def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
         )
     numpy = {"seed": np.int64(1), "epoch": np.int32(2), "step": np.int64(70_000)}
     assert torch.equal(views(images, policy, indices_B=torch.arange(4), **numpy), plain)
+
+
+def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
+    of_numpy = MemberPolicy(
+        crop_padding=np.int64(2),  # type: ignore[arg-type]
+        augmix=AugMix(tuple(np.arange(1, 3)), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
+        stochastic_depth=StochasticDepth(tuple(np.linspace(0, 0.5, 2, dtype=np.float32))),
+    )
+    of_python = MemberPolicy(
+        crop_padding=2, augmix=AugMix((1, 2), p=0.5, jsd=1), stochastic_depth=StochasticDepth((0.0, 0.5))
+    )
+    assert of_numpy == of_python
+    assert json.dumps(asdict(of_numpy)) == json.dumps(asdict(of_python))
 
 
 def test_lists_make_the_same_policy_as_tuples() -> None:
@@ -195,3 +265,28 @@ def test_a_tensor_with_grad_is_read_as_it_is() -> None:
     assert counterpoint.ece(probs.max(dim=1).values, labels == 0) == pytest.approx(0)
     views_MBCHW = VIEWS.clone().requires_grad_()
     assert moved(views_MBCHW).shape == VIEWS.shape
+
+
+def test_a_text_is_a_path_wherever_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    images_NHWC = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), np.uint8)
+    labels_N = np.arange(20) % 2
+    np.savez("mine.npz", images=images_NHWC, labels=labels_N)
+    assert list_images("mine.npz").source == Path("mine.npz")
+    assert open_images("mine.npz", Decoding(8), cache="cache", workers=1).pixels_RCHW.shape == (20, 3, 8, 8)
+    assert load_images("mine.npz", 8, cache="cache", workers=1).source == tmp_path / "mine.npz"
+    write_corrupted_set(images_NHWC, labels_N, "mine-C", dataset="mine", names=["contrast"])
+    assert read_cell("mine-C", "contrast", 5, 20).shape == (20, 8, 8, 3)
+    assert read_about("mine-C") is not None
+    Path("data/frost").mkdir(parents=True)
+    assert find_frost("data") == Path("data/frost")
+
+    experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    assert train(experiment, "run", load("digits", "data"), root="data", options=Options(device="cpu"))
+    run = load_run("run")
+    assert load_any_run("run") == run
+    assert evaluate_run(run, "data", suites=(), clean_images=50, device="cpu").clean.ensemble.error <= 1
+    assert load_runs(["run"])[0].results.clean.ensemble.error <= 1
+    with pytest.raises(InputError, match="runs is 'run'; it must be a list"):
+        load_runs("run")
+    assert export_run(run, "model.pt2", "data").card == Path("model.md")

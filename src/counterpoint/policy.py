@@ -10,14 +10,29 @@ Each augmentation has a vector of severities and an assignment:
 A member whose severity is 0 does not get the augmentation.
 """
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, Literal, get_args
 
 from counterpoint.errors import InputError, one_of, shown
 
 Assignment = Literal["diverse", "shuffled", "constant"]
 Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
+
+
+def _take_as_pythons(settings: Any) -> None:
+    """A list becomes a tuple, NumPy's numbers become Python's: settings are compared, hashed and written as JSON."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        plain = tuple(map(_pythons, value)) if isinstance(value, tuple | list) else _pythons(value)
+        object.__setattr__(settings, field.name, plain)
+
+
+def _pythons(value: object) -> object:
+    if isinstance(value, int | float) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
@@ -97,8 +112,8 @@ class AugMix:
     for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
+        _take_as_pythons(self)
         _check_vector("augmix severity", self.severity, self.assignment)
-        object.__setattr__(self, "severity", tuple(self.severity))  # a list would be equal to no other policy
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
@@ -138,8 +153,8 @@ class Adversarial:
     """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
+        _take_as_pythons(self)
         _check_vector("adversarial severity", self.severity, self.assignment)
-        object.__setattr__(self, "severity", tuple(self.severity))
         _check_probability("adversarial p", self.p)
         if self.p == 0:
             raise InputError(
@@ -173,8 +188,8 @@ class StochasticDepth:
     evaluation."""
 
     def __post_init__(self) -> None:
+        _take_as_pythons(self)
         _check_vector("drop rate", self.drop_rate, self.assignment)
-        object.__setattr__(self, "drop_rate", tuple(self.drop_rate))
         for rate in self.drop_rate:
             if rate >= 1:
                 raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
@@ -210,13 +225,13 @@ class MemberPolicy:
     """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
+        _take_as_pythons(self)
         if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
             raise InputError(
                 f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
             )
         if self.crop_scale is not None:
             _check_scale(self.crop_scale)
-            object.__setattr__(self, "crop_scale", tuple(self.crop_scale))
         for key, kind in (("augmix", AugMix), ("adversarial", Adversarial), ("stochastic_depth", StochasticDepth)):
             if not isinstance(part := getattr(self, key), kind | None):
                 raise InputError(f"{key} is {shown(part)}; it must be a value such as {kind.__name__}(), or None")

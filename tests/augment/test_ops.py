@@ -164,6 +164,8 @@ def test_wrong_images_and_parameters(name: str) -> None:
     with pytest.raises(InputError, match=r"\(4, 3, 0, 8\).*at least 1"):
         operate(name, images_NCHW[:, :, :0], parameter_N)
     if name not in ("autocontrast", "equalize"):
+        with pytest.raises(InputError, match=r"the parameter is 3; it must be|in an integer tensor; they are 3"):
+            operate(name, images_NCHW, 3)  # type: ignore[arg-type]
         for wrong in (parameter_N[:3], parameter_N[:, None], parameter_N[0]):
             with pytest.raises(InputError, match=r"must be \(4,\), one per image"):
                 operate(name, images_NCHW, wrong)

@@ -13,7 +13,14 @@ from scipy.special import expit, ndtri
 from scipy.stats import binom, binomtest
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.threshold import GRID, likely_start, lowest_threshold, smallest_promise, verdict
+from counterpoint.metrics.threshold import (
+    GRID,
+    likely_start,
+    lowest_threshold,
+    refuse_too_few,
+    smallest_promise,
+    verdict,
+)
 from counterpoint.records.threshold import Promise
 
 Floats = NDArray[np.float64]
@@ -302,3 +309,11 @@ def test_verdicts(kept: int, wrong: int, expected: str) -> None:
     if kept:
         above = binomtest(wrong, kept, 0.01, alternative="greater").pvalue < 0.05
         assert above == (expected == "breaks")
+
+
+@pytest.mark.parametrize(
+    ("apart", "words"), [(1, "the other validation image chooses"), (25, "the other 25 validation images choose")]
+)
+def test_too_few_images_name_those_that_do_not_count(apart: int, words: str) -> None:
+    with pytest.raises(InputError, match=rf"with 6 images \({words} which threshold is tried first\)"):
+        refuse_too_few(6, 0.3, apart)

@@ -1,4 +1,5 @@
 import copy
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,16 @@ def test_without_a_mask_nothing_is_dropped() -> None:
     with left_untouched(ensemble):
         assert torch.equal(ensemble(views), ensemble(views, torch.ones(ensemble.num_blocks, 16)))
         assert not torch.equal(ensemble(views), ensemble(views, torch.zeros(ensemble.num_blocks, 16)))
+
+
+def test_a_mask_has_a_number_for_each_branch_and_row() -> None:
+    ensemble = resnet(5, 2, width=4)
+    assert isinstance(ensemble, Ensemble)
+    views = torch.randn(2, 3, 3, 16, 16)
+    blocks = ensemble.num_blocks
+    for shape in ((blocks + 1, 6), (blocks - 1, 6), (blocks, 3), (blocks, 1), (blocks,), (blocks, 2, 3)):
+        with pytest.raises(InputError, match=rf"{re.escape(f'keep has shape {shape}')}; it must be \({blocks}, 6\)"):
+            ensemble(views, torch.ones(shape))
 
 
 def test_a_network_without_branches_takes_no_mask() -> None:
@@ -177,6 +188,17 @@ def test_wrong_inputs_are_named() -> None:
         ensemble()
     with pytest.raises(InputError, match=r"was given ndarray, ndarray; torch\.from_numpy makes one"):
         ensemble.predict(images.numpy(), tokens=tokens.numpy())
+
+
+def test_one_logit_has_no_probabilities() -> None:
+    """Its softmax is 1: every prediction would be certain."""
+    ensemble = batch_ensemble(nn.Linear(3, 1), 2)
+    for predict in (ensemble.predict, ensemble.predict_members):
+        with pytest.raises(
+            InputError, match="BatchEnsembleLinear gave one logit per row, and the softmax of one logit"
+        ):
+            predict(torch.randn(4, 3))
+    assert ensemble(torch.randn(2, 4, 3)).shape == (2, 4, 1)
 
 
 def test_an_ensemble_can_be_compiled() -> None:

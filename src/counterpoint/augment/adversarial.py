@@ -42,6 +42,8 @@ def perturb(
     for name, tensor in (("views", views_MBCHW), ("amount", amount_MB)):
         if not isinstance(tensor, Tensor):
             raise InputError(f"{name} is {shown(tensor)}; it must be a tensor")
+    if not isinstance(settings, Adversarial):
+        raise InputError(f"settings are {shown(settings)}; they must be a value such as Adversarial()")
     if views_MBCHW.dim() != 5 or not views_MBCHW.is_floating_point():
         raise InputError(
             f"views are {views_MBCHW.dtype} of shape {tuple(views_MBCHW.shape)}; they must be normalised images, "

@@ -139,6 +139,8 @@ def sample_augmix(
     torch.Size([8, 3, 3])
     """
     severity_N = _checked_severity(severity, indices_N)
+    if not isinstance(stream, Stream):
+        raise InputError(f"stream is {shown(stream)}; it must be a value such as Stream(seed, 'augmix', epoch, member)")
     return draw_augmix(
         indices_N, severity_N, stream, width=width, depth=depth, mixing=mixing, p=p, beta=beta, operations=operations
     )
@@ -184,7 +186,10 @@ def draw_augmix(
 def _checked_severity(severity: float | Tensor, indices_N: Tensor) -> Tensor:
     if not isinstance(indices_N, Tensor):
         raise InputError(f"indices are {shown(indices_N)}; they must be a tensor of whole numbers with one axis")
-    given = torch.as_tensor(severity, dtype=torch.float64)
+    try:
+        given = torch.as_tensor(severity, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(f"severity is {shown(repr(severity))}; it must be a number, or a tensor (N,)") from None
     if indices_N.ndim != 1 or given.shape not in ((), indices_N.shape):
         raise InputError(
             f"indices have shape {tuple(indices_N.shape)} and severity {tuple(given.shape)}; "

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from counterpoint.augment import geometry, tone
 from counterpoint.augment.standard import check_images, images_per_chunk
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 
 
 def autocontrast(images_NCHW: Tensor) -> Tensor:
@@ -43,16 +43,17 @@ def equalize(images_NCHW: Tensor) -> Tensor:
 def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
     """Pillow's `ImageOps.posterize(image, bits)`: keep the highest `bits` bits of each value; `bits_N` holds whole
     numbers from 1 to 8.
+
     >>> import torch
     >>> from counterpoint.augment.ops import posterize
     >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
     >>> posterize(images, torch.tensor([2])).flatten().tolist()
     [0, 64, 128, 192]
     """
-    if bits_N.is_floating_point() or bool(((bits_N < 1) | (bits_N > 8)).any()):
-        raise InputError(
-            f"bits must be whole numbers from 1 to 8 in an integer tensor; they are {bits_N.unique().tolist()}"
-        )
+    is_whole = isinstance(bits_N, Tensor) and not bits_N.is_floating_point()
+    if not is_whole or bool(((bits_N < 1) | (bits_N > 8)).any()):
+        found = bits_N.unique().tolist() if isinstance(bits_N, Tensor) else shown(bits_N)
+        raise InputError(f"bits must be whole numbers from 1 to 8 in an integer tensor; they are {found}")
     return _in_chunks(tone.posterize, images_NCHW, bits_N)
 
 
@@ -72,6 +73,7 @@ def rotate(images_NCHW: Tensor, degrees_N: Tensor) -> Tensor:
     """Pillow's `Image.rotate(degrees, BILINEAR)`, counter-clockwise.
 
     If the degrees are an integer tensor, the CPU need not wait for a GPU.
+
     >>> import torch
     >>> from counterpoint.augment.ops import rotate
     >>> images = torch.tensor([[[[50, 100], [150, 200]]]], dtype=torch.uint8)
@@ -181,6 +183,8 @@ def sharpness(images_NCHW: Tensor, factor_N: Tensor) -> Tensor:
 def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameters: Tensor) -> Tensor:
     check_images(images_NCHW)
     for parameter in parameters:
+        if not isinstance(parameter, Tensor):
+            raise InputError(f"the parameter is {shown(parameter)}; it must be a tensor with one number per image")
         if parameter.shape != images_NCHW.shape[:1]:
             raise InputError(
                 f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one per image"

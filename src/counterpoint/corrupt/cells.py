@@ -41,7 +41,7 @@ class About:
     constants: Constants = "cifar-c"  # the only ones when this was not recorded yet
 
 
-def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
+def read_cell(folder: Path | str, name: str, severity: int, n_images: int) -> Images:
     """The images of one cell of a set on disk, memory-mapped and read-only.
 
     >>> from pathlib import Path
@@ -53,7 +53,7 @@ def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
     (2, 8, 8, 3)
     """
     check_cell(name, severity)
-    path = folder / f"{name}.npy"
+    path = Path(folder) / f"{name}.npy"
     if not path.is_file():
         raise InputError(f"{path} is missing; make it with `counterpoint corrupt`, or unpack the official set there")
     try:
@@ -69,7 +69,7 @@ def read_cell(folder: Path, name: str, severity: int, n_images: int) -> Images:
     return images[(severity - 1) * n_images : severity * n_images]
 
 
-def read_about(folder: Path) -> About | None:
+def read_about(folder: Path | str) -> About | None:
     """What a set of corrupted images says of itself; None for an official set and for an empty or missing folder.
 
     >>> from pathlib import Path
@@ -77,7 +77,7 @@ def read_about(folder: Path) -> About | None:
     >>> read_about(Path("no-such-folder")) is None
     True
     """
-    path = folder / "about.json"
+    path = Path(folder) / "about.json"
     if not path.is_file():
         return None
     try:

@@ -28,7 +28,7 @@ FrostDir = Path | Literal["texture"]
 _PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
-def find_frost(data_dir: Path) -> FrostDir:
+def find_frost(data_dir: Path | str) -> FrostDir:
     """The photographs in `frost/` of this data folder, else those of an installed wheel, else the texture.
 
     >>> from pathlib import Path
@@ -37,8 +37,8 @@ def find_frost(data_dir: Path) -> FrostDir:
     >>> find_frost(Path("data")).as_posix()
     'data/frost'
     """
-    if (data_dir / "frost").is_dir():
-        return data_dir / "frost"
+    if (photographs := Path(data_dir, "frost")).is_dir():
+        return photographs
     wheel = importlib.util.find_spec("imagecorruptions")
     in_wheel = (Path(place, "frost") for place in (wheel and wheel.submodule_search_locations) or [])
     return next((folder for folder in in_wheel if _holds_photographs(folder)), "texture")

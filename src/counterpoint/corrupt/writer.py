@@ -27,7 +27,7 @@ _SMALL_SET = 1 << 23  # bytes; fewer are corrupted sooner than processes start
 def write_corrupted_set(
     images_NHWC: Images,
     labels_N: NDArray[np.integer],
-    out_dir: Path,
+    out_dir: Path | str,
     *,
     dataset: str,
     names: Sequence[str] = CORRUPTIONS,
@@ -56,6 +56,7 @@ def write_corrupted_set(
     >>> sorted(path.name for path in Path("mine-C").glob("*.npy"))
     ['contrast.npy', 'labels.npy']
     """
+    out_dir = Path(out_dir)
     _check(images_NHWC, labels_N, names, seed)
     constants = choose_constants(constants, *images_NHWC.shape[1:3])
     is_small = len(names) * len(SEVERITIES) * images_NHWC.nbytes < _SMALL_SET

@@ -38,7 +38,7 @@ DATASETS: dict[str, Callable[[Path], DataSet]] = {
 }
 
 
-def load(name: str, root: Path | None = None) -> DataSet:
+def load(name: str, root: Path | str | None = None) -> DataSet:
     """A data set by its name ("cifar10", "cifar100" or "digits"), from the files in `root` (default: `data_root()`).
 
     >>> from counterpoint.data import load
@@ -46,7 +46,7 @@ def load(name: str, root: Path | None = None) -> DataSet:
     >>> digits.train.classes[:3], digits.train.image_shape
     (('0', '1', '2'), (1, 32, 32))
     """
-    return _load_once(one_of("data set", name, DATASETS), root or data_root())
+    return _load_once(one_of("data set", name, DATASETS), Path(root or data_root()))
 
 
 @lru_cache(maxsize=2)

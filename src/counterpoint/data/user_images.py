@@ -66,14 +66,14 @@ class UserImages:
 
 
 def load_images(
-    source: Path,
+    source: Path | str,
     size: int,
     *,
     grey: bool = False,
     val: float = 0.15,
     test: float = 0.15,
     seed: int = 0,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
     watcher: Watcher = SILENT,
@@ -98,7 +98,7 @@ def load_images(
     >>> images.train.classes, len(images.train), len(images.val), len(images.test)
     (('cat', 'dog'), 12, 4, 4)
     """
-    decoding = Decoding(size, grey)
+    source, decoding = Path(source), Decoding(size, grey)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
     given_N = _given_parts(images)
     shares = _shares(images, val, test)

@@ -39,9 +39,9 @@ from counterpoint.watching import SILENT, Watcher
 
 def evaluate_run(
     run: Run,
-    root: Path | None = None,
+    root: Path | str | None = None,
     *,
-    source: Path | None = None,
+    source: Path | str | None = None,
     suites: Sequence[Suite] = (CORRUPTED,),
     shifts: Mapping[str, Path | str] | None = None,
     outside: Mapping[str, Path | str] | None = None,
@@ -85,7 +85,8 @@ def evaluate_run(
     >>> 0 <= results.clean.ensemble.ece_width15 <= 1
     True
     """
-    started, root, watcher = time.monotonic(), root or data_root(), watcher if world.is_first else SILENT
+    started, watcher = time.monotonic(), watcher if world.is_first else SILENT
+    root, source = Path(root or data_root()), Path(source) if source else None
     limit = TimeLimit(max_minutes, started)
 
     def is_over() -> bool:

@@ -24,6 +24,7 @@ from counterpoint.storage.files import check_file_path, write_atomically
 @dataclass(frozen=True)
 class Written:
     """What was written, how far it differs from PyTorch, and which of the run's records the card leaves out.
+
     >>> from dataclasses import fields
     >>> from counterpoint.export import Written
     >>> [field.name for field in fields(Written)]
@@ -40,8 +41,8 @@ class Written:
 
 def export_run(
     run: Run,
-    path: Path,
-    root: Path | None = None,
+    path: Path | str,
+    root: Path | str | None = None,
     *,
     not_sure_below: str | None = None,
     trusted_model: str | None = None,
@@ -64,6 +65,7 @@ def export_run(
     >>> export_run(load_run(Path("runs/mine")), Path("model.pt2")).card.name
     'model.md'
     """
+    path, root = Path(path), Path(root) if root else None
     kind, card = format_of(path), path.with_suffix(".md")
     check_file_path(path, f"model{path.suffix}")
     check_card_path(card)

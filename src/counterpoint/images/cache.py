@@ -72,10 +72,10 @@ class _Usable:
 
 
 def open_images(
-    source: Path,
+    source: Path | str,
     decoding: Decoding,
     *,
-    cache: Path | None = None,
+    cache: Path | str | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
     watcher: Watcher = SILENT,
@@ -97,7 +97,7 @@ def open_images(
         list_images(source),
         decoding,
         check_classes,
-        cache=cache,
+        cache=Path(cache) if cache else None,
         skip_bad=skip_bad,
         workers=workers,
         watcher=watcher,

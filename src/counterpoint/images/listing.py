@@ -30,6 +30,7 @@ def check_names_no_parts(what: str, values: Iterable[str]) -> None:
 
 class BadFile(NamedTuple):
     """A file or row that cannot be used as an image, and the reason.
+
     >>> from counterpoint.images import BadFile
     >>> BadFile("cat/3.jpg", "it is empty").reason
     'it is empty'

@@ -11,7 +11,7 @@ from counterpoint.images.tables import list_table
 _FILES = {".csv": list_table, ".npz": list_archive}
 
 
-def list_images(source: Path) -> Listing:
+def list_images(source: Path | str) -> Listing:
     """The images of a folder, a .csv or an .npz file. No image is opened yet.
 
     A folder has train/, perhaps val/ and test/, each with a folder per class; or a folder per class and no parts.
@@ -25,6 +25,7 @@ def list_images(source: Path) -> Listing:
     >>> list_images(Path("photos")).names
     ('cat/1.png', 'cat/2.png', 'dog/3.png')
     """
+    source = Path(source)
     listing = list_folder(source) if source.is_dir() else list_file(source, " (or with those in train, val and test)")
     check_classes(listing)
     return listing

@@ -82,14 +82,14 @@ def class_labels(values: ArrayLike, name: str, length: int, num_classes: int) ->
 
 
 def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    if hasattr(values, "detach"):  # a tensor of a training loop, on any device
-        tensor: Any = values.detach().cpu()
-        values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
     if np.ma.is_masked(values):
         raise InputError(f"{name} is a masked array; metrics would count what it hides: give {name}.compressed()")
     try:
+        if hasattr(values, "detach"):  # a tensor of a training loop, on any device
+            tensor: Any = values.detach().cpu()
+            values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
         array = np.asarray(values)
-    except (TypeError, ValueError) as problem:
+    except (TypeError, ValueError, RuntimeError) as problem:  # torch's own are of each kind
         raise InputError(f"{name} cannot be read as an array: {problem}") from problem
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}; it must hold real numbers")

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
 from counterpoint.records.threshold import Promise, Tried, Verdict
 
@@ -109,9 +109,8 @@ def refuse_too_few(images: int, target: float, set_apart: int = 0) -> None:
     the validation images finds also those that were `set_apart`, so the error names them.
     """
     if (smallest := smallest_promise(images)) >= target:
-        apart = (
-            f" (the other {set_apart:,} validation images choose which threshold is tried first)" if set_apart else ""
-        )
+        others = "validation image chooses" if set_apart == 1 else f"{set_apart:,} validation images choose"
+        apart = f" (the other {others} which threshold is tried first)" if set_apart else ""
         raise InputError(
             f"an error below {_percent(target)} cannot be promised with {images:,} images{apart}: even if "
             f"none of them were wrong, only an error below {_percent(_UP * smallest)} could be; use "
@@ -151,8 +150,10 @@ def _coverage_bounds(kept: int, total: int) -> tuple[float, float]:
 
 
 def _check_target(target: float) -> None:
-    if not 0 < target < 1:
-        raise InputError(f"the target is {target}; an error must be above 0 and below 1, such as 0.01 for 1 %")
+    if not isinstance(target, int | float) or not 0 < target < 1:
+        raise InputError(
+            f"the target is {shown(repr(target))}; an error must be above 0 and below 1, such as 0.01 for 1 %"
+        )
 
 
 def _place(start: float) -> int:

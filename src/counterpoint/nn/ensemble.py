@@ -75,6 +75,11 @@ class Ensemble(nn.Module):
         rows = self.count_rows(inputs, by_name)
         inputs, by_name = map_tensors(inputs, self._fold), map_tensors(by_name, self._fold)
         if keep is not None:
+            if keep.shape != (self.num_blocks, rows):
+                raise InputError(
+                    f"keep has shape {tuple(keep.shape)}; it must be ({self.num_blocks}, {rows}), a number for each "
+                    "residual branch and each row (members × batch)"
+                )
             by_name["keep"] = keep
         logits = read_logits(self.network(*inputs, **by_name), self.logits)
         if logits.dim() < 2 or logits.shape[0] != rows:
@@ -91,6 +96,11 @@ class Ensemble(nn.Module):
         """
         with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
+            if logits_MBK.shape[-1] == 1:
+                raise InputError(
+                    f"{type(self.network).__name__} gave one logit per row, and the softmax of one logit is always 1; "
+                    "give it a logit for each class, two for a yes or no, or call the ensemble itself and use sigmoid"
+                )
             at_least_float32 = torch.promote_types(logits_MBK.dtype, torch.float32)
             return logits_MBK.to(at_least_float32).softmax(dim=-1)
 

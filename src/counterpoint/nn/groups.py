@@ -1,9 +1,11 @@
 """Which parameters are r and s, which are the members' biases, BatchNorm's, and the rest (docs/paper.md, 3)."""
 
+import math
 from typing import Any
 
 from torch import nn
 
+from counterpoint.errors import InputError, shown
 from counterpoint.nn.members import MemberLayer
 
 
@@ -26,6 +28,10 @@ def parameter_groups(
     >>> {group["name"]: group["weight_decay"] for group in groups}
     {'weights': 0.0005, 'member_biases': 0.0005, 'batchnorm': 0.0005, 'rs': 0.0, 'linear_rs': 0.0}
     """
+    if not isinstance(model, nn.Module):
+        raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, such as an ensemble")
+    if not isinstance(weight_decay, int | float) or not 0 <= weight_decay < math.inf:
+        raise InputError(f"weight_decay is {shown(repr(weight_decay))}; it must be a finite number of 0 or more")
     decayed = {
         "weights": True,
         "member_biases": True,

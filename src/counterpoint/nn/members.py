@@ -36,10 +36,16 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
     """r or s before training: N(1, std²), or random signs with init="signs"."""
     if not isinstance(std, int | float) or not 0 <= std < math.inf:
         raise InputError(f"init_std is {shown(repr(std))}; it must be a finite number of 0 or more")
+    if not isinstance(generator, torch.Generator | None):
+        raise InputError(
+            f"generator is {shown(repr(generator))}; it must be a torch.Generator, such as "
+            "torch.Generator().manual_seed(0), or None"
+        )
+    device = "cpu" if generator is None else generator.device  # whatever torch.set_default_device says
     if init == "normal":
-        return torch.randn(shape, generator=generator) * std + 1
+        return torch.randn(shape, generator=generator, device=device) * std + 1
     if init == "signs":
-        return torch.randint(0, 2, shape, generator=generator) * 2.0 - 1
+        return torch.randint(0, 2, shape, generator=generator, device=device) * 2.0 - 1
     raise unknown("init", init, ("normal", "signs"))
 
 

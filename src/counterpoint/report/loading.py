@@ -10,7 +10,7 @@ from counterpoint.records.recalibrated import Recalibrated, ScaledCorrupted
 from counterpoint.records.results import Results, Shifted
 
 
-def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
+def load_runs(paths: Sequence[Path | str]) -> list[Evaluated]:
     """What is known of several runs, each of which must be given once.
 
     >>> from pathlib import Path
@@ -22,11 +22,14 @@ def load_runs(paths: Sequence[Path]) -> list[Evaluated]:
     >>> load_runs([Path("runs/theirs")])[0].results.clean.ensemble.error
     0.0
     """
-    files = [results_file(path).resolve() for path in paths]
+    if isinstance(paths, str | Path):
+        raise InputError(f"runs is {str(paths)!r}; it must be a list, such as [{str(paths)!r}]")
+    folders = [Path(path) for path in paths]
+    files = [results_file(folder).resolve() for folder in folders]
     for number, file in enumerate(files):
         if file in files[:number]:
-            raise InputError(f"{paths[number]} is given twice; name each run once")
-    return [_load_run(path) for path in paths]
+            raise InputError(f"{folders[number]} is given twice; name each run once")
+    return [_load_run(folder) for folder in folders]
 
 
 def _load_run(path: Path) -> Evaluated:

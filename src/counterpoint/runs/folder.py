@@ -195,7 +195,7 @@ def keep_description(run: Run, description: Description) -> Run:
     return run
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: Path | str) -> Run:
     """Read the run in `folder`, which `train` made, and check its experiment.
 
     >>> from pathlib import Path
@@ -208,6 +208,7 @@ def load_run(folder: Path) -> Run:
     >>> load_run(Path("runs/mine")).experiment.name
     'mine'
     """
+    folder = Path(folder)
     if not (folder / "run.json").exists():
         raise InputError(why_no_run(folder))
     check_links(folder)

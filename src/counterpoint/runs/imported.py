@@ -46,7 +46,7 @@ def write_import(run: ImportedRun) -> None:
     write_json(run.folder / "run.json", record)
 
 
-def load_any_run(folder: Path) -> AnyRun:
+def load_any_run(folder: Path | str) -> AnyRun:
     """Read the run in `folder`, or the predictions from elsewhere that `evaluate_logits` put there.
 
     >>> from pathlib import Path
@@ -58,6 +58,7 @@ def load_any_run(folder: Path) -> AnyRun:
     >>> load_any_run(Path("runs/theirs")).folder.name
     'theirs'
     """
+    folder = Path(folder)
     if not _is_import(folder):
         return load_run(folder)
     check_links(folder)

@@ -90,12 +90,12 @@ class _Clock:
 
 def train(
     experiment: Experiment,
-    folder: Path,
+    folder: Path | str,
     data: DataSet | UserImages,
     *,
     seed: int = 0,
     start: Run | None = None,
-    root: Path | None = None,
+    root: Path | str | None = None,
     options: Options | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
@@ -118,6 +118,7 @@ def train(
     >>> train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
     True
     """
+    folder, root = Path(folder), Path(root) if root else None
     options, clock = options or Options(), _Clock()
     watcher = watcher if world.is_first else SILENT
     with ExitStack() as held:

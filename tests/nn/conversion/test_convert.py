@@ -131,6 +131,37 @@ def test_a_model_that_is_not_finished_or_cannot_be_copied_is_refused() -> None:
         batch_ensemble(model)
 
 
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated:FutureWarning")
+@pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_a_norm_by_a_hook_converts_after_a_run_without_gradients(norm: Callable[[nn.Module], nn.Module]) -> None:
+    model, rows = nn.Sequential(norm(nn.Linear(3, 4)), nn.ReLU(), nn.Linear(4, 2)).eval(), torch.randn(5, 3)
+    model(rows)
+    with pytest.raises(InputError, match=r"run it once under torch.no_grad\(\) before"):
+        batch_ensemble(model, 2)
+    with torch.no_grad():
+        expected = model(rows).softmax(-1)
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
+    torch.testing.assert_close(ensemble.predict(rows), expected)
+    assert ensemble.conversion is not None
+    assert [layer.name for layer in ensemble.conversion.converted] == ["0", "2"]
+
+
+def test_a_default_device_changes_nothing() -> None:
+    """Tensors are made on it where no device is named. Those of a model are where the model is."""
+    head = nn.Linear(4, 2)
+    nn.init.zeros_(head.weight)
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.ReLU(), head)
+    rows, generator = torch.randn(2, 3), torch.Generator()
+    expected = batch_ensemble(model, 3, 0.5, example_input=rows, generator=generator.manual_seed(0))
+    with torch.device("meta"):
+        found = batch_ensemble(model, 3, 0.5, example_input=rows, generator=generator.manual_seed(0))
+        signs = batch_ensemble(model, 3, init="signs")
+    assert found.state_dict().keys() == expected.state_dict().keys()
+    assert all(torch.equal(value, found.state_dict()[name]) for name, value in expected.state_dict().items())
+    assert torch.equal(found.predict(rows), expected.predict(rows))
+    assert all(parameter.device == rows.device for parameter in signs.parameters())
+
+
 def test_the_default_start_is_small_and_said() -> None:
     generator = torch.Generator().manual_seed(0)
     ensemble = batch_ensemble(nn.Sequential(nn.Linear(400, 400)), 4, generator=generator)
@@ -149,13 +180,16 @@ def _replaced(model: nn.Module) -> nn.Module:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (nn.DataParallel, r"the model \(DataParallel\) divides a batch among devices .*; give the model inside it"),
+        (
+            nn.DataParallel,
+            r"the model \(DataParallel\) divides a batch .*; give the model inside it.* in DistributedDataParallel",
+        ),
         (
             lambda layer: nn.Sequential(nn.DataParallel(layer)),
             r"'0' \(DataParallel\) divides a batch",
         ),
-        (_replaced, r"the forward of the model \(Linear\) was replaced by a function that calls this very model"),
-        (lambda layer: nn.Sequential(_replaced(layer)), r"the forward of '0' \(Linear\) was replaced"),
+        (_replaced, r"'forward' of the model \(Linear\) holds a function that uses this very model"),
+        (lambda layer: nn.Sequential(_replaced(layer)), r"'forward' of '0' \(Linear\) holds a function that uses"),
     ],
     ids=["parallel", "parallel inside", "replaced forward", "replaced forward inside"],
 )
@@ -163,6 +197,61 @@ def test_a_model_that_a_copy_cannot_stand_for_is_refused(make: Callable[[nn.Modu
     for example in (None, torch.randn(2, 3)):
         with pytest.raises(InputError, match=message):
             batch_ensemble(make(nn.Linear(3, 3)), 2, example_input=example)
+
+
+class Calls(nn.Module):
+    """Calls its layer through a function that it keeps."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        layer, weight = self.layer, self.layer.weight
+
+        def method(x: Tensor, method: Any = layer.forward) -> Tensor:
+            return method(x)
+
+        def default(x: Tensor, called: nn.Module = layer) -> Tensor:
+            return called(x)
+
+        def named_default(x: Tensor, *, called: nn.Module = layer) -> Tensor:
+            return called(x)
+
+        self.function: Any = {
+            "variable": lambda x: layer(x),
+            "method": method,
+            "default": default,
+            "named default": named_default,
+            "parameter": lambda x: nn.functional.linear(x, weight),
+            "function of a function": _twice(_twice(lambda x: layer(x))),
+            "compiled": torch.compile(layer.forward, backend="eager"),
+        }[how]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+def _twice(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return lambda x: function(function(x))
+
+
+@pytest.mark.parametrize(
+    "how", ["variable", "method", "default", "named default", "parameter", "function of a function", "compiled"]
+)
+def test_a_model_that_keeps_a_function_with_itself_in_it_is_refused(how: str) -> None:
+    """A copy's function would go on using the old layer, without r and s, and would not train the copy's weights."""
+    for example in (None, torch.randn(2, 3)):
+        with pytest.raises(InputError, match=r"'function' of the model \(Calls\) holds a function that uses this very"):
+            batch_ensemble(Calls(how), 2, example_input=example)
+
+
+def test_a_hook_with_the_model_in_it_is_refused() -> None:
+    model, adapter = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)), nn.Linear(3, 3)
+    model.adapter = adapter
+    model[0].register_forward_hook(lambda _layer, _inputs, output: output + adapter(output))
+    with pytest.raises(
+        InputError, match=r"'_forward_hooks' of '0' \(Linear\) holds a function that uses this very model"
+    ):
+        batch_ensemble(model, 2)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -191,12 +280,32 @@ def test_a_layer_with_a_forward_of_its_own_is_left_out() -> None:
 
 
 def test_functions_without_the_model_in_them_do_no_harm() -> None:
-    model = nn.Sequential(nn.Linear(3, 2), nn.Identity())
-    factor = 3.0
+    model: Any = nn.Sequential(nn.Linear(3, 2), nn.Identity())
+    factor, other = 3.0, nn.Linear(3, 2)
     model[1].forward = lambda x: x * factor
+    model.losses = [lambda x: calls_itself(other(x))]
+    model[0].register_forward_hook(lambda _layer, _inputs, output: output * factor)
+
+    def calls_itself(x: Tensor) -> Tensor:
+        return calls_itself(x - 1) if x.sum() > 0 else never(x)
+
+    model.recursive = calls_itself
+    if factor < 0:
+
+        def never(x: Tensor) -> Tensor:
+            return x
+
     rows = torch.randn(2, 3)
     ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
     torch.testing.assert_close(ensemble.predict(rows), model(rows).softmax(-1))
+
+
+def test_a_model_that_was_compiled_in_place_converts() -> None:
+    model = nn.Sequential(nn.Linear(3, 2))
+    model.compile(backend="eager")
+    rows = torch.randn(2, 3)
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows)
+    torch.testing.assert_close(ensemble.predict(rows), model.forward(rows).softmax(-1))
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["the model", "a part of it"])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.devices import choose_device
+from counterpoint.errors import InputError
 from counterpoint.evaluation.imported.checks import GivenSet, read_classes, read_set, read_text, read_unlabelled
 from counterpoint.evaluation.imported.given import Given, given_arrays, given_file
 from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, SuiteNames, find_layout
@@ -51,6 +52,11 @@ def evaluate_logits(
     >>> results.clean.ensemble.error, round(results.clean.ensemble.ece_width15, 3)
     (0.0, 0.1)
     """
+    if not isinstance(predictions, Mapping | Path | str):
+        raise InputError(
+            f"predictions are a {type(predictions).__name__}; they must be named arrays, such as "
+            '{"probs": probs, "labels": labels}, or the path of an .npz file'
+        )
     started, folder = time.monotonic(), Path(out)
     check_import_folder(folder)
     given = given_arrays(predictions) if isinstance(predictions, Mapping) else given_file(Path(predictions))

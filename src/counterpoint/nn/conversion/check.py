@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from counterpoint.errors import InputError
 from counterpoint.nn.conversion.linearity import close
 from counterpoint.nn.conversion.tracing import Moment, Pass, watched
-from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits
+from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits, tensors_in
 from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.one_member import extract_member
 
@@ -33,6 +33,11 @@ class Example:
     @classmethod
     def of(cls, given: Any, batch_axis: int = 0) -> "Example":
         """A tensor, a tuple of arguments, or a dict of arguments by name."""
+        for tensor in tensors_in(given):
+            if tensor.dim() and not tensor.shape[axis_of_rows(tensor, batch_axis)]:
+                raise InputError(
+                    f"the example input has the shape {tuple(tensor.shape)}; it must have at least one row"
+                )
         inputs = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
         return cls(inputs, given if isinstance(given, dict) else {}, batch_axis)
 
@@ -135,7 +140,7 @@ def _awake(network: nn.Module) -> Iterator[None]:
     asleep = [p for p in network.parameters() if p.is_floating_point() and not p.any()]
     with torch.no_grad():
         for parameter in asleep:
-            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator).to(parameter))
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=generator, device="cpu").to(parameter))
     try:
         yield
     finally:
@@ -152,7 +157,8 @@ def _perturbed(network: nn.Module, index: int, size: float) -> Iterator[None]:
     before = [factor[index].clone() for factor in factors]
     with torch.no_grad():
         for factor in factors:
-            factor[index] *= (1 + size * torch.randn(factor.shape[1], generator=generator)).to(factor)
+            change = size * torch.randn(factor.shape[1], generator=generator, device="cpu")
+            factor[index] *= (1 + change).to(factor)
     try:
         yield
     finally:

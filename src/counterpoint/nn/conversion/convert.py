@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from types import FunctionType
 from typing import Any, Literal, get_args
 
@@ -42,9 +43,10 @@ def batch_ensemble(
 ) -> Ensemble:
     """Make a BatchEnsemble of any model: its linear layers and convolutions get r and s for each member.
 
-    `model` itself is not changed. The result is an `Ensemble`. It takes views (M, B, …), and returns logits (M, B, …,
-    K); `predict(images)` returns the members' mean probabilities (B, K). Its `conversion` says which layers were
-    converted and which were left out.
+    The weights are shared. A layer's bias, if it has one, becomes one for each member. `model` itself is not changed.
+
+    The result is an `Ensemble`. It takes views (M, B, …), and returns logits (M, B, …, K); `predict(images)` returns
+    the members' mean probabilities (B, K). Its `conversion` says which layers were converted and which were left out.
 
     r and s start as N(1, init_std²). None means 0.05, so that the members of a trained model start near it. The paper's
     networks, which are trained from the start, use 0.5.
@@ -116,6 +118,7 @@ def _copied(model: nn.Module) -> nn.Module:
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if is_lazy(tensor):
             raise InputError(f"{name} has no shape yet; run the model once on an input before it is converted")
+    own = {id(part) for part in (*model.modules(), *model.parameters())}
     for name, module in model.named_modules():
         what = f"{name!r} ({type(module).__name__})" if name else f"the model ({type(module).__name__})"
         if isinstance(module, torch.jit.ScriptModule):
@@ -123,26 +126,42 @@ def _copied(model: nn.Module) -> nn.Module:
         if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
             raise InputError(
                 f"{what} divides a batch among devices without regard to members; give the model inside it, .module, "
-                "and wrap the ensemble instead"
+                "and wrap the ensemble in DistributedDataParallel (DataParallel would divide its members)"
             )
-        if _calls_a_module(vars(module).get("forward")) and not hasattr(module, "_orig_mod"):
-            raise InputError(
-                f"the forward of {what} was replaced by a function that calls this very model. A copy would go on "
-                "using the model's own weights; make the function a method of a subclass"
-            )
+        for attribute, value in vars(module).items():
+            # torch.compile's own functions are made anew.
+            if attribute != "_compiled_call_impl" and not hasattr(module, "_orig_mod") and _reaches(value, own):
+                raise InputError(
+                    f"{attribute!r} of {what} holds a function that uses this very model. A copy would go on using the "
+                    "model's own weights; make the function a method of a subclass"
+                )
     try:
         return copy.deepcopy(model)
     except Exception as error:  # a module may hold anything
-        raise InputError(f"{type(model).__name__} cannot be copied, so it is not converted: {error}") from error
+        raise InputError(
+            f"{type(model).__name__} cannot be copied, so it is not converted: {error}. If it keeps a tensor that it "
+            "computed, as torch.nn.utils.weight_norm and spectral_norm do, run it once under torch.no_grad() before"
+        ) from error
 
 
-def _calls_a_module(forward: Any) -> bool:
-    """Whether it is a function whose closure holds a module or a module's method: deepcopy does not copy closures.
+def _reaches(value: Any, own: set[int]) -> bool:
+    """Whether it is, or directly contains, a function that holds a part of the model or a part's method.
 
-    torch.compile's wrapper, which has `_orig_mod`, makes its function anew.
+    deepcopy does not copy what functions hold: variables around them, and defaults of their arguments.
     """
-    cells = (forward.__closure__ or ()) if isinstance(forward, FunctionType) else ()
-    return any(isinstance(getattr(cell.cell_contents, "__self__", cell.cell_contents), nn.Module) for cell in cells)
+    contained = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
+    found = list(contained)
+    for function in found:  # grows by the functions that functions hold
+        if not isinstance(function, FunctionType):
+            continue
+        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+        for cell in function.__closure__ or ():
+            with suppress(ValueError):  # an empty one
+                held.append(cell.cell_contents)
+        if any(id(getattr(one, "__self__", one)) in own for one in held):
+            return True
+        found += [one for one in held if isinstance(one, FunctionType) and all(one is not other for other in found)]
+    return False
 
 
 def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:

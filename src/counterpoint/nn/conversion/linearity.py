@@ -66,5 +66,5 @@ def _inputs(layer: Any) -> tuple[Tensor, Tensor]:
     if not isinstance(layer, nn.Linear):
         shape += tuple(2 * d * (k - 1) + 2 for k, d in zip(layer.kernel_size, layer.dilation, strict=True))
     generator = torch.Generator().manual_seed(0)
-    x, y = (torch.randn(shape, generator=generator).to(layer.weight) for _ in range(2))
+    x, y = (torch.randn(shape, generator=generator, device="cpu").to(layer.weight) for _ in range(2))
     return x, y

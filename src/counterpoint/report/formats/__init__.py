@@ -38,8 +38,6 @@ def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "htm
             f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
             f"choose the format {ending}"
         )
-    if isinstance(runs, str | Path):
-        raise InputError(f"runs is {str(runs)!r}; it must be a list, such as [{str(runs)!r}]")
-    evaluated = load_runs([Path(run) for run in runs])
+    evaluated = load_runs(runs)
     write_atomically(out, to_text(evaluated).encode())
     return [note for run in evaluated for note in run.notes]
