@@ -54,7 +54,7 @@ def test_seeds() -> None:
     assert parse_seeds("0") == [0]
     assert parse_seeds("2, 0,2") == [2, 0]
     assert parse_seeds(str(MOST_SEED)) == [MOST_SEED]
-    for wrong in ("", "a", "1,", "-1", "0.5", "²", str(MOST_SEED + 1), "9" * 5000):
+    for wrong in ("", "a", "1,", "-1", "1 2", "0,1 2", "0.5", "²", str(MOST_SEED + 1), "9" * 5000):
         with pytest.raises(InputError, match="they must be whole numbers separated by commas"):
             parse_seeds(wrong)
 

@@ -84,7 +84,7 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
 
 def parse_seeds(text: str) -> list[int]:
     """Seeds from a list such as "0,1,2"."""
-    parts = text.replace(" ", "").split(",")
+    parts = [part.strip() for part in text.split(",")]
     # Python refuses to read a number of thousands of digits.
     if not all(re.fullmatch(r"[0-9]{1,19}", part) and int(part) <= MOST_SEED for part in parts):
         raise InputError(
