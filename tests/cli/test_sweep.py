@@ -181,6 +181,24 @@ def test_wrong_arguments(call: Call, tmp_path: Path, options: tuple[str, ...], m
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--out", "file/s"), "file is a file, but a folder is needed there"),
+        (("--out", "s", "--device", "tpu"), "device 'tpu' is not known; use auto, cpu, cuda or cuda:N"),
+    ],
+)
+def test_what_would_fail_every_run_is_said_once(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    ended = call("sweep", "digits/single", *options, "--seeds", "0,1", "--run")
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert not Path("s").exists()
+
+
 @pytest.mark.parametrize("command", [("sweep", "digits/single"), ("reproduce", "table2", "--rows", "cifar10/single")])
 def test_a_machine_without_slurm_is_told_so(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

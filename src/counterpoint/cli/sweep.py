@@ -26,6 +26,7 @@ from counterpoint.cli.arguments.own_images import (
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.storage.files import check_folder_path
 from counterpoint.storage.folders import quoted
 
 
@@ -87,6 +88,7 @@ def sweep(
     --images reads your own images before the first run, and decodes them once for all runs.
     """
     from counterpoint.cli.terminal.jobs import print_states
+    from counterpoint.devices import choose_device
     from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
@@ -108,8 +110,12 @@ def sweep(
     with TerminalWatcher() as watcher:
         on_own = images and experiments_on(images, root, skip_bad=skip_bad, watcher=watcher)
         jobs = make_jobs(wanted, out, on_own or named_experiment)
-    if run and not images:
-        check_data(jobs, root)
+    if run:
+        check_folder_path(out)
+        if where == "local":
+            choose_device(device)  # each run would fail
+        if not images:
+            check_data(jobs, root)
     status = 0
     if run and where == "slurm":
         from counterpoint.launching.slurm import submit_missing
