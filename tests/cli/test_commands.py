@@ -167,6 +167,11 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["corrupt", "digits", "--constants", "cifar"], "unknown --constants 'cifar'; did you mean 'cifar-c'?"),
         (["corrupt", "digits", "--out", "file"], "file is a file, but a folder is needed there"),
         (["corrupt"], "name a data set to corrupt"),
+        (["corrupt", "digits", "--image", "3"], "--image works only for an atlas; add --atlas FILE"),
+        (
+            ["corrupt", "digits", "--atlas", "a.png", "--extra", "--workers", "2"],
+            "--extra and --workers cannot be used with --atlas",
+        ),
         (["experiments", "imagenet"], "no experiment has 'imagenet' in its name"),
         (["trian"], "No such command 'trian'"),
         (["experiments", "[/b]"], "no experiment has '[/b]' in its name"),
