@@ -143,6 +143,8 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["corrupt", "digits", "--atlas", "file/a.png"], "file is a file, but a folder is needed there"),
         (["bench", "step", "--out", "file/a.json"], "file is a file, but a folder is needed there"),
         (["reproduce", "table1", "--max-minutes", "5"], "--max-minutes needs --run"),
+        (["data", "--data", "file"], "file is a file, but a folder is needed there"),
+        (["data", "cifar10", "--data", "file/x"], "file is a file, but a folder is needed there"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
         (["data", "digits"], "come with scikit-learn"),
         (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
