@@ -149,7 +149,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["data", "digits"], "come with scikit-learn"),
         (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
         (["demo", "--device", "tpu"], "device 'tpu' is not known"),
-        (["views", "digits/quickstart", "--count", "5000"], "images is 5000"),
+        (["views", "digits/quickstart", "--count", "5000"], "5000 images cannot be shown; give 1 to"),
         (["views", "cifar10/single", "--out", "views.txt"], "a picture cannot be written as 'views.txt'"),
         (
             ["train", "file", "--out", "x"],
@@ -174,9 +174,12 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
             ["corrupt", "digits", "--atlas", "a.png", "--extra", "--workers", "2"],
             "--extra and --workers cannot be used with --atlas",
         ),
-        (["experiments", "imagenet"], "no experiment has 'imagenet' in its name"),
+        (["experiments", "imagenet"], "unknown word in an experiment's name 'imagenet'"),
+        (["experiments", "cifar10", "singel"], "unknown word in an experiment's name 'singel'; did you mean 'single'"),
+        (["experiments", "cifar10", "digits"], "no experiment has 'cifar10' and 'digits' in its name"),
+        (["settings", "EPOCHS"], "unknown setting 'EPOCHS'; did you mean 'epochs'"),
         (["trian"], "No such command 'trian'"),
-        (["experiments", "[/b]"], "no experiment has '[/b]' in its name"),
+        (["experiments", "[/b]"], "unknown word in an experiment's name '[/b]'"),
         (
             ["train", "digits/single", "--out", "file/x"],
             "file is a file, but a folder is needed there; give another path",
@@ -207,6 +210,10 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     assert printed.out == "", "no progress bar before an error that comes first"
     assert not (tmp_path / "x" / "run.json").exists()
     assert not (tmp_path / "data").exists()
+
+
+def test_words_of_an_experiment_may_be_one_argument(call: Call) -> None:
+    assert call("experiments", "cifar10 single") == call("experiments", "cifar10", "single")
 
 
 def test_lists(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

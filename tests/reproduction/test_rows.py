@@ -46,7 +46,7 @@ def test_tables_and_words_select_rows() -> None:
         select_rows("table4")
     with pytest.raises(InputError, match="no row of table1 fits 'cifar10/single' or 'be"):
         select_rows("table1", ["cifar10/single", "be+sd"])
-    with pytest.raises(InputError, match="no experiment has 'imagenet' in its name"):
+    with pytest.raises(InputError, match="unknown word in an experiment's name 'imagenet'"):
         select_rows("all", ["imagenet"])
 
 
