@@ -1,5 +1,6 @@
 """The command line as a user meets it. Where the process itself matters, a command has one of its own."""
 
+import errno
 import json
 import os
 import signal
@@ -214,6 +215,14 @@ def test_wrong_arguments_exit_with_2_and_say_why(
 
 def test_words_of_an_experiment_may_be_one_argument(call: Call) -> None:
     assert call("experiments", "cifar10 single") == call("experiments", "cifar10", "single")
+
+
+def test_a_file_that_cannot_be_put_in_its_place_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(_: Path) -> None:
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), "o/.fog.npy.0.part", None, "o/fog.npy")
+
+    monkeypatch.setattr("counterpoint.data.fetch.status", rename)
+    assert "o/fog.npy cannot be read or written (Is a directory)" in call("data").err
 
 
 def test_lists(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

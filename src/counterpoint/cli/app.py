@@ -117,7 +117,8 @@ def _in_words(error: Exception) -> str | None:
             return "the disk is full; free some space, then give the same command again"
         if not (error.filename and error.strerror):
             return str(error)
-        return f"{error.filename} cannot be read or written ({error.strerror}); check the path and its permissions"
+        path = error.filename2 or error.filename  # of two, the second is the one that was to be written
+        return f"{path} cannot be read or written ({error.strerror}); check the path and its permissions"
     return None
 
 
