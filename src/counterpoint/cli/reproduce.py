@@ -99,7 +99,15 @@ def reproduce(
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
-    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, results_of_row, select_rows
+    from counterpoint.reproduction.rows import (
+        Folders,
+        RowRun,
+        is_place,
+        parse_seeds,
+        results_of_row,
+        select_rows,
+        why_not_counted,
+    )
     from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
     from counterpoint.storage.files import check_folder_path
@@ -161,8 +169,12 @@ def reproduce(
         )
     found = [results_of_row(results, name, chosen) for name in names]
     known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
-    if missing := len(set(wanted) - known):
-        console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
+    missing = [row_run for row_run in wanted if row_run not in known]
+    if missing:
+        console.print(f"{len(missing)} of {len(wanted)} results are missing; --run trains them, or continues them")
+    for row_run in missing:
+        if (reason := why_not_counted(results, row_run)) and reason not in failed:
+            console.print(reason, soft_wrap=True)
     if page:
         console.print(f"written: {page}", soft_wrap=True)
     damaged = [reason for one in found for reason in one.damaged.values() if reason not in failed]

@@ -133,6 +133,14 @@ def read_result(folder: Path, run: RowRun) -> Results | None:
     return read_results_of(folder / f"{run.place}.json", run.experiment, run.seed, remedy)
 
 
+def why_not_counted(folder: Path, run: RowRun) -> str:
+    """What is wrong with a result that can be read and is not this run's; empty where there is none."""
+    file = folder / f"{run.place}.json"
+    if not file.exists() or read_result(folder, run) is not None:
+        return ""
+    return f"{file} is of other settings or of another seed, and does not count; move it away to run the row"
+
+
 @dataclass(frozen=True)
 class RowResults:
     """The results of a row at one schedule, by ascending seed."""
