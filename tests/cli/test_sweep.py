@@ -163,6 +163,12 @@ def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
     assert out.count("its log is") == 1, "only one of them was run"
 
 
+def test_seeds_may_be_given_several_times(call: Call, tmp_path: Path) -> None:
+    once = call("sweep", "digits/single", "--out", tmp_path, "--seeds", "3,1,4")
+    assert once.out.count("waiting") == 4, "three runs and their number"
+    assert call("sweep", "digits/single", "--out", tmp_path, "--seeds", "3,1", "--seeds", "4") == once
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -170,6 +176,7 @@ def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
         (("--partition", "long"), "--partition works only on a cluster; add --launcher slurm"),
         (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes works only on a cluster"),
         (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
+        (("--seeds", "0", "--seeds", ""), "they must be whole numbers separated by commas"),
         (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
         (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
     ],

@@ -216,7 +216,9 @@ def test_a_result_of_other_settings_is_kept_and_does_not_stop_the_others(rows_ro
     content = (folders.results / f"{fine.place}.json").read_bytes()
     file.write_bytes(content)
     (folders.results / f"{fine.place}.json").unlink()
-    with pytest.raises(RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 was not run: .*smoke-0.json is of other settings"):
+    with pytest.raises(
+        RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 was not run: .*smoke-0.json is of other settings"
+    ):
         run_missing([other, fine], folders, root=rows_root, device="cpu")
     assert file.read_bytes() == content
     assert not (folders.runs / other.place).exists()

@@ -69,7 +69,9 @@ def corrupt(
     if atlas:
         check_picture_path(atlas)
         with TerminalWatcher() as watcher:
-            draw_image_atlas(image or "0", dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher)
+            draw_image_atlas(
+                image or "0", dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher
+            )
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
     if dataset is None:

@@ -12,6 +12,7 @@ from counterpoint.cli.arguments.launching import (
     MinutesOption,
     PartitionOption,
     SbatchOption,
+    SeedsOption,
     check_data,
     choose_launcher,
     cluster_resources,
@@ -52,9 +53,7 @@ def reproduce(
         bool,
         typer.Option("--run", help="Train and evaluate the missing rows first. Without it the command only prints."),
     ] = False,
-    seeds: Annotated[
-        str, typer.Option(help="Seeds to run, such as 0,1,2. The tables show every seed that was run.")
-    ] = "0",
+    seeds: SeedsOption = None,
     max_minutes: Annotated[
         float | None,
         typer.Option(
@@ -91,6 +90,8 @@ def reproduce(
     device: DeviceOption = "auto",
 ) -> None:
     """Show the paper's tables with our results beside them. --run trains the missing rows first.
+
+    The tables show every seed that was run.
 
     --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
@@ -130,7 +131,7 @@ def reproduce(
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     status, failed = 0, ""
-    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
+    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(",".join(seeds or ["0"]))]
     if import_parts:
         _tell("imported from", import_parts, import_runs(import_parts, out, is_place, results))
     if where == "slurm":

@@ -11,6 +11,7 @@ from counterpoint.cli.arguments.launching import (
     MinutesOption,
     PartitionOption,
     SbatchOption,
+    SeedsOption,
     check_data,
     choose_launcher,
     cluster_resources,
@@ -54,7 +55,7 @@ def sweep(
         ),
     ] = None,
     set_: SetOption = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of each combination, such as 0,1,2.")] = "0",
+    seeds: SeedsOption = None,
     run: Annotated[
         bool,
         typer.Option(
@@ -100,7 +101,7 @@ def sweep(
         experiments or [None],
         set_ or [],
         parse_varied(vary or []),
-        parse_seeds(seeds),
+        parse_seeds(",".join(seeds or ["0"])),
         evaluate,
         options=passed_on(root, device),
         processes=max(1, resources.gpus),
