@@ -33,7 +33,8 @@ def unknown(kind: str, name: object, known: Iterable[str], listed_by: str = "") 
     `listed_by` is a command that lists all names, for when they are too many for a message.
     """
     known = list(known)
-    near = difflib.get_close_matches(shown(name), known, n=3, cutoff=0.5)
+    in_small = {one.casefold(): one for one in known}
+    near = [in_small[one] for one in difflib.get_close_matches(shown(name).casefold(), in_small, n=3, cutoff=0.5)]
     hint = f"; did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     # A long list would bury the suggestion.
     is_long = len(known) > 12

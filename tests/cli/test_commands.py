@@ -1,5 +1,6 @@
 """The command line as a user meets it. Where the process itself matters, a command has one of its own."""
 
+import errno
 import json
 import os
 import signal
@@ -143,11 +144,13 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["corrupt", "digits", "--atlas", "file/a.png"], "file is a file, but a folder is needed there"),
         (["bench", "step", "--out", "file/a.json"], "file is a file, but a folder is needed there"),
         (["reproduce", "table1", "--max-minutes", "5"], "--max-minutes needs --run"),
+        (["data", "--data", "file"], "file is a file, but a folder is needed there"),
+        (["data", "cifar10", "--data", "file/x"], "file is a file, but a folder is needed there"),
         (["data", "imagenet"], "unknown download 'imagenet'"),
         (["data", "digits"], "come with scikit-learn"),
         (["data", "cifar10", "imagenet"], "unknown download 'imagenet'"),
         (["demo", "--device", "tpu"], "device 'tpu' is not known"),
-        (["views", "digits/quickstart", "--count", "5000"], "images is 5000"),
+        (["views", "digits/quickstart", "--count", "5000"], "5000 images cannot be shown; give 1 to"),
         (["views", "cifar10/single", "--out", "views.txt"], "a picture cannot be written as 'views.txt'"),
         (
             ["train", "file", "--out", "x"],
@@ -167,9 +170,17 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
         (["corrupt", "digits", "--constants", "cifar"], "unknown --constants 'cifar'; did you mean 'cifar-c'?"),
         (["corrupt", "digits", "--out", "file"], "file is a file, but a folder is needed there"),
         (["corrupt"], "name a data set to corrupt"),
-        (["experiments", "imagenet"], "no experiment has 'imagenet' in its name"),
+        (["corrupt", "digits", "--image", "3"], "--image works only for an atlas; add --atlas FILE"),
+        (
+            ["corrupt", "digits", "--atlas", "a.png", "--extra", "--workers", "2"],
+            "--extra and --workers cannot be used with --atlas",
+        ),
+        (["experiments", "imagenet"], "unknown word in an experiment's name 'imagenet'"),
+        (["experiments", "cifar10", "singel"], "unknown word in an experiment's name 'singel'; did you mean 'single'"),
+        (["experiments", "cifar10", "digits"], "no experiment has 'cifar10' and 'digits' in its name"),
+        (["settings", "EPOCHS"], "unknown setting 'EPOCHS'; did you mean 'epochs'"),
         (["trian"], "No such command 'trian'"),
-        (["experiments", "[/b]"], "no experiment has '[/b]' in its name"),
+        (["experiments", "[/b]"], "unknown word in an experiment's name '[/b]'"),
         (
             ["train", "digits/single", "--out", "file/x"],
             "file is a file, but a folder is needed there; give another path",
@@ -200,6 +211,18 @@ def test_wrong_arguments_exit_with_2_and_say_why(
     assert printed.out == "", "no progress bar before an error that comes first"
     assert not (tmp_path / "x" / "run.json").exists()
     assert not (tmp_path / "data").exists()
+
+
+def test_words_of_an_experiment_may_be_one_argument(call: Call) -> None:
+    assert call("experiments", "cifar10 single") == call("experiments", "cifar10", "single")
+
+
+def test_a_file_that_cannot_be_put_in_its_place_is_named(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def rename(_: Path) -> None:
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), "o/.fog.npy.0.part", None, "o/fog.npy")
+
+    monkeypatch.setattr("counterpoint.data.fetch.status", rename)
+    assert "o/fog.npy cannot be read or written (Is a directory)" in call("data").err
 
 
 def test_lists(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,10 @@ import counterpoint.reproduction.campaign
 from counterpoint.cli import main
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
+from counterpoint.experiments.schedules import find_schedule
+from counterpoint.reproduction.rows import RowRun, write_result
 from tests.cli.conftest import Call
+from tests.made_rows import row_results
 
 pytestmark = pytest.mark.usefixtures("tiny_rows")
 
@@ -72,6 +75,18 @@ def test_a_row_that_fails_is_told_at_the_end_below_the_tables(
     assert "1 of 1 results are missing" in shown.out
     assert shown.err.startswith("error: cifar100/single/smoke-0 failed: ")
     assert "smoke-0 is not empty and holds no run" in shown.err
+
+
+def test_a_result_that_does_not_count_is_named(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = RowRun("cifar100/single", find_schedule("paper"), 0)
+    written = write_result(tmp_path / "results", run, row_results(run))
+    written.rename(written.with_name("paper-1.json"))
+    ended = call("reproduce", "table2", "--rows", "cifar100/single", "--seeds", "1,2")
+    assert ended.status == 0
+    assert "2 of 2 results are missing" in ended.out
+    assert "results/cifar100/single/paper-1.json is of other settings or of another seed, and does not c" in ended.out
+    assert "paper-2.json" not in ended.out
 
 
 def test_a_damaged_result_is_named_below_the_tables(

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +15,12 @@ import pytest
 import torch
 
 import counterpoint.training.loop
+from counterpoint.cli.terminal.progress import console
 from counterpoint.cli.terminal.signals import exit_when_terminated, stop_on_signal
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.checkpoints import latest_checkpoint
 from tests.cli.conftest import Call
+from tests.interrupts import interrupts_heard
 from tests.small import few_digits
 
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
@@ -141,3 +146,43 @@ def test_a_stop_knows_its_signal(capsys: pytest.CaptureFixture[str]) -> None:
         assert stop.is_set()
         assert stop.status == 143
     assert "once more ends it at once" in capsys.readouterr().out
+
+
+def test_a_stop_is_asked_for_where_nobody_reads() -> None:
+    before = console.when_unread
+    with stop_on_signal() as stop:
+        console.when_unread()
+        assert stop.status == 141
+    with stop_on_signal() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        console.when_unread()
+        assert stop.status == 143, "Ctrl-C may end the reader too, and came first"
+    assert console.when_unread is before
+
+
+@pytest.mark.parametrize("command", [("settings",), ("settings", "--help"), ("train", "--no-such-option")])
+def test_output_that_nobody_reads_ends_a_command_quietly(command: tuple[str, ...]) -> None:
+    with start(*command, stderr=subprocess.STDOUT if "--no-such-option" in command else subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 141
+        assert process.stderr is None or process.stderr.read() == b""
+
+
+def test_ctrl_c_that_ends_the_reader_too_leaves_a_checkpoint(tmp_path: Path) -> None:
+    """As in `counterpoint train … | tee log.txt`, where Ctrl-C reaches both."""
+    out, log = tmp_path / "run", tmp_path / "run" / "log.jsonl"
+    with interrupts_heard(), start("train", "digits/single", "--out", out, "--set", "width=2") as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        while not log.exists() or '"epoch"' not in log.read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert latest_checkpoint(out) is not None
+
+
+def start(*command: object, stderr: int | None = None) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "counterpoint", *map(str, command)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr)

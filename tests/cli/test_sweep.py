@@ -163,6 +163,12 @@ def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
     assert out.count("its log is") == 1, "only one of them was run"
 
 
+def test_seeds_may_be_given_several_times(call: Call, tmp_path: Path) -> None:
+    once = call("sweep", "digits/single", "--out", tmp_path, "--seeds", "3,1,4")
+    assert once.out.count("waiting") == 4, "three runs and their number"
+    assert call("sweep", "digits/single", "--out", tmp_path, "--seeds", "3,1", "--seeds", "4") == once
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -170,6 +176,7 @@ def test_a_run_that_is_damaged_does_not_keep_the_others_from_running(
         (("--partition", "long"), "--partition works only on a cluster; add --launcher slurm"),
         (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes works only on a cluster"),
         (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
+        (("--seeds", "0", "--seeds", ""), "they must be whole numbers separated by commas"),
         (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
         (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
     ],
@@ -179,6 +186,24 @@ def test_wrong_arguments(call: Call, tmp_path: Path, options: tuple[str, ...], m
     assert status == 2
     assert message in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--out", "file/s"), "file is a file, but a folder is needed there"),
+        (("--out", "s", "--device", "tpu"), "device 'tpu' is not known; use auto, cpu, cuda or cuda:N"),
+    ],
+)
+def test_what_would_fail_every_run_is_said_once(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    ended = call("sweep", "digits/single", *options, "--seeds", "0,1", "--run")
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert not Path("s").exists()
 
 
 @pytest.mark.parametrize("command", [("sweep", "digits/single"), ("reproduce", "table2", "--rows", "cifar10/single")])

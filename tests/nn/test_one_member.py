@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from counterpoint.nn.one_member import check_member_by_member, only_member
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.training.batches import epoch_batches
 from counterpoint.training.engines import make_engine
-from counterpoint.training.loop import update
+from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
 from counterpoint.training.step import TrainState
 from tests.small import TINY, noise_data
@@ -94,6 +95,12 @@ def test_what_would_be_another_training_is_refused() -> None:
     drawing = batch_ensemble(nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5)), 2)
     with pytest.raises(InputError, match="layers that draw random numbers in training"):
         make_engine(TrainState.before_first_step(drawing, SMALL), SMALL, "eager", member_by_member=True)
+
+
+def test_a_training_that_is_refused_leaves_no_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="BatchNorm is shared"):
+        train(replace(SMALL, batchnorm="shared"), tmp_path, noise_data(12, 3), options=Options(member_by_member=True))
+    assert not (tmp_path / "run.json").exists()
 
 
 def test_one_network_is_one_member() -> None:

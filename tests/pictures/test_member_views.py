@@ -62,7 +62,7 @@ def test_the_adversarial_perturbation_is_in_it(tmp_path: Path) -> None:
 
 
 def test_too_many_images_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="images is 2000; it must be between 1 and 1347"):
+    with pytest.raises(InputError, match="2000 images cannot be shown; give 1 to 1347"):
         draw_views(EXPERIMENT, load_digits(), tmp_path / "views.png", images=2000)
 
 

@@ -208,6 +208,23 @@ def test_a_row_that_fails_does_not_stop_the_others(rows_root: Path, folders: Fol
     assert heard.warnings == [str(failed.value)], "said when it happened, too"
 
 
+def test_a_result_of_other_settings_is_kept_and_does_not_stop_the_others(rows_root: Path, folders: Folders) -> None:
+    other, fine = RUNS[0], RUNS[1]
+    assert run_missing([fine], folders, root=rows_root, device="cpu")
+    file = folders.results / f"{other.place}.json"
+    file.parent.mkdir(parents=True)
+    content = (folders.results / f"{fine.place}.json").read_bytes()
+    file.write_bytes(content)
+    (folders.results / f"{fine.place}.json").unlink()
+    with pytest.raises(
+        RowsFailedError, match=r"^cifar10/be\+sd/smoke-0 was not run: .*smoke-0.json is of other settings"
+    ):
+        run_missing([other, fine], folders, root=rows_root, device="cpu")
+    assert file.read_bytes() == content
+    assert not (folders.runs / other.place).exists()
+    assert read_result(folders.results, fine) is not None
+
+
 def test_a_damaged_result_is_kept_and_does_not_stop_the_others(rows_root: Path, folders: Folders) -> None:
     damaged, fine = RUNS[0], RUNS[1]
     file = folders.results / f"{damaged.place}.json"
@@ -242,9 +259,12 @@ def test_another_run_in_its_place_is_left_alone(rows_root: Path, folders: Folder
     before = saved(folders, run)
     EXPERIMENTS[run.row] = replace(EXPERIMENTS[run.row], weight_decay=0.0)
     assert read_result(folders.results, run) is None
-    with pytest.raises(ValueError, match=r"holds another run \(weight_decay: 0.0005 → 0.0"):
+    with pytest.raises(RowsFailedError, match="is of other settings or of another seed, and does not count"):
         run_missing([run], folders, root=rows_root, device="cpu")
     assert saved(folders, run) == before
+    (folders.results / f"{run.place}.json").unlink()
+    with pytest.raises(RowsFailedError, match=r"holds another run \(weight_decay: 0.0005 → 0.0"):
+        run_missing([run], folders, root=rows_root, device="cpu")
 
 
 def test_the_watcher_hears_of_each_row(rows_root: Path, folders: Folders) -> None:

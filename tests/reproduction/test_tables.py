@@ -1,6 +1,7 @@
 """Ours beside the paper's: in lines, on the page, and in a terminal."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -27,6 +28,17 @@ def test_ours_stand_beside_the_papers(folders: Folders) -> None:
     assert (single.ours[3], single.theirs[3]) == ("22.50 ± 3.54", "26.5")
     assert (plain.status, plain.ours[:2], plain.theirs[:2]) == ("not run", ("–", "–"), ("3.96", "1.57"))
     assert depth.status == "seed 0: epoch 3 of 250"
+
+
+def test_a_row_says_that_its_seeds_have_other_corrupted_images(folders: Folders) -> None:
+    for seed in (0, 1, 2):
+        run = RowRun(SINGLE.row, PAPER, seed)
+        result = row_results(run)
+        assert result.corrupted is not None
+        source = replace(result.corrupted.source, frost="photographs" if seed < 2 else "texture")
+        write_result(folders.results, run, replace(result, corrupted=replace(result.corrupted, source=source)))
+        expected = f"n = {seed + 1}, {seed + 1}0.0 min" + ("; -C is not of the same images" if seed == 2 else "")
+        assert table_lines([SINGLE.row], PAPER, folders)[0].status == expected
 
 
 def test_one_seed_has_no_spread(folders: Folders) -> None:

@@ -27,7 +27,7 @@ from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.sweep import sweep
 from counterpoint.cli.terminal.help import Command, Group
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import UNREAD, console
 from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
@@ -74,6 +74,15 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Run a command. A wrong input, or a file that cannot be read or written, ends it with a message and status 2."""
+    try:
+        _run()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # for which Typer and Rich have status 1
+            sys.exit(UNREAD)
+        raise
+
+
+def _run() -> None:
     # Threads of torch wait for each other in busy loops. If other programs run too, these loops take the processor from
     # the threads that they wait for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -108,7 +117,8 @@ def _in_words(error: Exception) -> str | None:
             return "the disk is full; free some space, then give the same command again"
         if not (error.filename and error.strerror):
             return str(error)
-        return f"{error.filename} cannot be read or written ({error.strerror}); check the path and its permissions"
+        path = error.filename2 or error.filename  # of two, the second is the one that was to be written
+        return f"{path} cannot be read or written ({error.strerror}); check the path and its permissions"
     return None
 
 

@@ -1,5 +1,6 @@
 """`counterpoint corrupt`: corrupted test sets, and an atlas of the corruptions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, get_args
@@ -9,7 +10,7 @@ import typer
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import ended_by_ctrl_c
-from counterpoint.errors import InputError, one_of
+from counterpoint.errors import InputError, listed, one_of
 
 
 def corrupt(
@@ -28,8 +29,11 @@ def corrupt(
         typer.Option(help="Draw every corruption of one image into this PNG or JPEG file, instead of making a set."),
     ] = None,
     image: Annotated[
-        str, typer.Option(help="Image for the atlas: its number in the test set, or the path of a picture.")
-    ] = "0",
+        str | None,
+        typer.Option(
+            help="Image for the atlas: its number in the test set, or the path of a picture.", show_default="0"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random corruptions.")] = 0,
     constants: Annotated[
         str | None,
@@ -59,12 +63,15 @@ def corrupt(
     from counterpoint.pictures.atlas import draw_image_atlas
     from counterpoint.pictures.sheet import check_picture_path
 
+    _check_options(atlas, image, {"--out": out, "--extra": extra, "--workers": workers})
     severities: Constants | None = one_of("--constants", constants, get_args(Constants)) if constants else None
     folder = root or data_root()
     if atlas:
         check_picture_path(atlas)
         with TerminalWatcher() as watcher:
-            draw_image_atlas(image, dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher)
+            draw_image_atlas(
+                image or "0", dataset, atlas, seed=seed, constants=severities, root=folder, watcher=watcher
+            )
         console.print(f"atlas: {atlas}", soft_wrap=True)
         return
     if dataset is None:
@@ -80,3 +87,12 @@ def corrupt(
     console.print(
         f"corrupted set: {made.folder} ({made.source.constants}, frost from {made.source.frost})", soft_wrap=True
     )
+
+
+def _check_options(atlas: Path | None, image: str | None, of_sets: Mapping[str, object]) -> None:
+    """Raise if an option is given that has no effect."""
+    given = [name for name, value in of_sets.items() if value]
+    if atlas and given:
+        raise InputError(f"{listed(given)} cannot be used with --atlas, which makes no corrupted set; leave one out")
+    if image is not None and not atlas:
+        raise InputError("--image works only for an atlas; add --atlas FILE, or leave it out")

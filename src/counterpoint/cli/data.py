@@ -8,6 +8,7 @@ import typer
 from counterpoint.cli.arguments.options import DataOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.tables import data_table
+from counterpoint.errors import InputError
 
 
 def data(
@@ -28,6 +29,8 @@ def data(
     from counterpoint.data.fetch import check_download, fetch, status
 
     folder = root or data_root()
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, but a folder is needed there; give another --data")
     for name in names or []:  # all names are checked before the first download
         check_download(name)
     for name in names or []:

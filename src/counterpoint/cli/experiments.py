@@ -19,6 +19,6 @@ def experiments(
     """List the experiments that `train` can run."""
     from counterpoint.experiments import select_experiments
 
-    found = select_experiments(words or [])
+    found = select_experiments(" ".join(words or []).split())
     console.print(experiments_table(found))
     console.print(f"\n{EXPERIMENTS_LEGEND}", highlight=False)

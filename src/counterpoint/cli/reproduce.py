@@ -12,6 +12,7 @@ from counterpoint.cli.arguments.launching import (
     MinutesOption,
     PartitionOption,
     SbatchOption,
+    SeedsOption,
     check_data,
     choose_launcher,
     cluster_resources,
@@ -52,9 +53,7 @@ def reproduce(
         bool,
         typer.Option("--run", help="Train and evaluate the missing rows first. Without it the command only prints."),
     ] = False,
-    seeds: Annotated[
-        str, typer.Option(help="Seeds to run, such as 0,1,2. The tables show every seed that was run.")
-    ] = "0",
+    seeds: SeedsOption = None,
     max_minutes: Annotated[
         float | None,
         typer.Option(
@@ -92,6 +91,8 @@ def reproduce(
 ) -> None:
     """Show the paper's tables with our results beside them. --run trains the missing rows first.
 
+    The tables show every seed that was run.
+
     --run skips finished rows and continues interrupted ones. A row's result is a small file in results/.
 
     A row that fails, or whose result is damaged, does not stop the others. The command then ends with status 1.
@@ -99,7 +100,15 @@ def reproduce(
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
-    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, results_of_row, select_rows
+    from counterpoint.reproduction.rows import (
+        Folders,
+        RowRun,
+        is_place,
+        parse_seeds,
+        results_of_row,
+        select_rows,
+        why_not_counted,
+    )
     from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
     from counterpoint.storage.files import check_folder_path
@@ -122,7 +131,7 @@ def reproduce(
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     status, failed = 0, ""
-    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(seeds)]
+    wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(",".join(seeds or ["0"]))]
     if import_parts:
         _tell("imported from", import_parts, import_runs(import_parts, out, is_place, results))
     if where == "slurm":
@@ -161,8 +170,12 @@ def reproduce(
         )
     found = [results_of_row(results, name, chosen) for name in names]
     known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
-    if missing := len(set(wanted) - known):
-        console.print(f"{missing} of {len(wanted)} results are missing; --run trains them, or continues them")
+    missing = [row_run for row_run in wanted if row_run not in known]
+    if missing:
+        console.print(f"{len(missing)} of {len(wanted)} results are missing; --run trains them, or continues them")
+    for row_run in missing:
+        if (reason := why_not_counted(results, row_run)) and reason not in failed:
+            console.print(reason, soft_wrap=True)
     if page:
         console.print(f"written: {page}", soft_wrap=True)
     damaged = [reason for one in found for reason in one.damaged.values() if reason not in failed]

@@ -11,6 +11,7 @@ from counterpoint.cli.arguments.launching import (
     MinutesOption,
     PartitionOption,
     SbatchOption,
+    SeedsOption,
     check_data,
     choose_launcher,
     cluster_resources,
@@ -26,6 +27,7 @@ from counterpoint.cli.arguments.own_images import (
 )
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
+from counterpoint.storage.files import check_folder_path
 from counterpoint.storage.folders import quoted
 
 
@@ -53,7 +55,7 @@ def sweep(
         ),
     ] = None,
     set_: SetOption = None,
-    seeds: Annotated[str, typer.Option(help="Seeds of each combination, such as 0,1,2.")] = "0",
+    seeds: SeedsOption = None,
     run: Annotated[
         bool,
         typer.Option(
@@ -87,6 +89,7 @@ def sweep(
     --images reads your own images before the first run, and decodes them once for all runs.
     """
     from counterpoint.cli.terminal.jobs import print_states
+    from counterpoint.devices import choose_device
     from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
@@ -98,7 +101,7 @@ def sweep(
         experiments or [None],
         set_ or [],
         parse_varied(vary or []),
-        parse_seeds(seeds),
+        parse_seeds(",".join(seeds or ["0"])),
         evaluate,
         options=passed_on(root, device),
         processes=max(1, resources.gpus),
@@ -108,8 +111,12 @@ def sweep(
     with TerminalWatcher() as watcher:
         on_own = images and experiments_on(images, root, skip_bad=skip_bad, watcher=watcher)
         jobs = make_jobs(wanted, out, on_own or named_experiment)
-    if run and not images:
-        check_data(jobs, root)
+    if run:
+        check_folder_path(out)
+        if where == "local":
+            choose_device(device)  # each run would fail
+        if not images:
+            check_data(jobs, root)
     status = 0
     if run and where == "slurm":
         from counterpoint.launching.slurm import submit_missing

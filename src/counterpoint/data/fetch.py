@@ -19,6 +19,7 @@ import numpy as np
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
 from counterpoint.data.cifar import CIFAR10, CIFAR100, Cifar, find_cifar, load_cifar
 from counterpoint.errors import InputError, unknown
+from counterpoint.storage.files import check_folder_path
 from counterpoint.storage.folders import download_command
 
 Received = Callable[[int, int | None], None]
@@ -85,6 +86,7 @@ def fetch(
     target = root / archive.folder
     if target.exists():
         return target
+    check_folder_path(root)
     part = root / f"{archive.url.rpartition('/')[2]}.part"
     try:
         root.mkdir(parents=True, exist_ok=True)

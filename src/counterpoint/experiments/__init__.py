@@ -61,6 +61,9 @@ def select_experiments(words: Sequence[str]) -> list[Experiment]:
 
     found = [e for name, e in EXPERIMENTS.items() if all(matches(name, word.lower()) for word in words)]
     if not found:
+        for word in words:
+            if not any(matches(name, word.lower()) for name in EXPERIMENTS):
+                raise unknown("word in an experiment's name", word, sorted(parts), "counterpoint experiments")
         raise InputError(
             f"no experiment has {' and '.join(map(repr, words))} in its name; `counterpoint experiments` lists them all"
         )

@@ -27,7 +27,7 @@ def draw_views(
     parts = parts_of(data, experiment)
     count = len(parts.train)
     if not 1 <= images <= count:
-        raise InputError(f"images is {images}; it must be between 1 and {count}, the images trained on")
+        raise InputError(f"{images} images cannot be shown; give 1 to {count}, which are trained on")
     epochs = math.ceil(total_steps(experiment, count) / steps_per_epoch(experiment, count))
     if not 0 <= epoch < epochs:
         raise InputError(f"epoch is {epoch}; {experiment.name} is trained in the epochs 0 to {epochs - 1}")

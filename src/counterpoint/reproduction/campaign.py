@@ -11,7 +11,7 @@ from counterpoint.evaluation.condensed import condense, condensed_file, write_co
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.scores import read_scores
 from counterpoint.records.results import Results
-from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, write_result
+from counterpoint.reproduction.rows import Folders, RowRun, minutes, read_result, why_not_counted, write_result
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.watching import SILENT, Watcher
@@ -41,12 +41,12 @@ def run_missing(
     def minutes_left() -> float | None:
         return None if max_minutes is None else max_minutes - (time.monotonic() - started) / 60
 
-    missing, damaged = _without_result(wanted, folders)
+    missing, kept = _without_result(wanted, folders)
     for dataset in sorted({run.experiment.dataset for run in missing}):
         load(dataset, root)  # raises before the first training if a data set is missing
     choose_device(device)
-    failed = damaged
-    for reason in damaged:
+    failed = kept
+    for reason in kept:
         watcher.warned(reason)
     is_stopped = False
     for number, run in enumerate(missing, 1):
@@ -86,17 +86,19 @@ def keep_row(folders: Folders, run: RowRun, results: Results) -> Path:
 
 
 def _without_result(wanted: Sequence[RowRun], folders: Folders) -> tuple[list[RowRun], list[str]]:
-    """The runs that have no result, and what is wrong with results that cannot be read. Those are not made again:
-    the file may be all that is left of a long training.
+    """The runs that have no result, and what is wrong with results that cannot be read or are of another run. Those
+    are not made again: the file may be all that is left of a long training.
     """
-    missing, damaged = [], []
+    missing, kept = [], []
     for run in wanted:
         try:
-            if read_result(folders.results, run) is None:
+            if reason := why_not_counted(folders.results, run):
+                kept.append(f"{run.place.as_posix()} was not run: {reason}")
+            elif read_result(folders.results, run) is None:
                 missing.append(run)
         except InputError as error:
-            damaged.append(f"{run.place.as_posix()} was not run: {error}")
-    return missing, damaged
+            kept.append(f"{run.place.as_posix()} was not run: {error}")
+    return missing, kept
 
 
 def _is_over(minutes_left: float | None, should_stop: Callable[[], bool]) -> bool:

@@ -84,7 +84,7 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
 
 def parse_seeds(text: str) -> list[int]:
     """Seeds from a list such as "0,1,2"."""
-    parts = text.replace(" ", "").split(",")
+    parts = [part.strip() for part in text.split(",")]
     # Python refuses to read a number of thousands of digits.
     if not all(re.fullmatch(r"[0-9]{1,19}", part) and int(part) <= MOST_SEED for part in parts):
         raise InputError(
@@ -131,6 +131,14 @@ def read_result(folder: Path, run: RowRun) -> Results | None:
     """The result of this row, schedule and seed. None where there is none, or only one of another configuration."""
     remedy = "restore it, or move it away and run the row again"
     return read_results_of(folder / f"{run.place}.json", run.experiment, run.seed, remedy)
+
+
+def why_not_counted(folder: Path, run: RowRun) -> str:
+    """What is wrong with a result that can be read and is not this run's; empty where there is none."""
+    file = folder / f"{run.place}.json"
+    if not file.exists() or read_result(folder, run) is not None:
+        return ""
+    return f"{file} is of other settings or of another seed, and does not count; move it away to run the row"
 
 
 @dataclass(frozen=True)

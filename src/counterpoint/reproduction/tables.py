@@ -10,7 +10,8 @@ from rich.table import Table
 
 from counterpoint.errors import InputError
 from counterpoint.experiments.schedules import SCHEDULES, Schedule
-from counterpoint.records.results import Results, Shifted
+from counterpoint.records.images import Shift
+from counterpoint.records.results import Results
 from counterpoint.reproduction.beside_paper import our_figures, pair_figures, paper_tables
 from counterpoint.reproduction.rows import (
     Folders,
@@ -141,6 +142,8 @@ def _line(row: str, schedule: Schedule, folders: Folders) -> Line:
     results = found.read.values()
     begun = [run for run in found_runs(folders.runs, row, schedule) if run not in {**found.read, **found.damaged}]
     parts = [f"n = {len(results)}, {sum(map(minutes, results)):.1f} min"] if results else []
+    if len({result.corrupted.shift for result in results if result.corrupted}) > 1:
+        parts.append("-C is not of the same images")
     parts += [f"seed {run.seed}: its result is damaged" for run in found.damaged]
     parts += [f"seed {run.seed}: {far}" for run in begun if (far := _how_far(run, folders.runs))]
     pairs = pair_figures(row, [our_figures(result) for result in results])
@@ -182,7 +185,7 @@ def _provenance(results: Sequence[tuple[RowRun, Results]]) -> str:
             _of_segments(result, "engine"),
             _of_segments(result, "commit"),
             f"{result.evaluated_on.images:,} {result.evaluated_on.part} images",
-            _source(result.corrupted) if result.corrupted else "–",
+            cells_in_words(result.corrupted) if result.corrupted else "–",
         )
         for run, result in results
     ]
@@ -194,7 +197,8 @@ def _of_segments(result: Results, key: Literal["device", "engine", "commit"]) ->
     return ", ".join(dict.fromkeys(value[:7] if key == "commit" else value for value in values))
 
 
-def _source(corrupted: Shifted) -> str:
+def cells_in_words(corrupted: Shift) -> str:
+    """Where corrupted images come from, and how many of them there are."""
     source, images = corrupted.source, f"{corrupted.images:,} images per cell"
     if source.kind == "official":
         return f"official, {images}"

@@ -18,7 +18,7 @@ from counterpoint.config import Experiment
 from counterpoint.devices import has_triton
 from counterpoint.errors import InputError
 from counterpoint.nn import Ensemble
-from counterpoint.nn.activations import recompute_blocks
+from counterpoint.nn.activations import blocks_of, recompute_blocks
 from counterpoint.nn.one_member import check_member_by_member
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.training.batches import Batch
@@ -98,6 +98,19 @@ def _choose_for_several(name: EngineName, experiment: Experiment, on_gpu: bool, 
     return ("compiled" if on_gpu and is_even else "eager") if name == "auto" else name
 
 
+def check_saving(model: Ensemble, experiment: Experiment, *, less_memory: bool, member_by_member: bool) -> None:
+    """Raise if memory cannot be saved in these ways with this network."""
+    if member_by_member:
+        check_member_by_member(model)
+        if has_draws(model):
+            raise InputError(
+                f"{experiment.model} has layers that draw random numbers in training (dropout); with "
+                "--member-by-member these numbers would differ; leave it out"
+            )
+    if less_memory and not any(True for _ in blocks_of(model)):
+        raise InputError(f"{experiment.model} has no list of blocks to compute again; leave --less-memory out")
+
+
 def make_engine(
     state: TrainState,
     experiment: Experiment,
@@ -113,19 +126,13 @@ def make_engine(
     `less_memory` its blocks are, so that they keep no activations. With `member_by_member` a step goes through the
     members one after another.
     """
-    if member_by_member:
-        check_member_by_member(state.model)
-        if has_draws(state.model):
-            raise InputError(
-                f"{experiment.model} has layers that draw random numbers in training (dropout); with "
-                "--member-by-member these numbers would differ; leave it out"
-            )
+    check_saving(state.model, experiment, less_memory=less_memory, member_by_member=member_by_member)
     if not world.is_alone:
         from counterpoint.nn.norm_over_processes import normalise_over_processes
 
         normalise_over_processes(state.model, world)
-    if less_memory and not recompute_blocks(state.model):
-        raise InputError(f"{experiment.model} has no list of blocks to compute again; leave --less-memory out")
+    if less_memory:
+        recompute_blocks(state.model)
     device = next(state.model.parameters()).device
     rows = world.count(experiment.batch_size) * experiment.policy.views_per_step
     forward = make_forward(state.model, rows, name, device)

@@ -21,7 +21,7 @@ from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.provenance import now
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
-from counterpoint.training.engines import Engine, EngineName, choose_engine, make_engine
+from counterpoint.training.engines import Engine, EngineName, check_saving, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.memory import check_memory
 from counterpoint.training.monitoring import (
@@ -133,6 +133,8 @@ def train(
             prepared = prepare(experiment, folder, parts, seed, start, watcher)
             if start is not None and prepared.checkpoint is None:
                 check_unseen_by(start, experiment, data, root, watcher)
+            saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
+            check_saving(prepared.model, experiment, **saving)
             less_memory = check_memory(
                 prepared.model,
                 experiment,
@@ -140,12 +142,11 @@ def train(
                 len(parts.train),
                 device=device,
                 engine=name,
-                less_memory=options.less_memory,
-                member_by_member=options.member_by_member,
                 world=world,
                 watcher=watcher,
+                **saving,
             )
-        less_memory = any_of(world, less_memory)  # a block that is computed again is so in every process
+        saving["less_memory"] = any_of(world, less_memory)  # a block is computed again in every process or in none
         with agreed(world):
             run, state = begin(
                 folder,
@@ -160,7 +161,6 @@ def train(
                 watcher=watcher,
             )
             clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
-            saving = {"less_memory": less_memory, "member_by_member": options.member_by_member}
             training = _Training(
                 run,
                 place(parts.train, device),

@@ -19,6 +19,15 @@ LauncherOption = Annotated[
         help="Where to run: local (on this machine, one run after another) or slurm (on a cluster, one job per run)."
     ),
 ]
+SeedsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--seeds",
+        metavar="SEEDS",
+        help="Seeds to run, such as 0,1,2. May be given several times.",
+        show_default="0",
+    ),
+]
 PartitionOption = Annotated[
     str | None,
     typer.Option(help="Partition of the cluster, for --launcher slurm.", show_default="the cluster's"),

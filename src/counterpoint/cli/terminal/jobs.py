@@ -1,13 +1,16 @@
 """The states of jobs, as the terminal shows them."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
 from counterpoint.cli.terminal.progress import console
+from counterpoint.errors import some
 from counterpoint.launching.states import State
 from counterpoint.records.figures import AggregateFigures, Figures
+from counterpoint.records.images import Shift
+from counterpoint.reproduction.tables import cells_in_words
 
 _HEADINGS = ("run", "state", "error", "ECE", "-C error", "-C ECE")
 
@@ -22,6 +25,8 @@ def print_states(states: Sequence[State]) -> None:
             console.print(
                 f"{state.job.name} failed: {state.detail}{log}", highlight=False, markup=False, soft_wrap=True
             )
+    for sentence in unlike_images(states):
+        console.print(sentence, highlight=False, soft_wrap=True)
     console.print(counted(states), highlight=False)
 
 
@@ -35,6 +40,22 @@ def _table(states: Sequence[State]) -> Table:
         detail = state.detail if state.kind != "failed" else ""
         table.add_row(state.job.name, ", ".join(filter(None, (state.kind, detail))), *_figures(state))
     return table
+
+
+def unlike_images(states: Sequence[State]) -> Iterator[str]:
+    """Of each data set, which runs were evaluated on other corrupted images than others, if any were."""
+    found: dict[str, dict[Shift, list[str]]] = {}
+    for state in states:
+        if state.results and state.results.corrupted:
+            runs = found.setdefault(state.results.evaluated_on.dataset, {})
+            runs.setdefault(state.results.corrupted.shift, []).append(state.job.name)
+    for dataset, runs in found.items():
+        if len(runs) > 1:
+            sets = "; ".join(f"{cells_in_words(shift)}: {some(names)}" for shift, names in runs.items())
+            yield (
+                f"The figures on -C of {dataset} cannot be compared, because they are not of the same images ({sets}). "
+                "`counterpoint evaluate RUN` evaluates a run on all images"
+            )
 
 
 def counted(states: Sequence[State]) -> str:

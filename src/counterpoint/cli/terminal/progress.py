@@ -1,6 +1,8 @@
 """What the command line shows while it works: progress bars, notes and warnings."""
 
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +21,28 @@ from rich.text import Text
 
 from counterpoint.watching import TrainingProgress, Watcher
 
-console = Console(markup=False)  # names and paths may hold brackets
+UNREAD = 141
+"""The status of a command that ends because nobody reads its output, as after `| head`: shells have 128 + SIGPIPE."""
+
+
+def _end_unread() -> None:
+    sys.exit(UNREAD)
+
+
+class Terminal(Console):
+    """The terminal. When nobody reads it any more it falls silent and calls `when_unread`, which ends the command."""
+
+    when_unread: Callable[[], None] = staticmethod(_end_unread)
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # Python fails at its end if it cannot write what is left
+        os.close(nowhere)
+        self.when_unread()
+
+
+console = Terminal(markup=False)  # names and paths may hold brackets
 
 _TRAINING = (
     TextColumn("{task.description}"),

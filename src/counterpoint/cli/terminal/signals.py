@@ -1,7 +1,8 @@
 """Ctrl-C (SIGINT) and the request to end (SIGTERM): work ends with a checkpoint if it can, and the exit status tells
-which signal came.
+which signal came. Output that nobody reads, as after `| head`, asks for the same.
 
-The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end.
+The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end, 141 where
+nobody reads.
 """
 
 import signal
@@ -15,14 +16,14 @@ from typing import Any
 
 import typer
 
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import UNREAD, console
 
 _Handler = Callable[[int, FrameType | None], Any]
 
 
 @dataclass
 class Stop:
-    """Whether a signal has come, and with which status the command then ends."""
+    """Whether a stop was asked for, and with which status the command then ends."""
 
     status: int = 0
 
@@ -33,6 +34,7 @@ class Stop:
 @contextmanager
 def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
     """Inside, the first signal asks for a stop, so that work can end with a checkpoint. A second one ends it at once.
+    If nobody reads the output any more, that asks for a stop too.
 
     Under torchrun a second one is ignored: torchrun passes on a signal that its processes have already received from
     the terminal or the scheduler. Python handles a signal between two instructions, so a long step is finished first.
@@ -47,8 +49,15 @@ def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
         stop.status = 128 + number
         console.print("stopping after this step" + ("; once more ends it at once" if at_once_if_again else ""))
 
-    with _handled_by(handle, signal.SIGINT, signal.SIGTERM):
-        yield stop
+    def ask_unread() -> None:
+        stop.status = stop.status or UNREAD  # Ctrl-C also ends the reader in `| tee log.txt`
+
+    before, console.when_unread = console.when_unread, ask_unread
+    try:
+        with _handled_by(handle, signal.SIGINT, signal.SIGTERM):
+            yield stop
+    finally:
+        console.when_unread = before
 
 
 @contextmanager
