@@ -40,9 +40,9 @@ def compare(
 
     The command needs results.json and scores.npz of each run, and no network.
 
-    A row that `counterpoint reproduce` keeps needs no run: give its file, such as results/cifar100/single/paper-0.json.
-    It needs the condensed scores beside it, paper-0.npz. The intervals of calibration errors under corruption are then
-    somewhat longer.
+    A row that `counterpoint reproduce` keeps needs no run: give its file, such as
+    results/cifar100/batch-ensemble/paper-0.json. It needs the condensed scores beside it, paper-0.npz. The intervals of
+    calibration errors under corruption are then somewhat longer.
     """
     from counterpoint.cli.terminal.tables import comparison_table
     from counterpoint.evaluation.comparison import compare_run, compared_file

@@ -79,7 +79,7 @@ def condense(scores: RunScores) -> CondensedScores:
 
 
 def write_condensed(path: Path, scores: CondensedScores) -> None:
-    """Write the file, about 140 kB for CIFAR.
+    """Write the file, about 150 kB for CIFAR.
 
     Errors are kept exactly. Rounding moves the mean NLL or Brier score of N images by less than 1e-4 / N, and the
     correlation of two influences by about 3e-3 / √N.
