@@ -3,7 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from counterpoint.cli.terminal.jobs import unlike_images
+import pytest
+
+from counterpoint.cli.terminal.jobs import print_seeds, unlike_images
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.launching.states import State
 from counterpoint.records.images import Images
@@ -31,3 +33,38 @@ def test_runs_on_other_corrupted_images_are_named() -> None:
 def test_alike_are_those_of_one_data_set() -> None:
     waiting = replace(finished(5, 1), kind="waiting", results=None)
     assert not [*unlike_images([finished(0, 450, "digits"), finished(1, 10_000), finished(2, 10_000), waiting])]
+
+
+def with_figures(state: State, error: float, ece: float, cells_error: float) -> State:
+    """The same with these figures: clean error and ECE, and the error under corruption."""
+    assert state.results is not None
+    assert state.results.corrupted is not None
+    clean, corrupted = state.results.clean, state.results.corrupted
+    ensemble = dict(corrupted.aggregates.ensemble)
+    ensemble["by-corruption"] = replace(ensemble["by-corruption"], error=cells_error, ece_width15=0.25)
+    results = replace(
+        state.results,
+        clean=replace(clean, ensemble=replace(clean.ensemble, error=error, ece_width15=ece)),
+        corrupted=replace(corrupted, aggregates=replace(corrupted.aggregates, ensemble=ensemble)),
+    )
+    return replace(state, results=results, job=replace(state.job, name=f"single__lr=0.1__seed={state.job.seed}"))
+
+
+def test_the_spread_over_seeds_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    print_seeds([with_figures(finished(i, 60), 0.02 * (i + 1), 0.05, 0.3 + 0.1 * i) for i in range(3)])
+    (row,) = (line.split("  ") for line in capsys.readouterr().out.splitlines() if line.startswith("single"))
+    assert [part.strip() for part in row if part.strip()] == [
+        "single__lr=0.1",
+        "3",
+        "4.00 ± 2.00",
+        "5.00 ± 0.00",
+        "40.00 ± 10.00",
+        "25.00 ± 0.00",
+    ]
+
+
+def test_a_spread_is_only_over_runs_on_the_same_images(capsys: pytest.CaptureFixture[str]) -> None:
+    print_seeds([finished(0, 60), finished(1, 70, "digits")])
+    assert capsys.readouterr().out.split()[-4:] == ["–", "–", "–", "–"]
+    print_seeds([finished(0, 60), replace(finished(1, 60), results=None)])
+    assert capsys.readouterr().out == ""

@@ -88,7 +88,7 @@ def sweep(
 
     --images reads your own images before the first run, and decodes them once for all runs.
     """
-    from counterpoint.cli.terminal.jobs import print_states
+    from counterpoint.cli.terminal.jobs import print_seeds, print_states
     from counterpoint.devices import choose_device
     from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
@@ -130,6 +130,7 @@ def sweep(
         status = stop.status
     states = job_states(jobs, queue_states(jobs))
     print_states(states)
+    print_seeds(states)
     kinds = {state.kind for state in states}
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or continues them")

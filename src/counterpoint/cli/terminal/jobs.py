@@ -2,14 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import mean, stdev
 
 from rich.table import Table
 
 from counterpoint.cli.terminal.progress import console
 from counterpoint.errors import some
+from counterpoint.experiments import config_hash
 from counterpoint.launching.states import State
 from counterpoint.records.figures import AggregateFigures, Figures
 from counterpoint.records.images import Shift
+from counterpoint.records.results import Results
 from counterpoint.reproduction.tables import cells_in_words
 
 _HEADINGS = ("run", "state", "error", "ECE", "-C error", "-C ECE")
@@ -56,6 +59,45 @@ def unlike_images(states: Sequence[State]) -> Iterator[str]:
                 f"The figures on -C of {dataset} cannot be compared, because they are not of the same images ({sets}). "
                 "`counterpoint evaluate RUN` evaluates a run on all images"
             )
+
+
+def print_seeds(states: Sequence[State]) -> None:
+    """A table of the experiments that have the results of several seeds; nothing where none has."""
+    groups: dict[tuple[str, str], list[State]] = {}
+    for state in states:
+        if state.results:
+            experiment = state.job.experiment
+            groups.setdefault((experiment.name, config_hash(experiment)), []).append(state)
+    table = Table(box=None, pad_edge=False, title="mean ± standard deviation over seeds, in %", title_justify="left")
+    for heading, words in zip(("runs", "seeds", *_HEADINGS[2:]), (True, *(False,) * 5), strict=True):
+        table.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
+    for group in groups.values():
+        if len(group) > 1:
+            name = group[0].job.name.rpartition("__seed=")[0] or group[0].job.name
+            table.add_row(name, str(len(group)), *_over_seeds([state.results for state in group if state.results]))
+    if table.rows:
+        console.print()
+        console.print(table, highlight=False)
+
+
+def _over_seeds(results: Sequence[Results]) -> Iterator[str]:
+    """Error and ECE, clean and under corruption: a dash where the runs were not evaluated on the same images."""
+    cells = [one.corrupted for one in results if one.corrupted]
+    yield from _spreads(
+        [one.clean.ensemble for one in results], alike=_are_alike([one.evaluated_on for one in results])
+    )
+    of_all = len(cells) == len(results) and _are_alike([corrupted.shift for corrupted in cells])
+    yield from _spreads([one.aggregates.ensemble["by-corruption"] for one in cells], alike=of_all)
+
+
+def _are_alike(values: Sequence[object]) -> bool:
+    return all(value == values[0] for value in values)
+
+
+def _spreads(figures: Sequence[Figures | AggregateFigures], *, alike: bool) -> Iterator[str]:
+    for name in ("error", "ece_width15"):
+        values = [100 * getattr(one, name) for one in figures]
+        yield f"{mean(values):.2f} ± {stdev(values):.2f}" if alike else "–"
 
 
 def counted(states: Sequence[State]) -> str:
