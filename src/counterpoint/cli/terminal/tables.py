@@ -125,9 +125,9 @@ def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | s
 def comparison_tables(ours: str, comparison: "Comparison") -> list[Table]:
     """The differences from another run, with their intervals: of figures, and of AUROCs."""
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.sections.comparison import differences_table, outside_table
+    from counterpoint.report.sections.comparison import differences_table, outside_table, pair_name
 
-    tables = differences_table(ours, comparison), outside_table(ours, comparison)
+    tables = differences_table(ours, comparison), outside_table(pair_name(ours, comparison), comparison)
     return [to_rich(table) for table in tables if table]
 
 

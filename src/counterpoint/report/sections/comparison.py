@@ -71,9 +71,8 @@ def differences_table(ours: str, other: Comparison) -> Table:
     if shift is None and "-C" in lacking:
         lacking["-C"] = "the other run has none"
     columns = [Column(images, lacking.get(images, "")) for images in sets]
-    theirs = with_folder(other.called, other.run)
     return Table(
-        f"{ours} − {theirs}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{pair_name(ours, other)}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             plain_row(
@@ -85,15 +84,18 @@ def differences_table(ours: str, other: Comparison) -> Table:
     )
 
 
-def outside_table(ours: str, other: Comparison) -> Table | None:
-    """How much better or worse the run that is called `ours` tells outside images from known ones; None without any."""
+def pair_name(ours: str, other: Comparison) -> str:
+    return f"{ours} − {with_folder(other.called, other.run)}"
+
+
+def outside_table(pair: str, other: Comparison) -> Table | None:
+    """How much better or worse the first run of a pair tells outside images from known ones; None without any."""
     rows = []
     for name, found in other.outside.items():
         numbers = found.auroc.difference, found.auroc.low, found.auroc.high
         value, low, high = shown_together(numbers, numbers[1:], _AUROC_DIGITS)
         rows.append(plain_row(name, f"{found.images.images:,}", value, f"{low} to {high}"))
-    theirs = with_folder(other.called, other.run)
-    caption = f"{ours} − {theirs}: AUROC by confidence, of known images against outside ones; higher is better"
+    caption = f"{pair}: AUROC by confidence, of known images against outside ones; higher is better"
     columns = (
         Column("Outside images"),
         Column("Number"),
@@ -117,7 +119,7 @@ def _comparison(pair: ComparedPair) -> PairDifferences:
         words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
         charts=tuple(_chart(pair, images, rows) for images, rows in rows_of.items()),
         severities=_severities(pair, corrupted.severities) if corrupted else None,
-        outside=outside_table(pair.run.label, other),
+        outside=outside_table(pair.label, other),
     )
 
 
