@@ -114,7 +114,7 @@ def test_what_compare_prints() -> None:
     title = f"{compared.called} − digits/single, seed 7 (digits-single), with 95 % intervals over images; "
     assert " ".join(printed).startswith(title)
     assert printed[-4:] == entries(differences_table(compared.called, other))
-    assert words(of_outside)[-1] == "letters 60 +0.030 −0.010 to +0.070"
+    assert words(of_outside)[-1] == "letters +0.030 −0.010 to +0.070"
     assert "AUROC by confidence, of known images against outside ones; higher is better" in " ".join(words(of_outside))
     assert len(comparison_tables(compared.called, replace(other, outside={}))) == 1
 

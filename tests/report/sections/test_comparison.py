@@ -138,7 +138,7 @@ def test_outside_images_have_a_table(make_evaluated: MakeEvaluated) -> None:
     one = shown(make_evaluated, comparison(make_evaluated, outside={"letters": letters, "photos": photos}))
     assert one.outside is not None
     assert [(row.label, *(entry.text for entry in row.entries)) for row in one.outside.rows] == [
-        ("letters", "1,200", "+0.03040", "+0.00004 to +0.06070"),
-        ("photos", "50", "−0.500", "−0.600 to −0.400"),
+        ("letters", "+0.03040", "+0.00004 to +0.06070"),
+        ("photos", "−0.500", "−0.600 to −0.400"),
     ]
     assert shown(make_evaluated, comparison(make_evaluated)).outside is None

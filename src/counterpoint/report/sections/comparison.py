@@ -48,6 +48,10 @@ class Comparisons(Content):
     def has_cells(self) -> bool:
         return any(pair.severities for pair in self.pairs)
 
+    @property
+    def has_outside(self) -> bool:
+        return any(pair.outside for pair in self.pairs)
+
     def blocks(self) -> Iterator[Block]:
         return (Block(pair.label, (*pair.words, *pair.charts, pair.severities, pair.outside)) for pair in self.pairs)
 
@@ -94,11 +98,10 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
     for name, found in other.outside.items():
         numbers = found.auroc.difference, found.auroc.low, found.auroc.high
         value, low, high = shown_together(numbers, numbers[1:], _AUROC_DIGITS)
-        rows.append(plain_row(name, f"{found.images.images:,}", value, f"{low} to {high}"))
+        rows.append(plain_row(name, value, f"{low} to {high}"))
     caption = f"{pair}: AUROC by confidence, of known images against outside ones; higher is better"
     columns = (
         Column("Outside images"),
-        Column("Number"),
         Column("Difference"),
         Column("Interval", "95 %, over images"),
     )
