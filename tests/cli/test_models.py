@@ -142,7 +142,7 @@ def test_a_run_is_exported_with_the_users_word_alone(trained: Terminal, give: Gi
     assert not (trained.folder / "model.pt2").exists()
     done = give(*export, "--model", "mymodule:make_model")
     assert (done.status, done.imported) == (0, True)
-    assert "mymodule:make\\_model, an ensemble of 4 members" in (trained.folder / "model.md").read_text(
+    assert "mymodule:make\\_model, an ensemble of 4 members" in (trained.folder / "model.pt2.md").read_text(
         encoding="utf-8"
     )
     assert str(trained.folder).encode() not in (trained.folder / "model.pt2").read_bytes()

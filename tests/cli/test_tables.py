@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from counterpoint.cli.terminal.tables import (
-    comparison_table,
+    comparison_tables,
     data_table,
     experiments_table,
     recalibrated_parts,
@@ -22,7 +22,7 @@ from counterpoint.records.figures import ClassFigures
 from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
 from counterpoint.report.recalibrations.words import parameters_table
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.sections.comparison import differences_table
+from counterpoint.report.sections.comparison import differences_table, outside_table
 from counterpoint.report.sections.headlines import headline_table
 from counterpoint.report.sections.recalibration import ways_table
 from counterpoint.report.tables import Table as ReportTable
@@ -109,10 +109,14 @@ def test_what_compare_prints() -> None:
     compared = evaluated(members=2, shifted=True, more=True).compared
     assert compared is not None
     (other,) = compared.against
-    printed = words(comparison_table(compared.called, other))
+    table, of_outside = comparison_tables(compared.called, other)
+    printed = words(table)
     title = f"{compared.called} − digits/single, seed 7 (digits-single), with 95 % intervals over images; "
     assert " ".join(printed).startswith(title)
     assert printed[-4:] == entries(differences_table(compared.called, other))
+    assert words(of_outside)[-1] == "letters +0.030 −0.010 to +0.070"
+    assert "AUROC by confidence, of known images against outside ones; higher is better" in " ".join(words(of_outside))
+    assert len(comparison_tables(compared.called, replace(other, outside={}))) == 1
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -121,13 +125,17 @@ def test_no_row_of_figures_is_broken_in_80_columns(width: int) -> None:
     assert run.recalibrated is not None
     assert run.recalibrated.choice is not None
     assert run.compared is not None
-    table = results_parts(run.results)[0]
+    (other,), table = run.compared.against, results_parts(run.results)[0]
+    of_outside = outside_table("ours", other)
+    assert of_outside is not None
+    differences, outside = comparison_tables("ours", other)
     _, ways, candidates, *_ = recalibrated_parts(run.recalibrated, run.results)
     tables = {
         table: headline_table(ReportedRun("x", run)),
         ways: ways_table(run.recalibrated, run.results),
         candidates: short_candidates_table(run.recalibrated.choice, True),
-        comparison_table("ours", run.compared.against[0]): differences_table("ours", run.compared.against[0]),
+        differences: differences_table("ours", other),
+        outside: of_outside,
     }
     for printed, of_report in tables.items():
         assert [" ".join(line) for line in lines(printed, width)][-len(of_report.rows) :] == entries(of_report)

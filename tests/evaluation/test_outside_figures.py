@@ -9,12 +9,14 @@ from sklearn.metrics import roc_auc_score
 
 import counterpoint.evaluation.image_groups
 from counterpoint.errors import InputError
+from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.image_groups import load_outside
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.metrics import ood_auroc_interval
 from counterpoint.recalibration.apply import apply
+from counterpoint.records.files import read_evaluated, read_results
 from counterpoint.records.outside import Outside, Separation
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array
@@ -144,3 +146,55 @@ def test_the_other_cifar_is_taken_where_it_is(tmp_path: Path, monkeypatch: pytes
     for dataset in ("cifar100", "digits", "cifar10"):
         load_outside(dataset, tmp_path)
     assert asked == [("cifar100", tmp_path)], "for cifar10 alone: no cifar10 is there, and digits have no other set"
+
+
+def test_two_runs_are_compared_on_outside_images_that_both_have(make_run: MakeRun) -> None:
+    ours, theirs = (make_run(seed=seed) for seed in (1, 2))
+    for seed, run in enumerate((ours, theirs)):
+        add_outside(run, "photos", 30, seed=seed)
+        add_outside(run, "letters", 20, seed=2 + seed)
+        add_outside(run, f"only {seed}", 10, seed=4)
+        add_outside(run, "others", 10, key=f"key {seed}", seed=4)
+        add_outside(run, "cifar100", 25, key=None, seed=6 + seed)
+        evaluated(run)
+    (found,) = compare_run(ours.folder, [theirs.folder]).against
+    assert set(found.outside) == {"photos", "letters", "cifar100"}
+    results = [read_results(run.folder / "results.json").outside for run in (ours, theirs)]
+    for name, one in found.outside.items():
+        assert one.images == results[0][name].identity
+        aurocs = [of_run[name].ensemble.auroc for of_run in results]
+        assert one.auroc.difference == pytest.approx(aurocs[0] - aurocs[1], abs=1e-12)
+        assert one.auroc.low < one.auroc.difference < one.auroc.high
+
+
+def test_a_comparison_on_other_outside_images_is_left_out(make_run: MakeRun) -> None:
+    ours, theirs = (make_run(seed=seed) for seed in (1, 2))
+    for run in (ours, theirs):
+        for name in ("photos", "letters"):
+            add_outside(run, name, 30)
+        evaluated(run)
+    compare_run(ours.folder, [theirs.folder])
+    assert read_evaluated(ours.folder).notes == ()
+    add_outside(ours, "photos", 30, key="another")
+    add_outside(ours, "new", 30)
+    evaluated(ours)
+    found = read_evaluated(ours.folder)
+    assert found.compared is not None
+    assert list(found.compared.against[0].outside) == ["letters"]
+    (note,) = found.notes
+    assert "compared.json does not cover photos, which changed in a later evaluation" in note
+    (again,) = compare_run(ours.folder, [theirs.folder]).against
+    assert list(again.outside) == ["letters"]
+
+
+def test_known_images_must_be_the_same(make_run: MakeRun) -> None:
+    ours, theirs = (make_run(seed=seed) for seed in (1, 2))
+    for run in (ours, theirs):
+        add_outside(run, "photos", 30)
+    path = theirs.folder / "logits" / "about.json"
+    about = read_json(path)
+    write_json(path, about | {"clean": {**about["clean"], "key": "others"}})
+    for run in (ours, theirs):
+        evaluated(run)
+    with pytest.raises(InputError, match="give runs evaluated on the same images"):
+        compare_run(ours.folder, [theirs.folder])

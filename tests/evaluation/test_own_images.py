@@ -145,7 +145,7 @@ def test_suites_are_made_of_their_part_in_an_order_of_chance(run: Run, place: Pa
         assert sorted(chosen.numbers_N.tolist()) == sorted(part.numbers_N.tolist())
         assert chosen.labels_N[:12].unique().tolist() == [0, 1, 2], "the first images are of all classes"
     evaluate(run, place, suites=(CORRUPTED,), cell_images=5)
-    folder = f"photos-{images.keys['test']}-C-seed0"
+    folder = f"photos-{images.keys['test']}-C-seed0-first-5"
     assert [path.name for path in (place / "data" / "regenerated").iterdir()] == [folder]
     assert saved(run, "fog-3").shape == (2, 5, 3)
 

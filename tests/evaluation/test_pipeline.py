@@ -158,11 +158,23 @@ def test_all_that_was_asked_for_reaches_the_network(run: Run, root: Path, monkey
 def test_the_watcher_hears_of_the_corrupted_set_and_of_the_cells(run: Run, tmp_path: Path) -> None:
     heard = Heard()
     evaluate(run, tmp_path / "without a set", cell_images=2, watcher=heard)
-    making, evaluating = "making digits-C-seed0", f"evaluating {run.experiment.name}"
+    making, evaluating = "making digits-C-seed0-first-2", f"evaluating {run.experiment.name}"
     assert list(dict.fromkeys(work for work, _, _ in heard.counts)) == [making, evaluating]
-    assert (making, 3000, 3000) in heard.counts, "40 images in each of 75 cells"
+    assert (making, 150, 150) in heard.counts, "2 images in each of 75 cells"
     assert (evaluating, 76, 76) in heard.counts
     assert heard.notes == []
+
+
+def test_a_few_images_of_each_cell_have_the_figures_that_they_have_in_the_whole_set(
+    run: Run, root: Path, tmp_path: Path
+) -> None:
+    from_whole = evaluate(run, root, cell_images=4)
+    shutil.rmtree(run.folder / "logits")
+    assert without_times(evaluate(run, tmp_path / "without a set", cell_images=4)) == without_times(from_whole)
+    whole = evaluate(run, tmp_path / "without a set")
+    assert whole.corrupted is not None
+    assert whole.corrupted.images == 40
+    assert without_times(whole) == without_times(evaluate(run, root))
 
 
 def test_without_suites_there_are_clean_figures_only(run: Run, tmp_path: Path) -> None:

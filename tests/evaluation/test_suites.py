@@ -15,12 +15,14 @@ from counterpoint.evaluation.suites import (
     CORRUPTED,
     SUITES,
     VALIDATION_EXTRA,
+    Suite,
     corrupted_set,
     find_suites,
     make_corrupted_set,
 )
 from counterpoint.pictures.atlas import draw_image_atlas
 from counterpoint.records.images import Shift, Source
+from tests.heard import Heard
 from tests.small import few_digits
 
 PHOTOGRAPHS = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
@@ -120,6 +122,48 @@ def test_a_set_says_what_a_part_of_it_is(root: Path) -> None:
     made = corrupted_set(few_digits(40), root)
     assert made.images == 40
     assert made.shift(25) == Shift(made.source, 25, "test", CORRUPTIONS, SEVERITIES)
+
+
+@pytest.mark.parametrize("side", [32, 72])
+def test_the_first_images_alone_have_the_bits_that_they_have_in_the_whole_set(tmp_path: Path, side: int) -> None:
+    data = photographs_of(side, images=5)
+    suite = Suite("corrupted", "test", (*CORRUPTIONS, *EXTRA_CORRUPTIONS), (1, 3, 5))
+    first = corrupted_set(data, tmp_path, suite, count=2)
+    assert first.folder.name.endswith("-seed0-first-2")
+    whole = corrupted_set(data, tmp_path, suite)
+    assert (first.images, whole.images) == (2, 5)
+    assert (first.source, first.shift(2)) == (whole.source, whole.shift(2))
+    assert torch.equal(first.labels_N, whole.labels_N[:2])
+    for cell in suite.cells:
+        assert np.array_equal(first.read(*cell), whole.read(*cell)[:2]), cell
+
+
+def test_only_the_images_that_are_needed_are_made_unless_the_whole_set_is_there(tmp_path: Path) -> None:
+    data, heard = few_digits(6), Heard()
+    suite = replace(CORRUPTED, corruptions=("fog", "contrast"))
+    assert corrupted_set(data, tmp_path, suite, watcher=heard, count=2).images == 2
+    assert heard.counts[-1] == ("making digits-C-seed0-first-2", 20, 20)
+    assert not (tmp_path / "regenerated" / "digits-C-seed0").exists()
+    corrupted_set(data, tmp_path, replace(suite, corruptions=("fog",)))
+    assert corrupted_set(data, tmp_path, suite, count=3).images == 3, "fog alone is not the whole set"
+    whole = corrupted_set(data, tmp_path, suite)
+    for count in (4, 6, 7):
+        assert corrupted_set(data, tmp_path, suite, count=count).folder == whole.folder
+    (whole.folder / "fog.npy").unlink()
+    assert corrupted_set(data, tmp_path, suite, count=4).images == 4
+    made = {folder.name for folder in (tmp_path / "regenerated").iterdir()}
+    assert made == {"digits-C-seed0", *(f"digits-C-seed0-first-{count}" for count in (2, 3, 4))}
+
+
+def test_more_images_than_there_are_make_the_whole_set(tmp_path: Path) -> None:
+    suite = replace(CORRUPTED, corruptions=("contrast",))
+    assert corrupted_set(few_digits(3), tmp_path, suite, count=3).folder.name == "digits-C-seed0"
+
+
+def photographs_of(side: int, images: int) -> DataSet:
+    pixels = torch.from_numpy(np.random.default_rng(7).integers(0, 256, (images, 3, side, side), dtype=np.uint8))
+    few = few_digits(images)
+    return replace(few, test=replace(few.test, images_NCHW=pixels))
 
 
 def test_an_official_set_of_other_images_is_refused(tmp_path: Path) -> None:

@@ -86,7 +86,15 @@ def test_pt2_says_what_pytorch_says(trained: MakeTrained, tmp_path: Path) -> Non
     found = read(written.path)(images_NCHW.permute(0, 2, 3, 1).contiguous().numpy())
     for ours, expected in zip(found, slow_probs(run, kinds(2)["none"], images_NCHW), strict=True):
         np.testing.assert_allclose(ours, expected, atol=TOLERANCE, rtol=0)
-    assert sorted(path.name for path in written.path.parent.iterdir()) == ["model.md", "model.pt2"]
+    assert sorted(path.name for path in written.path.parent.iterdir()) == ["model.pt2", "model.pt2.md"]
+
+
+def test_two_files_of_one_name_have_a_card_each(trained: MakeTrained, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    for ending in ("pt2", "onnx"):
+        export_run(trained(), tmp_path / f"model.{ending}")
+    for ending in ("pt2", "onnx"):
+        assert f"model.{ending}, exported by" in (tmp_path / f"model.{ending}.md").read_text(encoding="utf-8")
 
 
 def test_an_onnx_file_says_what_it_is_of(trained: MakeTrained, tmp_path: Path) -> None:
@@ -143,13 +151,15 @@ def test_a_file_that_is_damaged_on_the_way_is_refused(
 
 
 def test_an_earlier_export_is_replaced_and_somebodys_text_is_not(trained: MakeTrained, tmp_path: Path) -> None:
-    path, card = tmp_path / "README.pt2", tmp_path / "README.md"
+    path, card = tmp_path / "README.pt2", tmp_path / "README.pt2.md"
     export_run(trained(), path)
     first = files_of(tmp_path)
     export_run(trained(), path)
     assert files_of(tmp_path) == first
     card.write_text("# My project\n\n- counterpoint\n")
-    with pytest.raises(InputError, match=r"would replace .*README\.md, which counterpoint did not write; choose anot"):
+    with pytest.raises(
+        InputError, match=r"would replace .*README\.pt2\.md, which counterpoint did not write; choose anot"
+    ):
         export_run(trained(), path)
     assert card.read_text().startswith("# My project")
 

@@ -63,6 +63,10 @@ def test_classes_one_level_deeper_are_pointed_out(tmp_path: Path) -> None:
         InputError, match=r"has one class, 'photos'.*\(if cat, dog are the classes, name .*deep/photos\)"
     ):
         list_images(photos.parent)
+    for part in ("train", "test"):
+        write_classes(tmp_path / "above" / "set" / part, {"dog": 1, "cat": 1})
+    with pytest.raises(InputError, match=r"has one class, 'set'.*; name .*above/set, which has the parts test, train$"):
+        list_images(tmp_path / "above")
     for year in ("2023", "2024"):
         write_classes(tmp_path / "years" / year, {"cat": 2, "dog": 1, f"only {year}": 1})
     years = tmp_path / "years"

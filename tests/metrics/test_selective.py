@@ -15,6 +15,7 @@ from counterpoint.metrics import (
     error,
     image_scores,
     ood_auroc,
+    ood_auroc_difference,
     ood_auroc_interval,
     ood_fpr,
     risk_coverage,
@@ -195,3 +196,48 @@ def test_interval_covers_the_truth(truth: float) -> None:
     draws = [ood_auroc_interval(rng.normal(distance, 1, 150), rng.normal(0, 1, 60)) for _ in range(400)]
     covered = np.mean([interval.low <= truth <= interval.high for interval in draws])
     assert covered >= 0.93
+
+
+def test_difference_of_two_aurocs_by_hand() -> None:
+    known, outside, other = [0.9, 0.5], [0.7, 0.1], [0.95, 0.6]
+    found, z = ood_auroc_difference(known, outside, known, other), 1.959963984540054
+    # In order: of ours 2 and 1 of the outside images, of the other 1 and 0. So both known images gain a half, and the
+    # outside images a half each.
+    assert found.value == pytest.approx(0.75 - 0.25)
+    margin = z * np.sqrt(2 * (0 + 1) / 2**2)
+    assert (found.low, found.high) == pytest.approx((max(0.5 - margin, -1), min(0.5 + margin, 1)))
+    back = ood_auroc_difference(known, other, known, outside)
+    assert (back.value, back.low, back.high) == pytest.approx((-found.value, -found.high, -found.low))
+
+
+def test_difference_of_two_aurocs_is_that_of_the_aurocs() -> None:
+    rng = np.random.default_rng(5)
+    known_2N, outside_2N = rng.integers(3, 9, (2, 40)) / 10, rng.integers(0, 7, (2, 25)) / 10
+    aurocs = [ood_auroc(*pair) for pair in zip(known_2N, outside_2N, strict=True)]
+    found = ood_auroc_difference(known_2N[0], outside_2N[0], known_2N[1], outside_2N[1])
+    assert found.value == pytest.approx(aurocs[0] - aurocs[1])
+    assert found.low < found.value < found.high
+    same = ood_auroc_difference(known_2N[0], outside_2N[0], known_2N[0], outside_2N[0])
+    assert same.value == 0
+    assert same.high == -same.low == pytest.approx(1.959964 * np.hypot(1 / 40, 1 / 25), rel=1e-6)
+
+
+def test_two_models_need_the_same_images() -> None:
+    with pytest.raises(InputError, match="there are 2 and 3 outside images; both models need the same ones"):
+        ood_auroc_difference([0.9], [0.1, 0.2], [0.8], [0.1, 0.2, 0.3])
+    with pytest.raises(InputError, match="there are 1 and 2 known images"):
+        ood_auroc_difference([0.9], [0.1], [0.8, 0.9], [0.1])
+
+
+@pytest.mark.parametrize(("correlation", "truths"), [(0.0, (0.6, 0.7)), (0.7, (0.9, 0.9)), (0.7, (0.99, 0.95))])
+def test_difference_covers_the_truth(correlation: float, truths: tuple[float, float]) -> None:
+    """More cases: `python benchmarks/auroc_difference_coverage.py`. The standard error of 400 draws is 1.1 points."""
+    rng = np.random.default_rng(2)
+    root = np.array([[1, 0], [correlation, np.sqrt(1 - correlation**2)]])
+    covered = 0
+    for _ in range(400):
+        known, outside = root @ rng.normal(size=(2, 150)), root @ rng.normal(size=(2, 60))
+        known += np.sqrt(2) * ndtri(np.array(truths))[:, None]
+        found = ood_auroc_difference(known[0], outside[0], known[1], outside[1])
+        covered += found.low <= truths[0] - truths[1] <= found.high
+    assert covered >= 0.93 * 400

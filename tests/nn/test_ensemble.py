@@ -1,7 +1,9 @@
 import copy
 import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -55,6 +57,42 @@ def test_predictions_leave_frozen_batchnorm_frozen(kind: str) -> None:
     with pytest.raises((RuntimeError, InputError)):
         ensemble.predict(torch.randn(5, 7))  # a pass that fails
     assert {name: module.training for name, module in ensemble.named_modules()} == modes
+
+
+class Waiting(nn.Module):
+    """Says what mode it is in before and after it has waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered, self.leave, self.training_there = Event(), Event(), list[bool]()
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.training_there.append(self.training)
+        self.entered.set()
+        assert self.leave.wait(60)
+        self.training_there.append(self.training)
+        return x
+
+
+def test_threads_that_predict_at_once_stay_in_evaluation_mode() -> None:
+    """The one that began first ends first, in the middle of the other; the two share a part alone."""
+    shared = nn.Dropout(0.5)
+    waiting = early, late = Waiting(), Waiting()
+    ensembles = [Ensemble(nn.Sequential(one, shared, nn.Linear(4, 3)), num_members=2).train() for one in waiting]
+    modes = []
+    with ThreadPoolExecutor(2) as threads:
+        ended = []
+        for one, ensemble in zip(waiting, ensembles, strict=True):
+            ended.append(threads.submit(ensemble.predict, torch.ones(64, 4)))
+            assert one.entered.wait(60)
+        for one, future in zip(waiting, ended, strict=True):
+            one.leave.set()
+            probs_BK = future.result(60)
+            assert probs_BK.equal(probs_BK[:1].expand_as(probs_BK)), "nothing was dropped"
+            modes.append(shared.training)
+    assert modes == [False, True], "the last one gives the mode back"
+    assert early.training_there + late.training_there == [False] * 4
+    assert all(module.training for ensemble in ensembles for module in ensemble.modules())
 
 
 def test_without_a_mask_nothing_is_dropped() -> None:

@@ -43,7 +43,7 @@ from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
 from counterpoint.records.figures import ClassFigures, Intervals, Summary, WithInterval
 from counterpoint.records.files import Evaluated
-from counterpoint.records.images import Images, Part, Shift, Source
+from counterpoint.records.images import Images, OutsideImages, Part, Shift, Source
 from counterpoint.records.outside import ByConfidence, Outside, Separation
 from counterpoint.records.recalibrated import (
     Choice,
@@ -496,6 +496,11 @@ def _comparison(members: int) -> Comparison:
             severities=tuple(over_cells(range(severity, severity + 1)) for severity in range(5)),
             by_corruption=compared.CalibrationDifferences(**of_cells),
         ),
+        outside={
+            "letters": compared.OutsideDifference(
+                OutsideImages(60, "0123456789abcdef"), compared.Difference(0.03, -0.01, 0.07)
+            )
+        },
     )
 
 

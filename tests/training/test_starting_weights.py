@@ -140,12 +140,20 @@ def test_members_of_a_single_network_have_the_factors_and_the_head_of_their_seed
 @pytest.mark.parametrize(
     ("source", "experiment", "message"),
     [
-        (BATCH, replace(BATCH, width=8), r"run is a run of another network \(width: 4 → 8\); a new run can start"),
-        (BATCH, replace(BATCH, model="wide-resnet-10-1"), r"\(model: resnet → wide-resnet-10-1; depth: 8 → None"),
+        (
+            BATCH,
+            replace(BATCH, width=8),
+            r"another network \(width: 4 → 8\); a new run can .* same model and options: add --set width=4$",
+        ),
+        (
+            BATCH,
+            replace(BATCH, model="wide-resnet-10-1"),
+            r"\(model: resnet → wide-resnet-10-1; depth: 8 → .*: add --model resnet --set depth=8 --set width=",
+        ),
         (
             VIT,
             replace(VIT, model_options={**VIT.model_options, "depth": 2}),
-            r"another network \(model_options.depth: 1 → 2\)",
+            r"another network \(model_options.depth: 1 → 2\).*: add --set model_options.depth=1$",
         ),
         (
             BATCH,

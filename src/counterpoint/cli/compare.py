@@ -44,14 +44,14 @@ def compare(
     results/cifar100/batch-ensemble/paper-0.json. It needs the condensed scores beside it, paper-0.npz. The intervals of
     calibration errors under corruption are then somewhat longer.
     """
-    from counterpoint.cli.terminal.tables import comparison_table
+    from counterpoint.cli.terminal.tables import comparison_tables
     from counterpoint.evaluation.comparison import compare_run, compared_file
     from counterpoint.evaluation.scored import place_name
     from counterpoint.records.compared import with_folder
 
     compared = compare_run(run, others, out)
     ours = with_folder(compared.called, place_name(run))
-    print_parts([comparison_table(ours, comparison) for comparison in compared.against])
+    print_parts([table for comparison in compared.against for table in comparison_tables(ours, comparison)])
     if any(comparison.scores == "condensed" and comparison.corrupted for comparison in compared.against):
         console.print(_CONDENSED, highlight=False)
     if out:

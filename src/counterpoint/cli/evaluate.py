@@ -39,7 +39,7 @@ def evaluate(
         typer.Option(
             min=1,
             metavar="N",
-            help="Use only the first N images of each cell, which is one corruption at one severity.",
+            help="Make and use only the first N images of each cell, which is one corruption at one severity.",
             show_default="all",
         ),
     ] = None,

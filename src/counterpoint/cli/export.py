@@ -12,7 +12,8 @@ from counterpoint.cli.terminal.progress import console
 def export(
     run: RunArgument,
     out: Annotated[
-        Path, typer.Option(help="File to write: .onnx, or .pt2 for torch.export. The model card beside it ends in .md.")
+        Path,
+        typer.Option(help="File to write: .onnx, or .pt2 for torch.export. The model card has the same name and .md."),
     ] = Path("model.onnx"),
     not_sure_below: Annotated[
         str | None,

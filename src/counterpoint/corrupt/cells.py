@@ -91,6 +91,12 @@ def read_about(folder: Path | str) -> About | None:
         ) from error
 
 
+def holds(folder: Path, names: Sequence[str]) -> bool:
+    """Whether a set made here has all of these corruptions, complete."""
+    about = read_about(folder)
+    return about is not None and all(name in about.finished and (folder / f"{name}.npy").is_file() for name in names)
+
+
 def claim(folder: Path, about: About) -> About:
     """Make the folder ready for this set and return what its about.json says.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterpoint.corrupt.cells import About, claim, finished_file, read_cell, working_in, write_about
+from counterpoint.corrupt.cells import About, claim, finished_file, holds, read_cell, working_in, write_about
 from counterpoint.corrupt.constants import choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
@@ -64,7 +64,7 @@ def write_corrupted_set(
     images_md5 = hashlib.md5(np.ascontiguousarray(images_NHWC).data).hexdigest()
     wanted = About(dataset, images_md5, int(seed), VERSION, frost_source(frost_dir), constants=constants)
     about = claim(out_dir, wanted)
-    unfinished = [name for name in names if not _is_finished(out_dir, name, about, len(images_NHWC))]
+    unfinished = [name for name in names if not _is_finished(out_dir, name, len(images_NHWC))]
     done, total = 0, len(unfinished) * len(SEVERITIES) * len(images_NHWC)
     with working_in(out_dir), parallel_map(workers) as in_parallel:
         with finished_file(out_dir / "labels.npy") as temporary, temporary.open("wb") as file:
@@ -94,8 +94,8 @@ def _check(images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[s
         )
 
 
-def _is_finished(folder: Path, name: str, about: About, n_images: int) -> bool:
-    if name not in about.finished or not (folder / f"{name}.npy").is_file():
+def _is_finished(folder: Path, name: str, n_images: int) -> bool:
+    if not holds(folder, [name]):
         return False
     read_cell(folder, name, SEVERITIES[0], n_images)
     return True

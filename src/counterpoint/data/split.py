@@ -35,6 +35,8 @@ class Parts:
     """For a user's own images: a hash of each part's images."""
     seen: Seen | None = None
     """For a user's own images: those that are not test images."""
+    tested: Mapping[str, str] = field(default_factory=dict)
+    """For a user's own images: the name of each test image, by the hash of its content."""
 
 
 def held_out_split(n_train: int, held_out: int, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -72,7 +74,7 @@ def parts_of(data: DataSet | UserImages, experiment: Experiment) -> Parts:
     (898, 449, 450)
     """
     if isinstance(data, UserImages):
-        return Parts(data.name, data.train, data.val, data.test, "test", data.keys, data.seen)
+        return Parts(data.name, data.train, data.val, data.test, "test", data.keys, data.seen, data.contents["test"])
     if experiment.train_on == "all":
         return Parts(data.name, data.train, None, data.test, "test")
     count = len(data.train)

@@ -7,7 +7,14 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.condensed import CondensedCells, CondensedScores, condense
 from counterpoint.evaluation.scored import Scored, place_name, read_scored
 from counterpoint.evaluation.scores import RunScores
-from counterpoint.metrics import ImageScores, Interval, calibration_differences, mean_difference, paired_differences
+from counterpoint.metrics import (
+    ImageScores,
+    Interval,
+    calibration_differences,
+    mean_difference,
+    ood_auroc_difference,
+    paired_differences,
+)
 from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import differences_of_parts
@@ -20,6 +27,7 @@ from counterpoint.records.compared import (
     CorruptedDifferences,
     Difference,
     MeanDifferences,
+    OutsideDifference,
     ShiftDifferences,
 )
 from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
@@ -82,6 +90,7 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         and our_images.corrupted == their_images.corrupted
     )
     shared = [name for name in _shifts(ours) if _is_same_shift(name, ours, theirs)]
+    outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
         raise InputError(
             f"{ours.place} was evaluated on {_images(ours.results)}, and {theirs.place} on "
@@ -95,6 +104,7 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
         corrupted=_differences_over_cells(ours.scores, theirs.scores) if same_cells else None,
         shifts={name: _shift_differences(name, ours, theirs) for name in shared},
+        outside=outside,
         scores="whole" if all(isinstance(one.scores, RunScores) for one in (ours, theirs)) else "condensed",
     )
 
@@ -116,6 +126,24 @@ def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferen
     shift, our_cells = _shifts(ours)[name]
     _, their_cells = _shifts(theirs)[name]
     return ShiftDifferences(shift, corrupted_differences({name: [*our_cells]}, {name: [*their_cells]}))
+
+
+def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDifference]:
+    """The known images are the clean ones, so these must be the same. A key or, of given predictions, a name and a
+    number of images say which outside images they are.
+    """
+    if not (isinstance(ours.scores, RunScores) and isinstance(theirs.scores, RunScores)):
+        return {}
+    our, their = ours.scores.outside, theirs.scores.outside
+    if our is None or their is None:
+        return {}
+    found = {}
+    for name, (images, our_N) in our.sets.items():
+        other, their_N = their.sets.get(name, (None, our_N))
+        if other == images:
+            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N)
+            found[name] = OutsideDifference(images, **_records({"auroc": auroc}))
+    return found
 
 
 def _data_set(images: MadeFrom) -> tuple[str, str | None]:

@@ -6,6 +6,7 @@ The clean images are the known ones, and they are the positives.
 import numpy as np
 
 from counterpoint.evaluation.logits import LogitsAbout, read_outside
+from counterpoint.evaluation.scores import OutsideScores
 from counterpoint.metrics import entropy_of_mean, mutual_information, ood_auroc, ood_auroc_interval, ood_fpr
 from counterpoint.metrics.checks import Floats
 from counterpoint.records.outside import ByConfidence, Outside, Separation
@@ -19,8 +20,18 @@ def outside_figures(run: AnyRun, about: LogitsAbout, clean_MNK: Floats) -> dict[
     }
 
 
+def outside_scores(run: AnyRun, about: LogitsAbout, clean_MNK: Floats) -> OutsideScores | None:
+    """What another run can be compared by; None where there are no outside images."""
+    sets = {name: (one, _confidence(read_outside(run, about, name))) for name, one in about.outside.items()}
+    return OutsideScores(_confidence(clean_MNK), sets) if sets else None
+
+
+def _confidence(probs_MNK: Floats) -> Floats:
+    return np.asarray(probs_MNK.mean(axis=0).max(axis=1), np.float64)
+
+
 def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None) -> Outside:
-    by_confidence = [probs_MNK.mean(axis=0).max(axis=1) for probs_MNK in (known_MNK, outside_MNK)]
+    by_confidence = [_confidence(probs_MNK) for probs_MNK in (known_MNK, outside_MNK)]
     several = len(known_MNK) > 1
     return Outside(
         images=outside_MNK.shape[1],

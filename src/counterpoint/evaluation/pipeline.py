@@ -66,7 +66,8 @@ def evaluate_run(
     is not imported, because a name in the run's files is not enough.
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
-    Without them all are used. Clean images of your own are in the order of their classes.
+    Without them all are used, and only those that are used are corrupted. Clean images of your own are in the order of
+    their classes.
 
     With `max_minutes` the evaluation begins no cell that would probably end later. `should_stop` ends it after the cell
     in progress. Both raise `counterpoint.errors.StoppedError`, and the same call goes on from the cells that are done.
@@ -107,7 +108,7 @@ def evaluate_run(
             reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
             groups += [*shift_groups(shifts or {}, reader), *own_outside_groups(outside or {}, reader)]
         for suite, images in sources:
-            corrupted = corrupted_set(parts, root, suite, images, watcher, is_over)
+            corrupted = corrupted_set(parts, root, suite, images, watcher, is_over, count=cell_images)
             groups.append(suite_group(corrupted, cell_images))
         return where, described, groups
 

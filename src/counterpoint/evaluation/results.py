@@ -13,7 +13,7 @@ from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
 from counterpoint.evaluation.member_differences import collapse_record
-from counterpoint.evaluation.outside_figures import outside_figures
+from counterpoint.evaluation.outside_figures import outside_figures, outside_scores
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import (
@@ -87,7 +87,8 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     others = {
         name: (shift, cells[name].ensemble[shift.corruptions[0]]) for name, shift in results.checked_shifts.items()
     }
-    write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper, others))
+    of_outside = outside_scores(run, about, clean_MNK)
+    write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper, others, of_outside))
     write_record(run.folder / RESULTS, results)
     return results
 

@@ -13,14 +13,16 @@ import numpy as np
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores
+from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.scores import Grid
 from counterpoint.records.codec import FieldError, decode, encode
-from counterpoint.records.images import MadeFrom, Shift
+from counterpoint.records.images import MadeFrom, OutsideImages, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
 from counterpoint.storage.folders import quoted
 
 _FILE = "scores.npz"
-_MADE_FROM, _SHIFTS = "made_from", "shifts"
+_MADE_FROM, _SHIFTS, _OUTSIDE = "made_from", "shifts", "outside"
+_KNOWN = "known/confidence"
 
 GrowingGrid = dict[str, list[ImageScores]]
 """A `Grid` that cells are added to."""
@@ -35,6 +37,20 @@ class RunScores:
     cells: Grid
     shifts: Mapping[str, tuple[Shift, Sequence[ImageScores]]] = field(default_factory=dict)
     """Other sets of shifted test images, by name: what each is, and its scores at each severity."""
+    outside: "OutsideScores | None" = None
+    """None where there are no outside images."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutsideScores:
+    """The ensemble's confidence on outside images and on the clean ones, which are the known ones.
+
+    In float64, because AUROCs are made of ranks: rounding would make ties of the highest confidences.
+    """
+
+    known_N: Floats
+    sets: Mapping[str, tuple[OutsideImages, Floats]]
+    """By name: which images they are, and the confidence on each."""
 
 
 def add_cell(grids: list[GrowingGrid], corruption: str, scores: Sequence[ImageScores]) -> None:
@@ -59,6 +75,10 @@ def write_scores(folder: Path, scores: RunScores) -> None:
     }
     shifts = {name: encode(other) for name, (other, _) in scores.shifts.items()}
     about = {_MADE_FROM: encode(scores.made_from), _SHIFTS: shifts}
+    if outside := scores.outside:
+        about[_OUTSIDE] = {name: encode(images) for name, (images, _) in outside.sets.items()}
+        arrays |= {_KNOWN: outside.known_N}
+        arrays |= {f"{_OUTSIDE}/{name}/confidence": confidence_N for name, (_, confidence_N) in outside.sets.items()}
     write_arrays(folder / _FILE, arrays | {name: np.array(json.dumps(values)) for name, values in about.items()})
 
 
@@ -90,6 +110,23 @@ def read_scores(folder: Path) -> RunScores:
             name: (other, [scores(f"{name}/{severity}") for severity in other.severities])
             for name, other in shifts.items()
         }
-        return RunScores(made_from, scores("clean"), cells, of_shifts)
+        clean = scores("clean")
+        return RunScores(made_from, clean, cells, of_shifts, _read_outside(arrays, len(clean.correct)))
     except (KeyError, ValueError, FieldError, AttributeError, RecursionError) as error:
         raise InputError(f"{folder / _FILE} is damaged or is not a scores file ({error}); {remedy}") from None
+
+
+def _read_outside(arrays: Mapping[str, np.ndarray], clean_images: int) -> OutsideScores | None:
+    """Files of earlier versions have none."""
+    if _OUTSIDE not in arrays:
+        return None
+    about = {name: decode(OutsideImages, values) for name, values in json.loads(str(arrays[_OUTSIDE])).items()}
+
+    def confidence(key: str, images: int) -> Floats:
+        values = arrays[key].astype(np.float64)
+        if values.shape != (images,) or not np.isfinite(values).all():
+            raise ValueError(f"{key} does not hold {images} finite numbers")
+        return values
+
+    sets = {name: (one, confidence(f"{_OUTSIDE}/{name}/confidence", one.images)) for name, one in about.items()}
+    return OutsideScores(confidence(_KNOWN, clean_images), sets)

@@ -22,6 +22,7 @@ from counterpoint.corrupt import (
     read_cell,
     write_corrupted_set,
 )
+from counterpoint.corrupt.cells import holds
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError, one_of
 from counterpoint.records.images import Part, Shift, Source
@@ -95,11 +96,16 @@ def corrupted_set(
     images: LabelledImages | None = None,
     watcher: Watcher = SILENT,
     should_stop: Callable[[], bool] = lambda: False,
+    *,
+    count: int | None = None,
 ) -> CorruptedSet:
     """The suite's images. Of the paper's suite these are the official files, if they are in `root`.
 
     Otherwise the suite is made from `images`, which are the test images if none are given. Cells that are there are
     kept. `should_stop` is asked before each corruption (see `write_corrupted_set`).
+
+    `count` is how many images of each cell are needed, from the first on. Where the whole set is not there, only these
+    are made, in a folder of their own. An image does not depend on the others, so they have the same bits.
     """
     official = root / _name(data, CORRUPTED)
     if suite == CORRUPTED and official.is_dir():
@@ -109,7 +115,11 @@ def corrupted_set(
         for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
             found.read(name, SEVERITIES[0])
         return found
-    return make_corrupted_set(data, root, suite, images, watcher=watcher, should_stop=should_stop)
+    images = images or _test_images(data)
+    out = _folder(data, root, suite, default_constants(*images.image_shape[1:]))
+    if count is not None and count < len(images) and not holds(out, suite.corruptions):
+        images, out = images.first(count), out.with_name(f"{out.name}-first-{count}")
+    return make_corrupted_set(data, root, suite, images, out=out, watcher=watcher, should_stop=should_stop)
 
 
 def make_corrupted_set(
@@ -131,8 +141,7 @@ def make_corrupted_set(
     """
     images = images or _test_images(data)
     constants = constants or default_constants(*images.image_shape[1:])
-    name = _name(data, suite) if constants == "cifar-c" else f"{_name(data, suite)}-{constants}"
-    folder = out or root / "regenerated" / f"{name}-seed{seed}"
+    folder = out or _folder(data, root, suite, constants, seed)
     write_corrupted_set(
         images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy(),
         images.labels_N.numpy(),
@@ -168,6 +177,12 @@ def _check_labels(folder: Path, dataset: str, test_N: Tensor) -> None:
         raise InputError(
             f"{path} does not hold the labels of {dataset}'s test images five times; the folder holds another set"
         )
+
+
+def _folder(data: DataSet | Parts, root: Path, suite: Suite, constants: Constants, seed: int = 0) -> Path:
+    """Where a suite made here usually is."""
+    name = _name(data, suite) if constants == "cifar-c" else f"{_name(data, suite)}-{constants}"
+    return root / "regenerated" / f"{name}-seed{seed}"
 
 
 def _name(data: DataSet | Parts, suite: Suite) -> str:

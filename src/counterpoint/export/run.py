@@ -47,7 +47,7 @@ def export_run(
     not_sure_below: str | None = None,
     trusted_model: str | None = None,
 ) -> Written:
-    """Write the run as an .onnx or .pt2 file, with a model card beside it.
+    """Write the run as an .onnx or .pt2 file, with a model card beside it, which has the file's name and .md.
 
     Confidences are corrected as `predict` does with the same `not_sure_below`. If the file would give other
     probabilities than PyTorch, nothing is written. `trusted_model` is the name of the model, if it is a function of
@@ -63,10 +63,10 @@ def export_run(
     >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
     >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
     >>> export_run(load_run(Path("runs/mine")), Path("model.pt2")).card.name
-    'model.md'
+    'model.pt2.md'
     """
     path, root = Path(path), Path(root) if root else None
-    kind, card = format_of(path), path.with_suffix(".md")
+    kind, card = format_of(path), path.with_name(f"{path.name}.md")
     check_file_path(path, f"model{path.suffix}")
     check_card_path(card)
     check_trusted(run, trusted_model)

@@ -113,7 +113,11 @@ def check_classes(listing: Listing) -> None:
             raise no_class_folders(source, ("cat", "dog"))
         found = f"one class, {listing.classes[0]!r}" if listing.classes else "no classes"
         below = [sorted(names) for names in folders_in_classes(listing).values() if len(names) > 1]
-        deeper = f" (if {some(below[0])} are the classes, name {source / listing.classes[0]})" if below else ""
+        inner, deeper = source / listing.classes[0], ""
+        if below:
+            are_parts = set(below[0]) <= set(PARTS)
+            classes = f" (if {some(below[0])} are the classes, name {inner})"
+            deeper = f"; name {inner}, which has the parts {some(below[0])}" if are_parts else classes
         raise InputError(f"{source} has {found}; there must be two or more, each with images of its own{deeper}")
     labels = set(listing.labels)
     if listing.parts is not None:

@@ -4,6 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from counterpoint.nn.conversion.report import Conversion
 
 ReadLogits = Callable[[Any], Tensor]
+
+_MODES_LOCK = Lock()
+_MODES: dict[nn.Module, tuple[int, bool]] = {}
+"""Of the modules that are evaluated just now: by how many threads, and whether they were in training mode before."""
 
 
 class Ensemble(nn.Module):
@@ -92,7 +97,7 @@ class Ensemble(nn.Module):
     def predict_members(self, *inputs: Any, **by_name: Any) -> Tensor:
         """Each member's probabilities (M, B, …, K) in evaluation mode, for inputs (B, …) scaled as in training.
 
-        Afterwards every module is in the mode that it was in. Call `eval()` first if several threads predict at once.
+        Afterwards every module is in the mode that it was in. Several threads may predict at the same time.
         """
         with evaluating(self):
             logits_MBK = self(*map_tensors(inputs, self.for_all), **map_tensors(by_name, self.for_all))
@@ -141,15 +146,27 @@ class Ensemble(nn.Module):
 
 @contextmanager
 def evaluating(network: nn.Module) -> Iterator[None]:
-    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
+    """Inside, the network is in evaluation mode and no gradients are kept; afterwards every module is as it was.
+
+    Where several threads are inside at the same time, the last one to leave a module gives it its mode back.
+    """
+    modules = [*network.modules()]
+    with _MODES_LOCK:
+        for module in modules:
+            threads, was_training = _MODES.get(module, (0, module.training))
+            _MODES[module] = threads + 1, was_training
     try:
+        network.eval()
         with torch.no_grad():
             yield
     finally:
-        for module, training in modes.items():
-            module.training = training
+        with _MODES_LOCK:
+            for module in modules:
+                threads, was_training = _MODES.pop(module)
+                if threads > 1:
+                    _MODES[module] = threads - 1, was_training
+                else:
+                    module.training = was_training
 
 
 def count_blocks(network: nn.Module) -> int:

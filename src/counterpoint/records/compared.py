@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from counterpoint.records.codec import Range
 from counterpoint.records.figures import Count
-from counterpoint.records.images import MadeFrom, Shift
+from counterpoint.records.images import MadeFrom, OutsideImages, Shift
 
 Of = TypeVar("Of")
 Real = Annotated[float, Range(-1e6, 1e6)]
@@ -61,6 +61,14 @@ class ShiftDifferences:
 
 
 @dataclass(frozen=True)
+class OutsideDifference:
+    """Of the AUROC by confidence, on outside images that both runs were evaluated on. Higher is better."""
+
+    images: OutsideImages
+    auroc: Difference
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The differences from one other run. Either part is None where the two have no such images in common."""
 
@@ -72,6 +80,8 @@ class Comparison:
     corrupted: CorruptedDifferences | None
     shifts: Mapping[str, ShiftDifferences] = field(default_factory=dict)
     """Other sets of shifted images, by name."""
+    outside: Mapping[str, OutsideDifference] = field(default_factory=dict)
+    """Sets of outside images, by name."""
     scores: Literal["whole", "condensed"] = "whole"
     """Condensed where one of the two had no others. The intervals by corruption are then to first order."""
 
@@ -108,6 +118,16 @@ class Compared:
     def without_shifts(self, names: Collection[str]) -> "Compared":
         """Without the differences on these sets of images."""
         against = (replace(other, shifts=without(other.shifts, names)) for other in self.against)
+        return replace(self, against=tuple(against))
+
+    @property
+    def outside(self) -> Mapping[str, OutsideImages]:
+        """All sets of outside images that a difference is of, by name."""
+        return {name: one.images for other in self.against for name, one in other.outside.items()}
+
+    def without_outside(self, names: Collection[str]) -> "Compared":
+        """Without the differences on these sets of outside images."""
+        against = (replace(other, outside=without(other.outside, names)) for other in self.against)
         return replace(self, against=tuple(against))
 
 

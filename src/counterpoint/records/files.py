@@ -58,7 +58,9 @@ def read_evaluated(path: Path) -> Evaluated:
     thresholded, no_thresholded = read_current(folder / THRESHOLD, Thresholded, results)
     notes = [f"left out: {note}" for note in (no_recalibrated, no_compared, no_thresholded) if note]
     records = {RECALIBRATED: recalibrated, COMPARED: compared, THRESHOLD: thresholded}
-    notes += [note for name, record in records.items() if (note := _behind(folder / name, record, results))]
+    # With what is left out, so that a comparison on images that have changed does not vanish without a word.
+    whole = {name: _read_beside(folder / name, _KINDS[name]) for name, record in records.items() if record}
+    notes += [note for name, record in whole.items() if (note := _behind(folder / name, record, results))]
     return Evaluated(results, recalibrated, compared, thresholded, tuple(notes), folder.resolve().name)
 
 
@@ -77,7 +79,7 @@ def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Besi
     if record is None or stale:
         return None, stale
     record = record.without_shifts(_other_shifts(record, results))
-    if isinstance(record, Thresholded):
+    if isinstance(record, Compared | Thresholded):
         record = record.without_outside(_other_outside(record, results))
     return record, stale
 
@@ -140,10 +142,10 @@ def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Result
     return {name for name, shift in record.checked_on.items() if now.get(name) != shift}
 
 
-def _other_outside(record: Thresholded, results: Results) -> set[str]:
+def _other_outside(record: Compared | Thresholded, results: Results) -> set[str]:
     """The sets of outside images in the record that the results do not have, or that were others then."""
     now = {name: outside.identity for name, outside in results.outside.items()}
-    return {name for name, kept in record.outside.items() if now.get(name) != kept.identity}
+    return {name for name, one in record.outside.items() if now.get(name) != one.identity}
 
 
 def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
@@ -155,9 +157,11 @@ def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, re
     known = record.checked_on.keys() - _other_shifts(record, results)
     wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
     missing = [name for name in wanted if name in results.suites and name not in known]
-    if isinstance(record, Thresholded):
+    if isinstance(record, Compared | Thresholded):
         covered = record.outside.keys() - _other_outside(record, results)
-        missing += [name for name, outside in results.outside.items() if outside.key and name not in covered]
+        expected = record.outside if isinstance(record, Compared) else results.outside
+        own = {name for name, one in results.outside.items() if one.key}
+        missing += [name for name in expected if name in own and name not in covered]
     if not missing:
         return ""
     return f"{file} does not cover {', '.join(missing)}, which changed in a later evaluation; {_made_by(file)} again"

@@ -61,7 +61,10 @@ def _mirrors(pair: ComparedPair, earlier: ComparedPair) -> bool:
 
 def _sets(other: Comparison) -> set[str]:
     ours = {"clean": other.clean, "corrupted": other.corrupted}
-    return {name for name, found in ours.items() if found} | set(other.shifts)
+    return {name for name, found in ours.items() if found} | {
+        *other.shifts,
+        *(f"outside {name}" for name in other.outside),
+    }
 
 
 def _identity(one: Results | Comparison) -> tuple[str, int | None, MadeFrom]:

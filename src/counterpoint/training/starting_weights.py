@@ -15,6 +15,8 @@ from counterpoint.nn import Ensemble
 from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run
+from counterpoint.setting_types import written
+from counterpoint.storage.folders import quoted
 from counterpoint.training.network import as_it_is, build_described
 
 
@@ -111,12 +113,20 @@ def _shapes(description: Description, source: Run, trusted_model: str | None) ->
 
 def _check_model(experiment: Experiment, source: Run) -> None:
     """Raise unless the run is of the same network."""
-    differing = config.differences(_network_settings(source.experiment), _network_settings(experiment))
+    before, now = _network_settings(source.experiment), _network_settings(experiment)
+    differing = config.differences(before, now)
     if differing:
+        flat = dict(config.flatten(now))
+        add = [_option(key, value) for key, value in config.flatten(before) if flat.get(key) != value]
         raise InputError(
             f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can "
-            "start from its weights only with the same model and options"
+            f"start from its weights only with the same model and options{': add ' if add else ''}{' '.join(add)}"
         )
+
+
+def _option(key: str, value: Any) -> str:
+    """A setting as it is given on the command line."""
+    return f"--model {value}" if key == "model" else f"--set {quoted(f'{key}={written(value)}')}"
 
 
 def _network_settings(experiment: Experiment) -> dict[str, Any]:

@@ -13,10 +13,14 @@ from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
 from counterpoint.evaluation.own.outside import check_outside_names
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
+from counterpoint.experiments.own import own_experiment
 from counterpoint.images import Decoding, decode
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import Run
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.training.loop import Options, train
+from counterpoint.training.run_images import read_images
 from tests.heard import Heard
+from tests.images.collection import CLASSES, write_collection
 from tests.images.pictures import saved as png
 from tests.made_runs import saved
 from tests.small import few_digits
@@ -99,6 +103,24 @@ def test_images_that_the_run_has_seen_are_refused(run: Run, photos: Path) -> Non
     with pytest.raises(InputError, match=r"deep/seen\.png of .* is the same image as image 11 of digits's .*; leave"):
         evaluate(run, {"photos": photos})
     assert not (run.folder / "logits").exists(), "it is refused before the network runs"
+
+
+def test_test_images_are_refused(run: Run, photos: Path) -> None:
+    (photos / "known.png").write_bytes(png(few_digits(40).test.images_NCHW[7, 0].numpy()))
+    match = r"known\.png of .* is the same image as image 7 of digits's test images, which is a test image of the run; "
+    with pytest.raises(InputError, match=match + "leave it out, since it belongs to a class of the run"):
+        evaluate(run, {"photos": photos}, count=5)
+    assert not (run.folder / "logits").exists(), "it is refused before the network runs"
+
+
+def test_test_images_of_ones_own_are_refused(tmp_path: Path) -> None:
+    photos = write_collection(tmp_path / "photos", {"train": 30, "test": 12})
+    experiment = own_experiment("photos", None, ["images.size=16", "depth=8", "width=4", "num_members=2", "steps=1"])
+    data = read_images(experiment, photos, tmp_path / "data")
+    assert train(experiment, tmp_path / "run", data, options=Options(device="cpu"))
+    shutil.copytree(photos / "test" / CLASSES[0], tmp_path / "outside")
+    with pytest.raises(InputError, match=r"is the same image as test/.*, which is a test image of the run \(\d such"):
+        evaluate(load_run(tmp_path / "run"), {"outside": tmp_path / "outside"})
 
 
 def test_bad_files_are_all_named_or_left_out(run: Run, photos: Path, tmp_path: Path) -> None:

@@ -151,6 +151,27 @@ def test_images_that_the_run_has_seen_are_refused_and_their_names_are_noted(
     assert any("1 of 1 pictures have the names of images that the run was trained" in note for note in heard.notes)
 
 
+def test_test_images_without_any_change_are_named(run: Run, place: Path, tmp_path: Path) -> None:
+    tested = place / "photos" / "test"
+    folder = shutil.copytree(place / "hospital", tmp_path / "mixed")
+    one = min((tested / CLASSES[1]).iterdir())
+    shutil.copy(one, folder / CLASSES[1] / "0 again.png")
+    heard = Heard()
+    evaluate(run, place, {"tested": tested, "mixed": folder, "new": place / "hospital"}, heard=heard)
+    found = [note for note in heard.notes if "they show no shift" in note]
+    assert found == [
+        f"tested: 12 of 12 pictures are test images of the run without any change (such as {shown(tested)}, the same "
+        f"image as test/{shown(tested)}): they show no shift",
+        f"mixed: 1 of 10 pictures are test images of the run without any change (such as {CLASSES[1]}/0 again.png, the "
+        f"same image as test/{CLASSES[1]}/{one.name}): they show no shift",
+    ]
+
+
+def shown(folder: Path) -> str:
+    """The first picture of a folder of classes."""
+    return min(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))
+
+
 def test_images_that_an_earlier_run_has_seen_are_refused(run: Run, place: Path, tmp_path: Path) -> None:
     others = write_collection(tmp_path / "others", {"train": 30, "test": 12}, seed=7)
     new = replace(EXPERIMENT, train_on="all", starts_from=weights_hash(run))
@@ -208,7 +229,9 @@ def test_a_run_on_digits_takes_pictures_in_folders_of_its_classes(
     for name, pixels_CHW in zip(names, test.images_NCHW, strict=True):
         (tmp_path / "ours" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "ours" / name).write_bytes(png(pixels_CHW[0].numpy()))
-    results = evaluate(run, tmp_path, {"ours": tmp_path / "ours"})
+    heard = Heard()
+    results = evaluate(run, tmp_path, {"ours": tmp_path / "ours"}, heard=heard)
+    assert any("40 of 40 pictures are test images of the run" in note for note in heard.notes)
     order = sorted(range(40), key=lambda image: names[image])
     assert saved(run, "ours/labels").tolist() == test.labels_N[order].tolist()
     assert np.allclose(saved(run, "ours/ours-1"), saved(run, "clean")[:, order], atol=2e-2), "the very pixels"

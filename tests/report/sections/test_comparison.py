@@ -11,8 +11,9 @@ from counterpoint.records.compared import (
     CorruptedDifferences,
     Difference,
     MeanDifferences,
+    OutsideDifference,
 )
-from counterpoint.records.images import Shift, Source
+from counterpoint.records.images import OutsideImages, Shift, Source
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.comparison import PairDifferences, comparisons, differences_table
 from tests.report.made import MakeEvaluated
@@ -129,3 +130,15 @@ def test_no_headlines_on_other_images(make_evaluated: MakeEvaluated) -> None:
     has_cells = differences_table("a, seed 0", replace(other, made_from=replace(other.made_from, corrupted=shift)))
     assert [column.unit for column in has_cells.columns[1:]] == 2 * ["not the same images"]
     assert {entry.text for row in table.rows for entry in row.entries} == {"–"}
+
+
+def test_outside_images_have_a_table(make_evaluated: MakeEvaluated) -> None:
+    letters = OutsideDifference(OutsideImages(1200, "a key"), Difference(0.0304, 0.00004, 0.0607))
+    photos = OutsideDifference(OutsideImages(50), Difference(-0.5, -0.6, -0.4))
+    one = shown(make_evaluated, comparison(make_evaluated, outside={"letters": letters, "photos": photos}))
+    assert one.outside is not None
+    assert [(row.label, *(entry.text for entry in row.entries)) for row in one.outside.rows] == [
+        ("letters", "+0.03040", "+0.00004 to +0.06070"),
+        ("photos", "−0.500", "−0.600 to −0.400"),
+    ]
+    assert shown(make_evaluated, comparison(make_evaluated)).outside is None

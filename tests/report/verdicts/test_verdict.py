@@ -86,9 +86,30 @@ def test_a_better_ensemble(many: Evaluated, one: Evaluated) -> None:
         "On corrupted images many is right 2.0 points more often than one (interval 1.0 to 3.0).",
         "On corrupted images many is better calibrated than one: its debiased ECE is 2.0 points lower "
         "(interval 1.0 to 3.0).",
-        "120 clean images do not tell many and one apart: the difference in error is +1.0 points "
-        "(interval −1.0 to +3.0), and the difference in debiased ECE is +1.0 points (interval −1.0 to +3.0).",
+        "120 clean images do not tell many and one apart in error and calibration: the difference in error is "
+        "+1.0 points (interval −1.0 to +3.0), and the difference in debiased ECE is +1.0 points "
+        "(interval −1.0 to +3.0).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("nll", "words"),
+    [
+        (HIGHER, " But the NLL of many is higher, by 0.020 nats (interval 0.010 to 0.030)."),
+        (LOWER, " But the NLL of many is lower, by 0.020 nats (interval 0.010 to 0.030)."),
+        (UNCLEAR, ""),
+    ],
+)
+def test_an_nll_that_tells_two_runs_apart_is_not_hidden(
+    many: Evaluated, one: Evaluated, nll: Difference, words: str
+) -> None:
+    unclear = clean(UNCLEAR, UNCLEAR)
+    (sentence,) = said([against(many, one, clean=replace(unclear, nll=nll)), one])
+    assert sentence.endswith(f"and the difference in debiased ECE is +1.0 points (interval −1.0 to +3.0).{words}")
+    shifted = corrupted(UNCLEAR, UNCLEAR)
+    shifted = replace(shifted, mean=replace(shifted.mean, nll=nll))
+    (sentence,) = said([against(many, one, corrupted=shifted), one])
+    assert sentence.endswith(f"(interval −1.0 to +3.0).{words}")
 
 
 def test_an_ensemble_that_is_worse_calibrated_says_so_first(many: Evaluated, one: Evaluated) -> None:

@@ -32,7 +32,8 @@ def run_demo(out: Path, device: str = "auto") -> Path:
     """
     choose_device(device)  # raises before anything is made if the device is not there
     with TerminalWatcher() as watcher:
-        corrupted_set(load("digits"), data_root(), watcher=watcher)  # raises before training if it cannot be used
+        # Raises before training if it cannot be used.
+        corrupted_set(load("digits"), data_root(), watcher=watcher, count=_CELL_IMAGES)
         ensemble, single = (_train(experiment, out, device, watcher) for experiment in QUICKSTART)
         of_ensemble, of_single = (_evaluate(run, device, watcher) for run in (ensemble, single))
         compare_run(ensemble.folder, [single.folder])

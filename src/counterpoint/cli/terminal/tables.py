@@ -122,12 +122,13 @@ def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | s
     return [*threshold_in_words(thresholded, several), *(to_rich(table) for table in tables if table)]
 
 
-def comparison_table(ours: str, comparison: "Comparison") -> Table:
-    """The differences from another run, with their intervals."""
+def comparison_tables(ours: str, comparison: "Comparison") -> list[Table]:
+    """The differences from another run, with their intervals: of figures, and of AUROCs."""
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.sections.comparison import differences_table
+    from counterpoint.report.sections.comparison import differences_table, outside_table, pair_name
 
-    return to_rich(differences_table(ours, comparison))
+    tables = differences_table(ours, comparison), outside_table(pair_name(ours, comparison), comparison)
+    return [to_rich(table) for table in tables if table]
 
 
 def _table(headings: Sequence[str], title: str | None = None) -> Table:

@@ -12,7 +12,7 @@ from counterpoint.data.user_images import mapped_set
 from counterpoint.errors import InputError
 from counterpoint.evaluation.image_groups import OUTSIDE, ImageGroup
 from counterpoint.evaluation.logits import outside_file
-from counterpoint.evaluation.own.reading import Reader, check_names
+from counterpoint.evaluation.own.reading import Reader, check_names, refuse_known
 from counterpoint.images import Listing
 from counterpoint.images.sources import list_unlabelled
 from counterpoint.records.codec import encode
@@ -32,6 +32,9 @@ def own_outside_groups(outside: Mapping[str, Path | str], reader: Reader) -> lis
 def _group(name: str, source: Path, reader: Reader) -> ImageGroup:
     reason = "it belongs to a class of the run, and outside images belong to none"
     images = reader.open(name, list_unlabelled(source), _check_not_empty, reason)
+    refuse_known(
+        images, reader.test_images_among(images), "is a test image of the run", f"leave it out, since {reason}"
+    )
     content = json.dumps([str(reader.decoding), images.hashes])
     about = OutsideImages(len(images.listing), hashlib.sha256(content.encode()).hexdigest()[:16])
     pixels = mapped_set(images, torch.arange(len(images.listing)))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -65,50 +66,63 @@ class Reader:
         )
         advice = f"leave it out, since {reason}"
         by = "the run was trained or validated on"
-        if self.parts.seen is not None:
-            _check_unseen(images, images.hashes, self.parts.seen.contents, by, advice)
-        else:
-            _check_unseen(images, _pixel_hashes(images), _seen_pixels(self.parts), by, advice)
+        refuse_known(images, _among(self._content(images), self._seen), by, advice)
         for folder, contents in (self.earlier or {}).items():
             by = f"{folder}, whose weights the run started from, was trained on"
-            _check_unseen(images, images.hashes, contents, by, advice)
+            refuse_known(images, _among(images.hashes, contents), by, advice)
         if images.bad:
             self.watcher.noted(f"{name}: left out: {some([printable(bad.name) for bad in images.bad])}")
         return images
 
+    def test_images_among(self, images: DecodedImages) -> dict[int, str]:
+        """The images that are test images of the run, by their places, with the names that they have there."""
+        return _among(self._content(images), self._tested)
 
-def _check_unseen(images: DecodedImages, hashes: Iterable[str], seen: Mapping[str, str], by: str, advice: str) -> None:
-    """Raise for an image that the run was trained on, or that temperatures were fitted on: it is no new image.
+    def _content(self, images: DecodedImages) -> Iterator[str]:
+        """A hash of each image: of its file or, for a data set that has a name and no files to compare, its pixels."""
+        if self.parts.seen is not None:
+            return iter(images.hashes)
+        return (_hash(images.pixels_RCHW[row]) for row in images.rows_N)
 
-    `seen` has the name of each such image, by its hash. `by` says what has seen them.
-    """
-    pairs = [(image, seen[content]) for image, content in enumerate(hashes) if content in seen]
-    if pairs:
-        image, other = pairs[0]
-        more = f" ({len(pairs):,} such images in all)" if len(pairs) > 1 else ""
+    @property
+    def _tested(self) -> Mapping[str, str]:
+        return self.parts.tested if self.parts.seen is not None else _pixels(self.parts, "test")
+
+    @property
+    def _seen(self) -> Mapping[str, str]:
+        """The images that the weights have learned from, or that temperatures were fitted on.
+
+        Ten test images of CIFAR-100 are among its training images too. These do not count.
+        """
+        if self.parts.seen is not None:
+            return self.parts.seen.contents
+        seen, tested = _pixels(self.parts, "train", "validation"), self._tested
+        return {content: name for content, name in seen.items() if content not in tested}
+
+
+def refuse_known(images: DecodedImages, known: Mapping[int, str], by: str, advice: str) -> None:
+    """Raise if there are images that are known, by their places, under these names. `by` says what knows them."""
+    if known:
+        image, other = next(iter(known.items()))
+        more = f" ({len(known):,} such images in all)" if len(known) > 1 else ""
         raise InputError(
             f"{images.listing.shown(image)} of {images.listing.source} is the same image as {other}, which {by}{more}; "
             f"{advice}"
         )
 
 
-def _pixel_hashes(images: DecodedImages) -> Iterator[str]:
-    return (_hash(images.pixels_RCHW[row]) for row in images.rows_N)
+def _among(hashes: Iterable[str], known: Mapping[str, str]) -> dict[int, str]:
+    return {image: known[content] for image, content in enumerate(hashes) if content in known}
 
 
-def _seen_pixels(parts: Parts) -> dict[str, str]:
-    """The training and validation images of a data set that has a name, by their pixels: there are no files to compare.
-
-    Ten test images of CIFAR-100 are among its training images too. These are not refused.
-    """
-    seen = {
-        _hash(pixels_CHW): f"image {number} of {parts.name}'s training images"
-        for part in (parts.train, parts.validation)
-        if part is not None
+def _pixels(parts: Parts, *names: Literal["train", "validation", "test"]) -> dict[str, str]:
+    """The images of these parts of a data set that has a name, by the hashes of their pixels."""
+    return {
+        _hash(pixels_CHW): f"image {number} of {parts.name}'s {'test' if name == 'test' else 'training'} images"
+        for name in names
+        if (part := getattr(parts, name)) is not None
         for number, pixels_CHW in zip(part.numbers_N.tolist(), part.images_NCHW.numpy(), strict=True)
     }
-    tested = {_hash(pixels_CHW) for pixels_CHW in parts.test.images_NCHW.numpy()} if parts.test is not None else set()
-    return {content: name for content, name in seen.items() if content not in tested}
 
 
 def _hash(pixels_CHW: np.ndarray) -> str:

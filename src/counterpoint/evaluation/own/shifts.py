@@ -58,7 +58,7 @@ def read_shift(name: str, source: Path, reader: Reader) -> OwnShift:
     places = found.by_severity(images.listing)
     if not places[0]:
         raise InputError(f"no picture of {source} can be used at every severity; repair those that are bad")
-    for note in _notes(name, images, places, reader.parts.seen):
+    for note in _notes(name, images, places, reader.parts.seen, reader.test_images_among(images)):
         reader.watcher.noted(note)
     whole = mapped_set(images, torch.arange(len(images.listing)))
     sets = tuple(whole.select(torch.tensor(of_severity)) for of_severity in places)
@@ -93,13 +93,22 @@ def _check_not_empty(listing: Listing) -> None:
         )
 
 
-def _notes(name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None) -> Iterator[str]:
+def _notes(
+    name: str, images: DecodedImages, places: Sequence[Sequence[int]], seen: Seen | None, tested: Mapping[int, str]
+) -> Iterator[str]:
     listing, used = images.listing, places[0]
     if lost := len(listing) - sum(map(len, places)):
         yield f"{name}: left out: {lost:,} more, since the picture is bad at another severity"
     labels = {listing.labels[image] for image in used}
     if missing := [printable(one) for label, one in enumerate(listing.classes) if label not in labels]:
         yield f"{name} has no images of {some(missing)}: its figures say nothing about these classes"
+    unchanged = [image for of_severity in places for image in of_severity if image in tested]
+    if unchanged:
+        one = unchanged[0]
+        yield (
+            f"{name}: {len(unchanged):,} of {sum(map(len, places)):,} pictures are test images of the run without any "
+            f"change (such as {listing.shown(one)}, the same image as {tested[one]}): they show no shift"
+        )
     called = [image for image in used if seen is not None and picture_name(listing, image) in seen.pictures]
     if called:
         yield (

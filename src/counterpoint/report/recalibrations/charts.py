@@ -30,7 +30,7 @@ def recalibrations_together(runs: Sequence[ReportedRun]) -> tuple[Plot, ...]:
 
 
 def _lines(of_run: RunSeverities) -> Iterator[EceLine]:
-    """Without recalibration, and with the chosen one, or without a choice with a temperature of clean images."""
+    """Without recalibration, and with the one that `predict` uses."""
     run, plain = of_run.shifted.run, of_run.eces
     yield EceLine(run.label, run, plain, _WITHOUT, "dashed")
     found = run.evaluated.recalibrated

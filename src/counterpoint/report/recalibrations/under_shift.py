@@ -185,7 +185,7 @@ class _Changed:
 
 
 def corruptions_topic(shifted: ShiftedRun, found: Recalibrated) -> Topic | None:
-    """What the chosen one changes, or without a choice a temperature of clean images. The worst comes first."""
+    """What the recalibration that `predict` uses changes. The worst comes first."""
     name = compared_ways(found)[-1]
     corrupted = found.ways[name].corrupted
     if corrupted is None:

@@ -60,8 +60,8 @@ def label_of(name: str, found: Recalibrated) -> str:
 
 
 def compared_ways(found: Recalibrated) -> list[str]:
-    """A temperature of clean images and what was chosen, as far as they are there, or else the first of all."""
-    names = (CLEAN, found.choice.chosen if found.choice else CLEAN)
+    """A temperature of clean images and what `predict` uses, as far as they are there, or else the first of all."""
+    names = (CLEAN, found.best)
     return list(dict.fromkeys(name for name in names if name in found.ways)) or [next(iter(found.ways))]
 
 

@@ -10,10 +10,21 @@ from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import PAPERS, called, named_severities, papers_suite
-from counterpoint.report.tables import BY_KEY, Column, Metric, Row, Table, difference_text, plain_row, shown_difference
+from counterpoint.report.tables import (
+    BY_KEY,
+    Column,
+    Metric,
+    Row,
+    Table,
+    difference_text,
+    plain_row,
+    shown_difference,
+    shown_together,
+)
 
 _COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"))
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
+_AUROC_DIGITS = 3
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
 
@@ -26,6 +37,7 @@ class PairDifferences:
     words: tuple[str, ...]
     charts: tuple[Chart, ...]
     severities: Table | None
+    outside: Table | None
 
 
 @dataclass(frozen=True)
@@ -36,8 +48,12 @@ class Comparisons(Content):
     def has_cells(self) -> bool:
         return any(pair.severities for pair in self.pairs)
 
+    @property
+    def has_outside(self) -> bool:
+        return any(pair.outside for pair in self.pairs)
+
     def blocks(self) -> Iterator[Block]:
-        return (Block(pair.label, (*pair.words, *pair.charts, pair.severities)) for pair in self.pairs)
+        return (Block(pair.label, (*pair.words, *pair.charts, pair.severities, pair.outside)) for pair in self.pairs)
 
 
 def comparisons(runs: Sequence[ReportedRun]) -> Comparisons | None:
@@ -59,9 +75,8 @@ def differences_table(ours: str, other: Comparison) -> Table:
     if shift is None and "-C" in lacking:
         lacking["-C"] = "the other run has none"
     columns = [Column(images, lacking.get(images, "")) for images in sets]
-    theirs = with_folder(other.called, other.run)
     return Table(
-        f"{ours} − {theirs}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{pair_name(ours, other)}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             plain_row(
@@ -71,6 +86,26 @@ def differences_table(ours: str, other: Comparison) -> Table:
             for key, label in _HEADLINES.items()
         ),
     )
+
+
+def pair_name(ours: str, other: Comparison) -> str:
+    return f"{ours} − {with_folder(other.called, other.run)}"
+
+
+def outside_table(pair: str, other: Comparison) -> Table | None:
+    """How much better or worse the first run of a pair tells outside images from known ones; None without any."""
+    rows = []
+    for name, found in other.outside.items():
+        numbers = found.auroc.difference, found.auroc.low, found.auroc.high
+        value, low, high = shown_together(numbers, numbers[1:], _AUROC_DIGITS)
+        rows.append(plain_row(name, value, f"{low} to {high}"))
+    caption = f"{pair}: AUROC by confidence, of known images against outside ones; higher is better"
+    columns = (
+        Column("Outside images"),
+        Column("Difference"),
+        Column("Interval", "95 %, over images"),
+    )
+    return Table(caption, columns, tuple(rows)) if rows else None
 
 
 def _comparison(pair: ComparedPair) -> PairDifferences:
@@ -87,6 +122,7 @@ def _comparison(pair: ComparedPair) -> PairDifferences:
         words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
         charts=tuple(_chart(pair, images, rows) for images, rows in rows_of.items()),
         severities=_severities(pair, corrupted.severities) if corrupted else None,
+        outside=outside_table(pair.label, other),
     )
 
 

@@ -17,6 +17,7 @@ class _Differences:
     on: str
     images: int
     error: Difference
+    nll: Difference
     ece: Difference | None  # debiased
 
 
@@ -26,9 +27,9 @@ def pair_sentences(pair: ComparedPair) -> Iterator[Sentence]:
         rank = Rank.CLEAN if found.on == CLEAN else Rank.UNDER_SHIFT
         if found.ece and not _told(found.error) and not _told(found.ece):
             text = (
-                f"{counted_images(found.images, found.on)} do not tell {pair.run.label} and {pair.name} apart: the "
-                f"difference in error is {_signed(found.error)}, and the difference in debiased ECE is "
-                f"{_signed(found.ece)}."
+                f"{counted_images(found.images, found.on)} do not tell {pair.run.label} and {pair.name} apart in error "
+                f"and calibration: the difference in error is {_signed(found.error)}, and the difference in debiased "
+                f"ECE is {_signed(found.ece)}.{_nll(pair, found.nll)}"
             )
             yield Sentence(_unclear_rank(pair, rank), text)
             continue
@@ -41,9 +42,10 @@ def _differences(pair: ComparedPair) -> Iterator[_Differences]:
     for shifted in suites_of(pair.run):
         if found := pair.other.on(shifted.suite):
             ece = found.by_corruption.ece_width15_debiased
-            yield _Differences(suite_in_words(shifted), shifted.figures.images, found.mean.error, ece)
+            yield _Differences(suite_in_words(shifted), shifted.figures.images, found.mean.error, found.mean.nll, ece)
     if clean := pair.other.clean:
-        yield _Differences(CLEAN, pair.run.results.evaluated_on.images, clean.error, clean.ece_width15_debiased)
+        images = pair.run.results.evaluated_on.images
+        yield _Differences(CLEAN, images, clean.error, clean.nll, clean.ece_width15_debiased)
 
 
 def _told(found: Difference) -> bool:
@@ -87,6 +89,17 @@ def _calibration(pair: ComparedPair, found: _Differences, ece: Difference) -> st
         f"On {found.on} {pair.run.label} is {better} calibrated than {pair.name}: its debiased ECE is {_size(ece)} "
         f"{lower} {_ends(ece)}."
     )
+
+
+def _nll(pair: ComparedPair, found: Difference) -> str:
+    """A sentence where the NLL tells the two apart, although error and calibration do not."""
+    if not _told(found):
+        return ""
+    numbers = found.difference, found.low, found.high
+    value, *ends = (text.lstrip("+−") for text in shown_together(numbers, numbers[1:], digits=3))
+    low, high = ends if found.low > 0 else reversed(ends)
+    which = "higher" if found.low > 0 else "lower"
+    return f" But the NLL of {pair.run.label} is {which}, by {value} nats (interval {low} to {high})."
 
 
 def _texts(found: Difference) -> tuple[str, str, str]:
