@@ -289,4 +289,4 @@ def test_a_text_is_a_path_wherever_one_is_taken(tmp_path: Path, monkeypatch: pyt
     assert load_runs(["run"])[0].results.clean.ensemble.error <= 1
     with pytest.raises(InputError, match="runs is 'run'; it must be a list"):
         load_runs("run")
-    assert export_run(run, "model.pt2", "data").card == Path("model.md")
+    assert export_run(run, "model.pt2", "data").card == Path("model.pt2.md")

@@ -113,9 +113,9 @@ def check_classes(listing: Listing) -> None:
             raise no_class_folders(source, ("cat", "dog"))
         found = f"one class, {listing.classes[0]!r}" if listing.classes else "no classes"
         below = [sorted(names) for names in folders_in_classes(listing).values() if len(names) > 1]
-        inner, deeper = source / listing.classes[0], ""
-        if below:
-            are_parts = set(below[0]) <= set(PARTS)
+        deeper = ""
+        if below:  # then there is one class
+            inner, are_parts = source / listing.classes[0], set(below[0]) <= set(PARTS)
             classes = f" (if {some(below[0])} are the classes, name {inner})"
             deeper = f"; name {inner}, which has the parts {some(below[0])}" if are_parts else classes
         raise InputError(f"{source} has {found}; there must be two or more, each with images of its own{deeper}")
