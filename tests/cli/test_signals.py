@@ -185,4 +185,5 @@ def test_ctrl_c_that_ends_the_reader_too_leaves_a_checkpoint(tmp_path: Path) -> 
 
 def start(*command: object, stderr: int | None = None) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "counterpoint", *map(str, command)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, env=buffered)
