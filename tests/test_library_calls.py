@@ -233,6 +233,12 @@ def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
     assert json.dumps(asdict(of_numpy)) == json.dumps(asdict(of_python))
 
 
+def test_numpys_numbers_are_taken_elsewhere_too() -> None:
+    half = np.float32(0.5)
+    assert counterpoint.parameter_groups(NETWORK, half)[0]["weight_decay"] == half  # type: ignore[arg-type]
+    assert counterpoint.metrics.likely_start([0.9] * 9, [True] * 9, half, 100) is not None  # type: ignore[arg-type]
+
+
 def test_lists_make_the_same_policy_as_tuples() -> None:
     lists = MemberPolicy(
         augmix=AugMix([1.0, 2.0]),  # type: ignore[arg-type]
