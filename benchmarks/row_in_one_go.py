@@ -152,13 +152,13 @@ def evaluate_when_trained(row_run: RowRun, folders: Folders, root: Path, device:
     model = build_model(experiment, classes_of(experiment), 3, seed=0).to(device).eval()
     member_logits(fold_members(model, device, most_images=5000), noise(2000, 1).images_NCHW)
     say("evaluation: compiled")
-    corrupted = corrupted_set(parts_of(wait_for_data(experiment.dataset, root), experiment), root, watcher=Lines())
+    parts, images = parts_of(wait_for_data(experiment.dataset, root), experiment), row_run.schedule.images
+    corrupted = corrupted_set(parts, root, watcher=Lines(), count=images)
     say(f"evaluation: the corrupted images are there ({corrupted.source.kind}, frost: {corrupted.source.frost})")
     while not is_trained(folder):
         if os.getppid() != began_by:
             raise SystemExit("the training was ended")
         time.sleep(0.2)
-    images = row_run.schedule.images
     results = evaluate_run(
         load_run(folder), root, device=str(device), clean_images=images, cell_images=images, watcher=Lines()
     )
