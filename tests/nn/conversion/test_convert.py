@@ -244,6 +244,13 @@ def test_a_model_that_keeps_a_function_with_itself_in_it_is_refused(how: str) ->
             batch_ensemble(Calls(how), 2, example_input=example)
 
 
+def test_a_list_of_functions_with_the_model_in_them_is_refused() -> None:
+    model: Any = nn.Sequential(nn.Linear(3, 3))
+    model.steps = [torch.relu, lambda x: model[0](x)]
+    with pytest.raises(InputError, match=r"'steps' of the model \(Sequential\) holds a function that uses this very"):
+        batch_ensemble(model, 2)
+
+
 def test_a_hook_of_saving_and_loading_may_use_the_model() -> None:
     model = nn.Sequential(nn.Linear(3, 3))
     model.register_state_dict_post_hook(lambda _module, saved, _prefix, _extra: saved.update(parts=len(model)))
