@@ -160,7 +160,9 @@ def test_a_stop_is_asked_for_where_nobody_reads() -> None:
     assert console.when_unread is before
 
 
-@pytest.mark.parametrize("command", [("settings",), ("settings", "--help"), ("train", "--no-such-option")])
+@pytest.mark.parametrize(
+    "command", [("--version",), ("settings",), ("settings", "--help"), ("train", "--no-such-option")]
+)
 def test_output_that_nobody_reads_ends_a_command_quietly(command: tuple[str, ...]) -> None:
     with start(*command, stderr=subprocess.STDOUT if "--no-such-option" in command else subprocess.PIPE) as process:
         assert process.stdout is not None
