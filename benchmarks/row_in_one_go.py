@@ -1,16 +1,19 @@
 """Train and evaluate one of the paper's rows on a GPU that is rented by the minute, where nothing may wait.
 
-    COUNTERPOINT_DATA=DATA python benchmarks/row_in_one_go.py cifar100/batch-ensemble --out OUT --max-minutes 28
+    COUNTERPOINT_DATA=DATA setsid python benchmarks/row_in_one_go.py cifar100/batch-ensemble --out OUT >log.txt 2>&1 &
 
 It does what `counterpoint reproduce --run` does, but what can be done early is done early:
 
 - Twelve processes compile the fast engine's kernels into Triton's cache, each of them every twelfth kernel.
 - One process imports and compiles what the evaluation needs, and makes the corrupted images while the network trains.
   It evaluates the network as soon as the last checkpoint is there.
-- The data may come later: the training begins when the folder holds them.
+- The data may come later: the training begins when the folder DATA is there. It must be whole then, with CIFAR, with
+  frost/ if the photographs are to be used, and with the other CIFAR if its images are to be outside images. So unpack
+  into another folder, and rename that.
 
-OUT/runs has the run, OUT/results the row's result. If the time is over first, the same command goes on from the last
-checkpoint. `counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS` packs the run at any time.
+OUT/runs has the run, OUT/results the row's result. If the time is over first, or SIGTERM comes, the training ends with
+a checkpoint, and the same command goes on from it. `counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS`
+packs the run at any time.
 """
 
 import argparse
@@ -19,15 +22,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from counterpoint.cli.terminal.signals import exit_when_terminated, stop_on_signal
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, ImageSet, data_root, load, parts_of
 from counterpoint.devices import choose_device, moved
-from counterpoint.errors import InputError
 from counterpoint.evaluation.members import fold_members, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.suites import corrupted_set
@@ -45,7 +49,8 @@ from counterpoint.watching import TrainingProgress, Watcher
 
 _STARTED = time.monotonic()
 _SECONDS_BETWEEN_LINES = 30.0
-_LAST_BATCH = 72  # of an epoch of 45,000 images in batches of 128; it has kernels of its own
+_MOST_SECONDS_TO_COMPILE = 120.0
+_TRAINING_IMAGES = {"split": 45_000, "all": 50_000}
 
 
 def say(words: str) -> None:
@@ -75,15 +80,11 @@ class Lines(Watcher):
 
 
 def wait_for_data(name: str, root: Path, minutes: float = 10) -> DataSet:
-    """The data set, as soon as all of its files are there."""
+    """The data set, as soon as its folder is there. What is missing in it is an error at once."""
     end = time.monotonic() + 60 * minutes
-    while True:
-        try:
-            return load(name, root)
-        except InputError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.5)
+    while not root.exists() and time.monotonic() < end:
+        time.sleep(0.5)
+    return load(name, root)
 
 
 def classes_of(experiment: Experiment) -> int:
@@ -112,11 +113,12 @@ def compile_share(experiment: Experiment, share: int, shares: int) -> None:
         return launch(self, *arguments, **options) if is_mine else None
 
     JITFunction.run = launch_some
-    device, classes = torch.device("cuda"), classes_of(experiment)
+    device, classes, size = torch.device("cuda"), classes_of(experiment), experiment.batch_size
     model = moved(build_model(experiment, classes, 3, seed=0), device).train()
     state = TrainState.before_first_step(model, experiment)
-    engine = Engine(state, experiment, make_forward(model, experiment.batch_size, "fast", device))
-    images = noise(experiment.batch_size + _LAST_BATCH, classes).to(device)
+    engine = Engine(state, experiment, make_forward(model, size, "fast", device))
+    # The smaller last batch of an epoch has kernels of its own.
+    images = noise(size + _TRAINING_IMAGES[experiment.train_on] % size, classes).to(device)
     for batch in epoch_batches(images, experiment, seed=0, epoch=0, at_once=2, num_blocks=model.num_blocks):
         engine.step(batch)
     torch.cuda.synchronize()
@@ -150,48 +152,67 @@ def evaluate_when_trained(row_run: RowRun, folders: Folders, root: Path, device:
     model = build_model(experiment, classes_of(experiment), 3, seed=0).to(device).eval()
     member_logits(fold_members(model, device, most_images=5000), noise(2000, 1).images_NCHW)
     say("evaluation: compiled")
-    corrupted_set(parts_of(wait_for_data(experiment.dataset, root), experiment), root)
-    say("evaluation: the corrupted images are there")
+    parts, images = parts_of(wait_for_data(experiment.dataset, root), experiment), row_run.schedule.images
+    corrupted = corrupted_set(parts, root, watcher=Lines(), count=images)
+    say(f"evaluation: the corrupted images are there ({corrupted.source.kind}, frost: {corrupted.source.frost})")
     while not is_trained(folder):
         if os.getppid() != began_by:
             raise SystemExit("the training was ended")
         time.sleep(0.2)
-    images = row_run.schedule.images
     results = evaluate_run(
-        load_run(folder), root, device=device.type, clean_images=images, cell_images=images, watcher=Lines()
+        load_run(folder), root, device=str(device), clean_images=images, cell_images=images, watcher=Lines()
     )
     say(f"evaluated; written: {keep_row(folders, row_run, results)}")
 
 
-def run(arguments: argparse.Namespace, row_run: RowRun, folders: Folders, root: Path, device: torch.device) -> int:
-    def start(*options: str) -> "subprocess.Popen[bytes]":
-        return subprocess.Popen([sys.executable, __file__, *sys.argv[1:], *options])
+def wait_for_compilers(compilers: Sequence["subprocess.Popen[bytes]"]) -> None:
+    """Until all have ended, but not for long: what they have not compiled, the training compiles."""
+    end = time.monotonic() + _MOST_SECONDS_TO_COMPILE
+    for process in compilers:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.0, end - time.monotonic()))
+        process.kill()
 
-    shares = arguments.compilers if device.type == "cuda" else 0
-    compilers = [start("--part", "compile", "--share", str(share)) for share in range(shares)]
-    evaluator = start("--part", "evaluate")
+
+def run(arguments: argparse.Namespace, row_run: RowRun, folders: Folders, root: Path, device: torch.device) -> int:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*options: str) -> "subprocess.Popen[bytes]":
+        started.append(subprocess.Popen([sys.executable, __file__, *sys.argv[1:], *options]))
+        return started[-1]
+
     try:
+        shares = arguments.compilers if device.type == "cuda" else 0
+        compilers = [start("--part", "compile", "--share", str(share)) for share in range(shares)]
+        evaluator = start("--part", "evaluate")
         data = wait_for_data(row_run.experiment.dataset, root)
-        for process in compilers:
-            process.wait()
+        wait_for_compilers(compilers)
         say("the training begins")
         left = arguments.max_minutes - (time.monotonic() - _STARTED) / 60
-        options = Options(device.type, max_minutes=left)
-        folder = folders.runs / row_run.place
-        if not train(row_run.experiment, folder, data, seed=row_run.seed, options=options, watcher=Lines()):
-            say("the time is over; the same command goes on from the last checkpoint")
+        with stop_on_signal() as stop:
+            is_finished = train(
+                row_run.experiment,
+                folders.runs / row_run.place,
+                data,
+                seed=row_run.seed,
+                options=Options(str(device), max_minutes=left),
+                watcher=Lines(),
+                should_stop=stop.is_set,
+            )
+        if not is_finished:
+            say("the training is not finished; the same command goes on from its checkpoint")
             return 1
         say("trained")
-        return evaluator.wait()
+        return evaluator.wait() and start("--part", "evaluate").wait()  # one that failed is tried once more
     finally:
-        for process in (*compilers, evaluator):
+        for process in started:
             process.terminate()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Train and evaluate one of the paper's rows without waiting.")
     parser.add_argument("row", help="such as cifar100/batch-ensemble (`counterpoint experiments` lists them)")
-    parser.add_argument("--out", type=Path, required=True, help="the folder for the run, the result and the logs")
+    parser.add_argument("--out", type=Path, required=True, help="the folder for the run and the result")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--schedule", default="paper", help="paper, short or smoke")
     parser.add_argument("--max-minutes", type=float, default=28.0, help="the training stops before so many minutes")
@@ -206,8 +227,11 @@ def main() -> int:
         compile_share(row_run.experiment, arguments.share, arguments.compilers)
     elif arguments.part == "evaluate":
         evaluate_when_trained(row_run, folders, root, choose_device(arguments.device))
+    elif (file := folders.results / f"{row_run.place}.json").exists():
+        sys.exit(f"{file} is there already; move it away to run the row")
     else:
-        return run(arguments, row_run, folders, root, choose_device(arguments.device))
+        with exit_when_terminated():
+            return run(arguments, row_run, folders, root, choose_device(arguments.device))
     return 0
 
 

@@ -170,6 +170,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.parameter_groups(NETWORK, -5e-4),
         "weight_decay is -0.0005; it must be a finite number of 0 or more",
     ),
+    "an endless weight decay": (
+        lambda: counterpoint.parameter_groups(NETWORK, float("inf")),
+        "weight_decay is inf; it must be a finite number of 0 or more",
+    ),
     "a layer to leave out": (lambda: batch_ensemble(NETWORK, 2, exclude=[NETWORK[1]]), "is not a layer's name or type"),  # type: ignore[list-item]
     "NumPy for the ensemble": (lambda: batch_ensemble(NETWORK)(VIEWS.numpy()), "needs a tensor"),
     "one probability": (lambda: counterpoint.nll(0.3, 0), r"shape \(\); it must have 2 axes"),
@@ -231,6 +235,12 @@ def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
     )
     assert of_numpy == of_python
     assert json.dumps(asdict(of_numpy)) == json.dumps(asdict(of_python))
+
+
+def test_numpys_numbers_are_taken_elsewhere_too() -> None:
+    half = np.float32(0.5)
+    assert counterpoint.parameter_groups(NETWORK, half)[0]["weight_decay"] == half  # type: ignore[arg-type]
+    assert counterpoint.metrics.likely_start([0.9] * 9, [True] * 9, half, 100) is not None  # type: ignore[arg-type]
 
 
 def test_lists_make_the_same_policy_as_tuples() -> None:

@@ -176,7 +176,7 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
             "--extra and --workers cannot be used with --atlas",
         ),
         (["experiments", "imagenet"], "unknown word in an experiment's name 'imagenet'"),
-        (["experiments", "cifar10", "singel"], "unknown word in an experiment's name 'singel'; did you mean 'single'"),
+        (["experiments", "CIFAR10", "singel"], "unknown word in an experiment's name 'singel'; did you mean 'single'"),
         (["experiments", "cifar10", "digits"], "no experiment has 'cifar10' and 'digits' in its name"),
         (["settings", "EPOCHS"], "unknown setting 'EPOCHS'; did you mean 'epochs'"),
         (["trian"], "No such command 'trian'"),

@@ -27,7 +27,20 @@ def test_runs_on_other_corrupted_images_are_named() -> None:
     (sentence,) = unlike_images([finished(0, 10_000), finished(1, 60), finished(2, 10_000)])
     assert "The figures on -C of cifar10 cannot be compared" in sentence
     assert "10,000 images per cell: cifar10/single/paper-0, cifar10/single/paper-2; regenerated" in sentence
-    assert "60 images per cell: cifar10/single/paper-1)" in sentence
+    assert "60 images per cell: cifar10/single/paper-1); `counterpoint evaluate RUN` evaluates" in sentence
+
+
+def test_other_constants_are_named() -> None:
+    state = finished(1, 10_000)
+    assert state.results is not None
+    assert state.results.corrupted is not None
+    source = replace(state.results.corrupted.source, constants="imagenet-c")
+    corrupted = replace(state.results.corrupted, source=source)
+    (sentence,) = unlike_images(
+        [finished(0, 10_000), replace(state, results=replace(state.results, corrupted=corrupted))]
+    )
+    assert "regenerated (imagenet-c, seed 0" in sentence
+    assert sentence.endswith(")"), "no evaluation would make them alike"
 
 
 def test_alike_are_those_of_one_data_set() -> None:

@@ -87,6 +87,9 @@ def test_a_result_that_does_not_count_is_named(call: Call, tmp_path: Path, monke
     assert "2 of 2 results are missing" in ended.out
     assert "results/cifar100/single/paper-1.json is of other settings or of another seed, and does not c" in ended.out
     assert "paper-2.json" not in ended.out
+    ended = call("reproduce", "table2", "--rows", "cifar100/single", "--seeds", "1", "--run", "--device", "cpu")
+    assert ended.status == 1
+    assert (ended.out + ended.err).count("is of other settings") == 2, "when it is met, and below the tables"
 
 
 def test_a_damaged_result_is_named_below_the_tables(

@@ -160,7 +160,9 @@ def test_a_stop_is_asked_for_where_nobody_reads() -> None:
     assert console.when_unread is before
 
 
-@pytest.mark.parametrize("command", [("settings",), ("settings", "--help"), ("train", "--no-such-option")])
+@pytest.mark.parametrize(
+    "command", [("--version",), ("settings",), ("settings", "--help"), ("train", "--no-such-option")]
+)
 def test_output_that_nobody_reads_ends_a_command_quietly(command: tuple[str, ...]) -> None:
     with start(*command, stderr=subprocess.STDOUT if "--no-such-option" in command else subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -185,4 +187,5 @@ def test_ctrl_c_that_ends_the_reader_too_leaves_a_checkpoint(tmp_path: Path) -> 
 
 def start(*command: object, stderr: int | None = None) -> subprocess.Popen[bytes]:
     words = [sys.executable, "-m", "counterpoint", *map(str, command)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, env=buffered)

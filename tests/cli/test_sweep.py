@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -204,6 +205,17 @@ def test_what_would_fail_every_run_is_said_once(
     assert (ended.status, ended.out) == (2, "")
     assert message in ended.err
     assert not Path("s").exists()
+
+
+def test_the_device_of_a_cluster_need_not_be_here(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    cluster = ("--launcher", "slurm", "--device", "cuda:99", "--run")
+    assert "--launcher slurm needs submitit" in call("sweep", "digits/single", "--out", tmp_path, *cluster).err
+
+
+def test_the_states_of_a_sweep_are_shown_without_torch(tmp_path: Path) -> None:
+    shown = "import sys; from counterpoint.cli import main\ntry: main()\nfinally: assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", shown, "sweep", "digits/single", "--out", str(tmp_path)], check=True)
 
 
 @pytest.mark.parametrize("command", [("sweep", "digits/single"), ("reproduce", "table2", "--rows", "cifar10/single")])

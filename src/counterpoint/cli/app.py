@@ -27,7 +27,7 @@ from counterpoint.cli.serve import serve
 from counterpoint.cli.settings import settings
 from counterpoint.cli.sweep import sweep
 from counterpoint.cli.terminal.help import Command, Group
-from counterpoint.cli.terminal.progress import UNREAD, console
+from counterpoint.cli.terminal.progress import UNREAD, console, write_nowhere
 from counterpoint.cli.terminal.signals import exit_when_terminated
 from counterpoint.cli.threshold import threshold
 from counterpoint.cli.train import train
@@ -78,6 +78,7 @@ def main() -> None:
         _run()
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):  # for which Typer and Rich have status 1
+            write_nowhere(sys.stderr)
             sys.exit(UNREAD)
         raise
 

@@ -89,7 +89,6 @@ def sweep(
     --images reads your own images before the first run, and decodes them once for all runs.
     """
     from counterpoint.cli.terminal.jobs import print_seeds, print_states
-    from counterpoint.devices import choose_device
     from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
@@ -114,6 +113,8 @@ def sweep(
     if run:
         check_folder_path(out)
         if where == "local":
+            from counterpoint.devices import choose_device  # which imports torch; the states need none
+
             choose_device(device)  # each run would fail
         if not images:
             check_data(jobs, root)

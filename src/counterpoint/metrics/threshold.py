@@ -150,7 +150,7 @@ def _coverage_bounds(kept: int, total: int) -> tuple[float, float]:
 
 
 def _check_target(target: float) -> None:
-    if not isinstance(target, int | float) or not 0 < target < 1:
+    if not isinstance(target, int | float | np.floating) or not 0 < target < 1:
         raise InputError(
             f"the target is {shown(repr(target))}; an error must be above 0 and below 1, such as 0.01 for 1 %"
         )

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from counterpoint.errors import InputError, shown
@@ -30,7 +31,7 @@ def parameter_groups(
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, such as an ensemble")
-    if not isinstance(weight_decay, int | float) or not 0 <= weight_decay < math.inf:
+    if not isinstance(weight_decay, int | float | np.floating | np.integer) or not 0 <= weight_decay < math.inf:
         raise InputError(f"weight_decay is {shown(repr(weight_decay))}; it must be a finite number of 0 or more")
     decayed = {
         "weights": True,

@@ -202,4 +202,5 @@ def cells_in_words(corrupted: Shift) -> str:
     source, images = corrupted.source, f"{corrupted.images:,} images per cell"
     if source.kind == "official":
         return f"official, {images}"
-    return f"regenerated (seed {source.seed}, frost: {source.frost}), {images}"
+    constants = "" if source.constants == "cifar-c" else f"{source.constants}, "
+    return f"regenerated ({constants}seed {source.seed}, frost: {source.frost}), {images}"

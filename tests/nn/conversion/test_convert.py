@@ -244,12 +244,26 @@ def test_a_model_that_keeps_a_function_with_itself_in_it_is_refused(how: str) ->
             batch_ensemble(Calls(how), 2, example_input=example)
 
 
+def test_a_list_of_functions_with_the_model_in_them_is_refused() -> None:
+    model: Any = nn.Sequential(nn.Linear(3, 3))
+    model.steps = [torch.relu, lambda x: model[0](x)]
+    with pytest.raises(InputError, match=r"'steps' of the model \(Sequential\) holds a function that uses this very"):
+        batch_ensemble(model, 2)
+
+
+def test_a_hook_of_saving_and_loading_may_use_the_model() -> None:
+    model = nn.Sequential(nn.Linear(3, 3))
+    model.register_state_dict_post_hook(lambda _module, saved, _prefix, _extra: saved.update(parts=len(model)))
+    model.register_load_state_dict_post_hook(lambda _module, _keys: model.train())
+    assert batch_ensemble(model, 2, example_input=torch.randn(2, 3)).num_members == 2
+
+
 def test_a_hook_with_the_model_in_it_is_refused() -> None:
     model, adapter = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2)), nn.Linear(3, 3)
     model.adapter = adapter
     model[0].register_forward_hook(lambda _layer, _inputs, output: output + adapter(output))
     with pytest.raises(
-        InputError, match=r"'_forward_hooks' of '0' \(Linear\) holds a function that uses this very model"
+        InputError, match=r"'_forward_hooks' of '0' \(Linear\) holds a function .*add it to the ensemble's network"
     ):
         batch_ensemble(model, 2)
 

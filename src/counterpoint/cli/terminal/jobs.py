@@ -55,9 +55,11 @@ def unlike_images(states: Sequence[State]) -> Iterator[str]:
     for dataset, runs in found.items():
         if len(runs) > 1:
             sets = "; ".join(f"{cells_in_words(shift)}: {some(names)}" for shift, names in runs.items())
+            differ = len({shift.images for shift in runs}) > 1
+            more = "; `counterpoint evaluate RUN` evaluates a run on all images" if differ else ""
             yield (
-                f"The figures on -C of {dataset} cannot be compared, because they are not of the same images ({sets}). "
-                "`counterpoint evaluate RUN` evaluates a run on all images"
+                f"The figures on -C of {dataset} cannot be compared, because they are not of the same images ({sets})"
+                f"{more}"
             )
 
 

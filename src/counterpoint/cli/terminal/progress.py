@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -36,10 +36,15 @@ class Terminal(Console):
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # Python fails at its end if it cannot write what is left
-        os.close(nowhere)
+        write_nowhere(sys.stdout)
         self.when_unread()
+
+
+def write_nowhere(stream: TextIO) -> None:
+    """Let what is left in a stream that nobody reads go nowhere. Python's status is 120 if it cannot write it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 console = Terminal(markup=False)  # names and paths may hold brackets

@@ -128,12 +128,17 @@ def _copied(model: nn.Module) -> nn.Module:
                 f"{what} divides a batch among devices without regard to members; give the model inside it, .module, "
                 "and wrap the ensemble in DistributedDataParallel (DataParallel would divide its members)"
             )
+        if hasattr(module, "_orig_mod"):  # torch.compile's own functions are made anew
+            continue
         for attribute, value in vars(module).items():
-            # torch.compile's own functions are made anew.
-            if attribute != "_compiled_call_impl" and not hasattr(module, "_orig_mod") and _reaches(value, own):
+            computes = (
+                attribute != "_compiled_call_impl" and "state_dict" not in attribute
+            )  # as the hooks of those do not
+            if computes and _reaches(value, own):
                 raise InputError(
                     f"{attribute!r} of {what} holds a function that uses this very model. A copy would go on using the "
-                    "model's own weights; make the function a method of a subclass"
+                    "model's own weights; make the function a method of a subclass, or, if it is a hook, add it to the "
+                    "ensemble's network instead"
                 )
     try:
         return copy.deepcopy(model)
