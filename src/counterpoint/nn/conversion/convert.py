@@ -131,10 +131,9 @@ def _copied(model: nn.Module) -> nn.Module:
         if hasattr(module, "_orig_mod"):  # torch.compile's own functions are made anew
             continue
         for attribute, value in vars(module).items():
-            computes = (
-                attribute != "_compiled_call_impl" and "state_dict" not in attribute
-            )  # as the hooks of those do not
-            if computes and _reaches(value, own):
+            # Hooks of state_dict and torch.compile's own function have no part in what the model computes.
+            is_harmless = attribute == "_compiled_call_impl" or "state_dict" in attribute
+            if not is_harmless and _reaches(value, own):
                 raise InputError(
                     f"{attribute!r} of {what} holds a function that uses this very model. A copy would go on using the "
                     "model's own weights; make the function a method of a subclass, or, if it is a hook, add it to the "
