@@ -22,10 +22,11 @@ def fractions(values: ArrayLike, name: str, ndim: int) -> Floats:
     array = _numbers(values, name).astype(np.float64)
     if array.ndim != ndim or array.size == 0:
         raise InputError(f"{name} has shape {array.shape}; it must have {_axes(ndim)} and at least one value")
-    outside = ~((array >= 0) & (array <= 1 + _ROUNDING_ABOVE_ONE))  # NaN compares false, so it is outside
-    if outside.any():
+    low, high = array.min(), array.max()  # NaN if there is one, and NaN compares false
+    if not (low >= 0 and high <= 1 + _ROUNDING_ABOVE_ONE):
+        outside = ~((array >= 0) & (array <= 1 + _ROUNDING_ABOVE_ONE))
         raise InputError(f"{name} holds {array[outside][0]}; every value must lie between 0 and 1")
-    return np.minimum(array, 1.0)
+    return np.minimum(array, 1.0) if high > 1 else array
 
 
 def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
