@@ -31,7 +31,8 @@ def corrupt(
     image: Annotated[
         str | None,
         typer.Option(
-            help="Image for the atlas: its number in the test set, or the path of a picture.", show_default="0"
+            help="Image for the atlas: its number in the test set, or the path of a picture. Without it, number 0.",
+            show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random corruptions.")] = 0,

@@ -24,8 +24,8 @@ SeedsOption = Annotated[
     typer.Option(
         "--seeds",
         metavar="SEEDS",
-        help="Seeds to run, such as 0,1,2. May be given several times.",
-        show_default="0",
+        help="Seeds to run, such as 0,1,2. May be given several times. Without it the seed is 0.",
+        show_default=False,
     ),
 ]
 PartitionOption = Annotated[
