@@ -41,6 +41,11 @@ def test_json_brings_an_experiment_back(experiment: Experiment) -> None:
             ["model=vit", "model_options.width=64", "model_options.a=true", "model_options.width=32"],
             replace(BASE, model="vit", model_options={"width": 32, "a": True}),
         ),
+        (["optimiser=adamw"], replace(BASE, optimiser="adamw", learning_rate=0.001, weight_decay=0.05)),
+        (
+            ["weight_decay=0", "optimiser=adamw", "learning_rate=0.01"],
+            replace(BASE, optimiser="adamw", learning_rate=0.01, weight_decay=0.0),
+        ),
         (["model=timm/a", "pretrained=true"], replace(BASE, model="timm/a", pretrained=True, init_std=None)),
         (
             ["init_std=0.5", "model=timm/a", "pretrained=true"],
@@ -268,7 +273,7 @@ def test_a_model_keeps_its_options_in_json_and_is_no_key_of_a_dict() -> None:
         replace(BASE, model="m:f", model_options={"a": (1, 2)})
 
 
-@pytest.mark.parametrize("key", ["dataset", "train_on", "model", "ensemble", "batchnorm"])
+@pytest.mark.parametrize("key", ["dataset", "train_on", "model", "ensemble", "batchnorm", "optimiser"])
 def test_a_choice_that_is_none_is_refused_in_python_too(key: str) -> None:
     changed: dict[str, Any] = {key: "convnet"}
     with pytest.raises(InputError, match=f"unknown {key} 'convnet' .*known: "):

@@ -73,16 +73,20 @@ class Experiment:
     """How many training steps there are in all; if it is set, `epochs` has no effect."""
     batch_size: int = 128
     """How many images a training step takes; every member sees its own view of each of them."""
+    optimiser: Literal["sgd", "adamw"] = "sgd"
+    """What changes the weights: SGD, as in the paper, or AdamW, with which transformers and ConvNeXts are usually
+    trained. With adamw, `learning_rate` becomes 0.001 and `weight_decay` 0.05 unless you set them."""
     learning_rate: float = 0.1
-    """The highest learning rate of SGD; it then falls along a cosine to `final_learning_rate`."""
+    """The highest learning rate; it then falls along a cosine to `final_learning_rate`."""
     final_learning_rate: float = 1e-6
     """The learning rate of the last training step."""
     warmup_steps: int = 0
     """Over this many first steps the learning rate rises in a straight line to the cosine; 0 starts on the cosine."""
     momentum: float = 0.9
-    """The Nesterov momentum of SGD; 0 turns it off."""
+    """The Nesterov momentum of SGD; 0 turns it off. AdamW keeps this share of its mean gradient from step to step."""
     weight_decay: float = 5e-4
-    """The weight decay of SGD: how strongly each step pulls the weights towards 0."""
+    """The weight decay: how strongly each step pulls the weights towards 0. SGD adds the weights times this number to
+    the gradients. AdamW takes it apart from them, so it needs a larger one."""
     decay_rs: bool = True
     """Whether weight decay also applies to r and s, the vectors that each member has for itself."""
     decay_linear_rs: bool | None = None
@@ -100,7 +104,7 @@ class Experiment:
     def __post_init__(self) -> None:
         _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
-        for key in ("dataset", "train_on", "ensemble", "batchnorm"):
+        for key in ("dataset", "train_on", "ensemble", "batchnorm", "optimiser"):
             one_of(key, getattr(self, key), get_args(get_type_hints(Experiment)[key]))
         for key, (least, most) in WHOLE_NUMBERS.items():
             value = getattr(self, key)
@@ -147,6 +151,8 @@ class Experiment:
 
 MOST_STEPS = 999_999_999
 """The name of a checkpoint has nine digits for the step."""
+ADAMW = {"learning_rate": 1e-3, "weight_decay": 0.05}
+"""Usual values for a training from new weights with a batch of 128; those of SGD would not do."""
 _BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate", "decay_linear_rs")
 _MIXING_OF = {"p": "bernoulli", "beta": "beta"}
 """The mixing that each setting of AugMix is for."""
@@ -188,7 +194,8 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
 
     With pretrained=true, init_std becomes none unless it is named: members that start far apart would lose what the
     weights know. With ensemble=deep, the settings of r and s get their defaults unless they are named: a deep ensemble
-    has no r and s.
+    has no r and s. With optimiser=adamw, the learning rate and the weight decay become usual ones for AdamW unless they
+    are named.
     """
     values, named = to_dict(experiment), set()
     for assignment in assignments:
@@ -202,6 +209,8 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
         values["init_std"] = None
     if values["ensemble"] == "deep" and experiment.ensemble != "deep":
         values |= {key: getattr(Experiment, key) for key in _BATCH_ENSEMBLE_ONLY if key not in named}
+    if values["optimiser"] == "adamw" and experiment.optimiser != "adamw":
+        values |= {key: value for key, value in ADAMW.items() if key not in named}
     check_fields(named, values["model"])
     changed = from_dict(values)
     _check_effect(named, changed)

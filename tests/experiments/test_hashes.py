@@ -84,7 +84,7 @@ def test_a_hash_is_of_what_differs_from_the_defaults(experiment: Experiment, can
 
 
 CHANGES = """train_on=all starts_from=abc model=resnet cardinality=32 base_width=4 depth=14 width=8 num_members=none
-ensemble=deep batchnorm=per-member init_std=0.1 epochs=50 steps=64 batch_size=64 learning_rate=0.05
+ensemble=deep batchnorm=per-member init_std=0.1 epochs=50 steps=64 batch_size=64 optimiser=adamw learning_rate=0.05
 final_learning_rate=0 warmup_steps=0 momentum=0.8 weight_decay=0 decay_rs=true decay_linear_rs=true
 decay_batchnorm=false member_rate=0.5
 policy.flip=false policy.crop_padding=2 policy.crop_scale=0.5,1 policy.crop_per_view=true

@@ -53,6 +53,22 @@ def test_fine_tuning_is_shorter_gentler_and_starts_near_the_weights(assignments:
     assert experiment.policy.crop_scale == (0.5, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("assignments", "rate"),
+    [
+        (["images.size=224"], 5e-4),
+        (["images.size=64"], 1e-3),
+        (["model=timm/vit_small_patch16_224", "pretrained=true"], 5e-5),
+        (["model=timm/vit_small_patch16_224", "pretrained=true", "learning_rate=1e-5"], 1e-5),
+    ],
+    ids=str,
+)
+def test_adamw_has_rates_of_its_own(assignments: list[str], rate: float) -> None:
+    experiment = own_experiment("photos", None, ["optimiser=adamw", *assignments])
+    assert (experiment.optimiser, experiment.weight_decay) == ("adamw", 0.05)
+    assert experiment.learning_rate == pytest.approx(rate)
+
+
 def test_small_images_have_larger_batches_and_a_padded_crop() -> None:
     experiment = own_experiment("photos", None, ["images.size=64"])
     assert (experiment.batch_size, experiment.learning_rate) == (128, 0.1)

@@ -188,6 +188,12 @@ def test_a_recorded_step_is_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("deterministic")
+def test_a_recorded_step_of_adamw_is_the_step() -> None:
+    experiment = replace(RESNEXT, optimiser="adamw", learning_rate=0.001)
+    assert_same_bits(trained(recorded(experiment)), trained(unrecorded(experiment, "fast")))
+
+
+@pytest.mark.usefixtures("deterministic")
 def test_a_second_stream_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from counterpoint.nn.fast import grouped, pointwise
 
@@ -235,8 +241,9 @@ def test_thirty_steps_lead_to_the_same_place() -> None:
         ("compiled", replace(RESNET, policy=MemberPolicy())),
         ("auto", replace(RESNET, policy=MemberPolicy(), ensemble="deep")),
         ("fast", RESNEXT),
+        ("fast", replace(RESNEXT, optimiser="adamw", learning_rate=0.001)),
     ],
-    ids=["eager", "compiled", "deep", "fast"],
+    ids=["eager", "compiled", "deep", "fast", "AdamW"],
 )
 def test_resume_gives_the_same_bits_when_deterministic(
     tmp_path: Path, engine: EngineName, experiment: Experiment

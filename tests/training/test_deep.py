@@ -46,11 +46,17 @@ def of_member(views: Views, index: int) -> Views:
 
 
 @pytest.mark.parametrize(
-    "policy", [MemberPolicy(), ALL_AUGMENTATIONS, CONSISTENT], ids=["plain", "all augmentations", "consistency"]
+    "experiment",
+    [
+        DEEP,
+        replace(DEEP, policy=ALL_AUGMENTATIONS),
+        replace(DEEP, policy=CONSISTENT),
+        replace(DEEP, optimiser="adamw", learning_rate=0.001),
+    ],
+    ids=["plain", "all augmentations", "consistency", "AdamW"],
 )
-def test_every_member_takes_the_steps_that_it_would_take_alone(policy: MemberPolicy) -> None:
+def test_every_member_takes_the_steps_that_it_would_take_alone(experiment: Experiment) -> None:
     """Gradients, weight decay, momentum and BatchNorm's statistics, with whatever its views need."""
-    experiment = replace(DEEP, policy=policy)
     model = build_model(experiment, 3, 3, seed=0).double().train()
     together = TrainState.before_first_step(model, experiment)
     alone = [

@@ -95,9 +95,14 @@ def test_the_last_two_checkpoints_are_kept(uninterrupted: Path) -> None:
     assert names == ["step-000000010.safetensors", "step-000000015.safetensors"]
 
 
-def test_a_stop_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
+ADAMW = replace(EXPERIMENT, optimiser="adamw", learning_rate=0.01)
+STEM = "network.stem.0.weight"
+
+
+@pytest.mark.parametrize("experiment", [EXPERIMENT, ADAMW], ids=["SGD", "AdamW"])
+def test_a_stop_in_mid_epoch_changes_nothing(tmp_path: Path, experiment: Experiment) -> None:
     data = small_data()
-    assert train(EXPERIMENT, tmp_path / "whole", data, options=ON_CPU)
+    assert train(experiment, tmp_path / "whole", data, options=ON_CPU)
     stops = 0
     finished = False
     while not finished:
@@ -108,7 +113,7 @@ def test_a_stop_in_mid_epoch_changes_nothing(tmp_path: Path) -> None:
             calls += 1
             return calls == 2
 
-        finished = train(EXPERIMENT, tmp_path / "parts", data, options=ON_CPU, should_stop=after_two_steps)
+        finished = train(experiment, tmp_path / "parts", data, options=ON_CPU, should_stop=after_two_steps)
         stops += not finished
     assert stops >= 5
     ours, theirs = final_state(tmp_path / "parts"), final_state(tmp_path / "whole")
@@ -297,25 +302,28 @@ def test_a_finished_run_whose_last_checkpoint_is_damaged_says_so(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("experiment", "change", "words"),
     [
-        (lambda tensors: tensors.pop("sums"), "sums is missing"),
-        (lambda tensors: tensors.update(sums=torch.zeros(1)), r"sums is \[1\], and must be \[3\]"),
-        (lambda tensors: tensors.update({"momentum.x": torch.zeros(1)}), r"momentum.x is \[1\]"),
-        (lambda tensors: tensors.update({"model.x": torch.zeros(1)}), "Unexpected key"),
-        (lambda tensors: tensors.clear(), "is missing|Missing key"),
+        (EXPERIMENT, lambda tensors: tensors.pop("sums"), "sums is missing"),
+        (EXPERIMENT, lambda tensors: tensors.update(sums=torch.zeros(1)), r"sums is \[1\], and must be \[3\]"),
+        (EXPERIMENT, lambda tensors: tensors.update({"momentum.x": torch.zeros(1)}), r"momentum.x is \[1\]"),
+        (EXPERIMENT, lambda tensors: tensors.update({"model.x": torch.zeros(1)}), "Unexpected key"),
+        (EXPERIMENT, lambda tensors: tensors.clear(), "is missing|Missing key"),
+        (ADAMW, lambda tensors: tensors.pop(f"mean_square.{STEM}"), f"mean_square.{STEM} is missing"),
+        (ADAMW, lambda tensors: tensors.update({f"steps.{STEM}": torch.ones(2)}), rf"steps.{STEM} is \[2\]"),
+        (ADAMW, lambda tensors: tensors.update({f"momentum.{STEM}": torch.ones(2)}), rf"momentum.{STEM} is \[2\]"),
     ],
-    ids=["no sums", "other sums", "foreign momentum", "foreign weight", "nothing"],
+    ids=["no sums", "other sums", "foreign momentum", "foreign weight", "nothing", "half", "steps", "of SGD"],
 )
 def test_a_checkpoint_with_other_tensors_is_refused(
-    tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], Any], words: str
+    tmp_path: Path, experiment: Experiment, change: Callable[[dict[str, torch.Tensor]], Any], words: str
 ) -> None:
-    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    assert not train(experiment, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
     tensors = final_state(tmp_path / "run")
     change(tensors)
     save_checkpoint(tmp_path / "run", Checkpoint(tensors, 1, seconds=0.0))
     with pytest.raises(InputError, match=rf"the weights in .*run are not those of resnet .*{words}"):
-        train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+        train(experiment, tmp_path / "run", small_data(), options=ON_CPU)
 
 
 def test_a_log_cut_short_is_mended(tmp_path: Path) -> None:
@@ -339,6 +347,18 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
         "set fewer warmup_steps, or train longer",
         "batch_size is 100, and there are 36 images to train on: every step has all of them",
     ]
+
+
+def test_a_learning_rate_of_sgd_is_questioned_with_adamw(tmp_path: Path) -> None:
+    heard = Heard()
+    too_much = replace(ADAMW, learning_rate=0.1, epochs=1)
+    train(too_much, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
+    assert heard.warnings[0].startswith(
+        "learning_rate is 0.1, as for SGD; with AdamW networks seldom learn at more than"
+    )
+    heard = Heard()
+    train(replace(ADAMW, epochs=1), tmp_path / "other", small_data(), options=ON_CPU, watcher=heard)
+    assert not [warning for warning in heard.warnings if "AdamW" in warning]
 
 
 def test_a_training_without_end_is_refused(tmp_path: Path) -> None:

@@ -66,11 +66,12 @@ def test_a_limit_of_this_process_counts() -> None:
     [
         (SINGLE, 3, 4),
         (replace(SINGLE, momentum=0.0), 2, 4),
+        (replace(SINGLE, momentum=0.0, optimiser="adamw"), 4, 4),
         (replace(SINGLE, batch_size=1_000), 3, 7),
         (replace(SINGLE, num_members=3), 3, 12),
         (replace(SINGLE, policy=MemberPolicy(augmix=AugMix((1.0,), jsd=1.0))), 3, 12),
     ],
-    ids=["with momentum", "without", "a batch of all images", "members", "three views"],
+    ids=["with momentum", "without", "AdamW", "a batch of all images", "members", "three views"],
 )
 def test_the_least_that_a_step_needs(
     monkeypatch: pytest.MonkeyPatch, experiment: Experiment, copies: int, views: int

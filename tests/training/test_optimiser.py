@@ -43,6 +43,23 @@ def test_one_step_equals_nesterov_by_hand() -> None:
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
 
 
+def test_two_steps_equal_adamw_by_hand() -> None:
+    model = Ensemble(resnet(3, width=2))
+    optimiser = make_optimiser(model, replace(EXPERIMENT, optimiser="adamw", learning_rate=0.01, weight_decay=0.1))
+    expected = {name: p.detach().double() for name, p in model.named_parameters()}
+    mean, square = ({name: torch.zeros_like(p) for name, p in expected.items()} for _ in range(2))
+    for step in (1, 2):
+        for name, p in model.named_parameters():
+            p.grad = torch.randn_like(p)
+            mean[name] = 0.9 * mean[name] + 0.1 * p.grad
+            square[name] = 0.999 * square[name] + 0.001 * p.grad**2
+            moved = mean[name] / (1 - 0.9**step) / ((square[name] / (1 - 0.999**step)).sqrt() + 1e-8)
+            expected[name] = expected[name] * (1 - 0.01 * 0.1) - 0.01 * moved
+        optimiser.step()
+    for name, p in model.named_parameters():
+        torch.testing.assert_close(p.detach().double(), expected[name], rtol=1e-5, atol=1e-6)
+
+
 def ensemble() -> Ensemble:
     return build_model(replace(EXPERIMENT, model="resnet", width=2, num_members=2), 3, 3, seed=0)
 
@@ -68,6 +85,7 @@ def test_what_is_the_members_own_can_learn_at_another_rate() -> None:
     assert {group["name"]: group["lr"] for group in optimiser.param_groups} == pytest.approx(later)
 
 
+@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
 @pytest.mark.parametrize(
     ("settings", "spared"),
     [
@@ -77,7 +95,8 @@ def test_what_is_the_members_own_can_learn_at_another_rate() -> None:
         (["decay_batchnorm=false"], {"batchnorm"}),
     ],
 )
-def test_what_the_experiment_spares_is_not_decayed(settings: list[str], spared: set[str]) -> None:
+def test_what_the_experiment_spares_is_not_decayed(settings: list[str], spared: set[str], optimiser: str) -> None:
+    settings = [*settings, f"optimiser={optimiser}", "weight_decay=5e-4"]
     groups = make_optimiser(ensemble(), override(EXPERIMENT, settings)).param_groups
     kinds = ("weights", "member_biases", "batchnorm", "rs", "linear_rs")
     assert {g["name"]: g["weight_decay"] for g in groups} == {k: 0.0 if k in spared else 5e-4 for k in kinds}

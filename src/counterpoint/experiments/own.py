@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from counterpoint.config import Experiment, override
+from counterpoint.config import ADAMW, Experiment, override
 from counterpoint.model_names import is_own
 from counterpoint.own_images import OwnImages
 from counterpoint.policy import AugMix, MemberPolicy
@@ -69,8 +69,7 @@ def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
     assert known.images is not None
     small = known.images.size <= SMALL
     batch_size = 128 if small else 32
-    # The learning rates are usual ones for a batch of 128, and go down in proportion.
-    rate = (0.01 if fine_tuned else 0.1) * batch_size / 128
+    rate, decay = _rate_and_decay(known, batch_size / 128, fine_tuned)
     return replace(
         _PHOTOGRAPHS,
         name=name,
@@ -79,10 +78,18 @@ def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
         policy=_policy(known, small, fine_tuned),
         epochs=20 if fine_tuned else 100,
         batch_size=batch_size,
+        optimiser=known.optimiser,
         learning_rate=rate,
-        weight_decay=1e-4 if fine_tuned else 5e-4,
+        weight_decay=decay,
         init_std=None if fine_tuned and known.ensemble == "batch" else _PHOTOGRAPHS.init_std,
     )
+
+
+def _rate_and_decay(known: Experiment, share: float, fine_tuned: bool) -> tuple[float, float]:
+    """Usual ones for a batch of 128. For a `share` of it SGD's rate goes down in proportion, AdamW's with the root."""
+    if known.optimiser == "adamw":
+        return ADAMW["learning_rate"] * math.sqrt(share) * (0.1 if fine_tuned else 1), ADAMW["weight_decay"]
+    return (0.01 * share, 1e-4) if fine_tuned else (0.1 * share, 5e-4)
 
 
 def _policy(known: Experiment, small: bool, fine_tuned: bool) -> MemberPolicy:

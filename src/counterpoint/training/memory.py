@@ -5,6 +5,7 @@ message. On a GPU torch raises an error instead, which `enough_memory` puts into
 """
 
 import copy
+import math
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -48,9 +49,9 @@ def check_memory(
 ) -> bool:
     """Raise if the training does not fit into the device's memory. The result is whether to train with less_memory.
 
-    The weights with gradients and momentum, and one step's views, must fit in any case. An eager step on a CPU is also
-    tried, unless the network cannot be tried with a few images. counterpoint's own networks train with less_memory by
-    themselves where a step would not fit without: the result has the same bits.
+    The weights with gradients and what the optimiser keeps, and one step's views, must fit in any case. An eager step
+    on a CPU is also tried, unless the network cannot be tried with a few images. counterpoint's own networks train with
+    less_memory by themselves where a step would not fit without: the result has the same bits.
     """
     batch = world.count(min(experiment.batch_size, images))  # of several processes each has its share
     _check_least(network, experiment, image_shape, batch, device)
@@ -81,7 +82,7 @@ def _check_least(
     if needed > (there := total_memory(device)):
         raise InputError(
             f"a step needs more memory than the {gib(there)} of {device}: {gib(weights)} for the weights, their "
-            f"gradients and momentum, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
+            f"gradients and the optimiser, and {gib(needed - weights)} for the views; {_smaller(experiment)}"
         )
 
 
@@ -92,7 +93,7 @@ class Need:
     experiment: Experiment
     image_shape: tuple[int, int, int]
     updates: int
-    """Gradients and momentum. The weights are there already."""
+    """Gradients, and what the optimiser keeps. The weights are there already."""
     few: Kept
     per_image: Kept
 
@@ -166,8 +167,8 @@ def _does_not_fit(trial: Trial, need: Need, batch: int, less_memory: bool, free:
     return (
         f"a step needs about {gib(need.bytes(batch, less_memory))} of memory{saving}, "
         f"and {gib(free)} are free{here}: it needs {gib(need.activations(batch, less_memory))} for activations, "
-        f"{gib(need.views(batch))} for views, and {gib(need.updates)} for gradients and momentum; {at_once}, or train "
-        f"a new run with {', '.join(ways[:-1])} or {ways[-1]}"
+        f"{gib(need.views(batch))} for views, and {gib(need.updates)} for gradients and the optimiser; {at_once}, or "
+        f"train a new run with {', '.join(ways[:-1])} or {ways[-1]}"
     )
 
 
@@ -178,7 +179,8 @@ def _settings_that_fit(
     fitting = bisect_right(range(1, batch), float(free), key=lambda size: need.bytes(size, less_memory))
     if fitting >= _LEAST_BATCH:
         size = fitting * world.size
-        rate = need.experiment.learning_rate * size / need.experiment.batch_size
+        share = size / need.experiment.batch_size
+        rate = need.experiment.learning_rate * (math.sqrt(share) if need.experiment.optimiser == "adamw" else share)
         yield f"--set batch_size={size} --set learning_rate={rate:.2g}"
     if need.experiment.images and (side := _largest_side(trial, need, batch, less_memory, free)):
         yield f"--set images.size={side}"
@@ -218,9 +220,10 @@ def _smaller(experiment: Experiment) -> str:
 
 
 def bytes_of_updates(network: nn.Module, experiment: Experiment) -> int:
-    """What gradients and momentum take."""
+    """What gradients take, and what the optimiser keeps: SGD its momentum, AdamW two means."""
     trained = sum(p.numel() * p.element_size() for p in network.parameters() if p.requires_grad)
-    return trained * (2 if experiment.momentum else 1)
+    kept = 2 if experiment.optimiser == "adamw" else 1 if experiment.momentum else 0
+    return trained * (1 + kept)
 
 
 def bytes_of_weights(network: nn.Module) -> int:

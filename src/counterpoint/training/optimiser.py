@@ -1,16 +1,18 @@
-"""The paper's optimiser: SGD with Nesterov momentum and a cosine schedule per step (docs/paper.md)."""
+"""The optimiser: SGD with Nesterov momentum, as in the paper (docs/paper.md), or AdamW; a cosine schedule per step."""
 
 import math
 
 import torch
+from torch.optim import SGD, AdamW, Optimizer
 
 from counterpoint.config import Experiment
 from counterpoint.nn import Ensemble, parameter_groups
 
 _MEMBER_GROUPS = ("rs", "linear_rs", "member_biases")
+_SQUARES_KEPT = 0.999  # AdamW's usual share of the mean squared gradient that is kept from step to step
 
 
-def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
+def make_optimiser(model: Ensemble, experiment: Experiment) -> Optimizer:
     """One optimiser over all parameters.
 
     r and s can be spared the weight decay, and so can BatchNorm's parameters (docs/paper.md, 3). The parameters that
@@ -30,10 +32,19 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> torch.optim.SGD:
         rate = experiment.learning_rate * group["rate_scale"]
         # A recorded step reads the rate from the GPU's memory.
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
-    return torch.optim.SGD(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
+    if experiment.optimiser == "adamw":
+        return AdamW(groups, betas=(experiment.momentum, _SQUARES_KEPT), fused=True, capturable=on_gpu)
+    return SGD(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
 
 
-def set_learning_rate(optimiser: torch.optim.SGD, rate: float) -> None:
+def kept_per_parameter(optimiser: Optimizer) -> dict[str, str]:
+    """What the optimiser keeps of each parameter: torch's name for it, and the one in a checkpoint."""
+    if isinstance(optimiser, AdamW):
+        return {"exp_avg": "mean", "exp_avg_sq": "mean_square", "step": "steps"}
+    return {"momentum_buffer": "momentum"}
+
+
+def set_learning_rate(optimiser: Optimizer, rate: float) -> None:
     """Set every group's learning rate to `rate` times the group's scale, in place where it lies on the GPU."""
     for group in optimiser.param_groups:
         if isinstance(group["lr"], torch.Tensor):

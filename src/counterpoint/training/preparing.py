@@ -29,6 +29,8 @@ from counterpoint.training.starting_weights import build_from, weights_hash
 from counterpoint.training.step import TrainState, draws_put_back, has_draws
 from counterpoint.watching import SILENT, Watcher
 
+_MOST_FOR_ADAMW = 0.01
+
 
 @contextmanager
 def hold(
@@ -99,6 +101,11 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
             f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the "
             f"learning rate never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or "
             "train longer"
+        )
+    if experiment.optimiser == "adamw" and experiment.learning_rate > _MOST_FOR_ADAMW:
+        watcher.warned(
+            f"learning_rate is {experiment.learning_rate:g}, as for SGD; with AdamW networks seldom learn at more than "
+            f"{_MOST_FOR_ADAMW}: set a learning_rate such as 0.001"
         )
     if experiment.batch_size > images:
         watcher.warned(

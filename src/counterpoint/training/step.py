@@ -23,7 +23,7 @@ from counterpoint.parallel.group import add_up
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.seeding import Stream
 from counterpoint.training.batches import Batch
-from counterpoint.training.optimiser import make_optimiser
+from counterpoint.training.optimiser import kept_per_parameter, make_optimiser
 
 Forward = Callable[[Tensor, Tensor | None], Tensor]
 """(views_MBCHW, keep) to logits_MBK."""
@@ -37,7 +37,7 @@ class TrainState:
     """
 
     model: Ensemble
-    optimiser: torch.optim.SGD
+    optimiser: torch.optim.Optimizer
     sums: Tensor
     step: int = 0
 
@@ -56,8 +56,8 @@ class TrainState:
         """Everything that must be saved, by name."""
         tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         for name, parameter in self.model.named_parameters():
-            if "momentum_buffer" in self.optimiser.state[parameter]:
-                tensors[f"momentum.{name}"] = self.optimiser.state[parameter]["momentum_buffer"]
+            state = self.optimiser.state[parameter]
+            tensors |= {f"{ours}.{name}": state[key] for key, ours in self._kept.items() if key in state}
         return tensors | {"sums": self.sums}
 
     @torch.no_grad()
@@ -65,20 +65,31 @@ class TrainState:
         """Go back to what `tensors()` gave at `step`. RuntimeError, as torch raises it, if it does not fit."""
         model = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
         self.model.load_state_dict(model)
-        self._check_shapes(tensors)
+        self._check(tensors)
         for name, parameter in self.model.named_parameters():
-            if (saved := tensors.get(f"momentum.{name}")) is not None:
-                # The fused update needs the momentum in the memory format of its parameter.
-                self.optimiser.state[parameter]["momentum_buffer"] = torch.empty_like(parameter).copy_(saved)
+            for key, ours in self._kept.items():
+                if (saved := tensors.get(f"{ours}.{name}")) is not None:
+                    # The fused update needs it in the memory format of its parameter. AdamW's count of steps has none.
+                    kept = torch.empty_like(saved if key == "step" else parameter, device=parameter.device)
+                    self.optimiser.state[parameter][key] = kept.copy_(saved)
         self.sums.copy_(tensors["sums"])
         self.step = step
 
-    def _check_shapes(self, tensors: Mapping[str, Tensor]) -> None:
-        """Raise for what `copy_` would stretch to fit, or would not find."""
-        wanted = {f"momentum.{name}": parameter.shape for name, parameter in self.model.named_parameters()}
-        wanted["sums"] = self.sums.shape
+    @property
+    def _kept(self) -> dict[str, str]:
+        return kept_per_parameter(self.optimiser)
+
+    def _check(self, tensors: Mapping[str, Tensor]) -> None:
+        """Raise for what `copy_` would stretch to fit, or would not find, and for a half of what is kept."""
+        wanted = {"sums": self.sums.shape}
         if "sums" not in tensors:
             raise RuntimeError("sums is missing")
+        for name, parameter in self.model.named_parameters():
+            shapes = {f"{o}.{name}": torch.Size() if k == "step" else parameter.shape for k, o in self._kept.items()}
+            missing = shapes.keys() - tensors.keys()
+            if 0 < len(missing) < len(shapes):
+                raise RuntimeError(f"{min(missing)} is missing")
+            wanted |= shapes
         for name, tensor in tensors.items():
             if not name.startswith("model.") and tensor.shape != wanted.get(name):
                 raise RuntimeError(f"{name} is {list(tensor.shape)}, and must be {list(wanted.get(name, []))}")
@@ -92,7 +103,7 @@ def take_step(
     world: World = ALONE,
     member_by_member: bool = False,
 ) -> None:
-    """Perturb the views if the policy says so, compute the loss, and update by SGD.
+    """Perturb the views if the policy says so, compute the loss, and update the weights.
 
     The loss is the mean over all members' views. A deep ensemble is updated by the sum of its members' mean losses, so
     that each member learns exactly as it would alone. Several processes add up their gradients, and their shares of
