@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     )
     from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
     from counterpoint.report import write_report
+    from counterpoint.serving.network import load_ensemble
+    from counterpoint.serving.predict import Predictor, load_predictor
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,8 @@ _PUBLIC = {
     "resnext29 vit wide_resnet",
     "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
     "report": "write_report",
+    "serving.network": "load_ensemble",
+    "serving.predict": "Predictor load_predictor",
 }
 _ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
 
@@ -60,6 +64,7 @@ __all__ = [
     "Experiment",
     "InputError",
     "MemberPolicy",
+    "Predictor",
     "StochasticDepth",
     "apply_augmix",
     "batch_ensemble",
@@ -70,6 +75,8 @@ __all__ = [
     "ece",
     "ece_rms",
     "evaluate_logits",
+    "load_ensemble",
+    "load_predictor",
     "make_views",
     "mixing_weights",
     "nll",

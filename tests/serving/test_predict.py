@@ -15,7 +15,8 @@ from counterpoint.recalibration.choose import NONE
 from counterpoint.records.files import read_evaluated
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction, find_correction
-from counterpoint.serving.predict import Prediction, Predictor, Unread, find_files
+from counterpoint.serving.network import load_ensemble
+from counterpoint.serving.predict import Prediction, Predictor, Unread, find_files, load_predictor
 
 UNCORRECTED = Correction(NONE, "none")
 
@@ -87,3 +88,50 @@ def test_a_correction_for_other_weights_is_refused(run: Run) -> None:
     with pytest.raises(InputError, match="was recalibrated with other weights than it has now"):
         Predictor(run, correction, device="cpu")
     assert read_evaluated(run.folder).recalibrated is not None
+
+
+def test_a_predictor_from_a_folder_corrects_as_the_command_does(run: Run, pictures: list[Path]) -> None:
+    expected = Predictor(run, find_correction(run.folder), device="cpu", top=2).predict(pictures)
+    found = load_predictor(str(run.folder), device="cpu", top=2).predict(map(str, pictures))
+    assert list(found) == list(expected)
+    for sure_from in (0.4, "40%"):
+        assert load_predictor(run.folder, not_sure_below=sure_from, device="cpu").correction.sure_from == 0.4
+    with pytest.raises(InputError, match="has no threshold for its present figures"):
+        load_predictor(run.folder, not_sure_below="threshold", device="cpu")
+
+
+def test_images_in_memory_get_the_probabilities_of_their_files(run: Run, pictures: list[Path], digits: DataSet) -> None:
+    predictor = load_predictor(run.folder, device="cpu")
+    probs_NK, members_MNK = predictor.probabilities(digits.test.images_NCHW[:5])
+    answers = [answer for answer in predictor.predict(pictures) if isinstance(answer, Prediction)]
+    assert [answer.ensemble.confidence for answer in answers] == probs_NK.max(axis=1).tolist()
+    of_members = [[member.confidence for member in answer.members] for answer in answers]
+    assert of_members == members_MNK.max(axis=2).T.tolist()
+
+
+@pytest.mark.parametrize(
+    ("images", "words"),
+    [
+        (torch.zeros(2, 1, 32, 32), r"float32 of shape \(2, 1, 32, 32\)"),
+        (np.zeros((1, 32, 32), np.uint8), r"uint8 of shape \(1, 32, 32\)"),
+        (np.zeros((2, 32, 32, 1), np.uint8), r"uint8 of shape \(2, 32, 32, 1\)"),
+    ],
+)
+def test_other_images_in_memory_are_refused(bare_run: Run, images: torch.Tensor | np.ndarray, words: str) -> None:
+    with pytest.raises(InputError, match=rf"the images are {words}; they must be uint8 of shape \(N, 1, 32, 32\)"):
+        load_predictor(bare_run.folder, device="cpu").probabilities(images)
+
+
+def test_one_path_is_a_file_or_all_files_of_a_folder(bare_run: Run, pictures: list[Path]) -> None:
+    predictor = load_predictor(bare_run.folder, device="cpu")
+    assert list(predictor.predict(str(pictures[0]))) == list(predictor.predict(pictures[:1]))
+    (folder,) = {picture.parent for picture in pictures}
+    assert list(predictor.predict(folder)) == list(predictor.predict(pictures))
+
+
+def test_the_network_of_a_run_is_the_one_that_was_trained(bare_run: Run) -> None:
+    ensemble = load_ensemble(bare_run.folder, device="cpu")
+    expected, _ = load_model(bare_run, torch.device("cpu"))
+    images = torch.randn(3, 1, 32, 32, generator=torch.Generator().manual_seed(0))
+    assert not ensemble.training
+    assert torch.equal(ensemble.predict_members(images), expected.predict_members(images))

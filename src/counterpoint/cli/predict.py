@@ -65,21 +65,20 @@ def predict(
     """
     from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
-    from counterpoint.serving.correction import find_correction
     from counterpoint.serving.formats import csv_lines, json_lines
-    from counterpoint.serving.predict import Predictor, Unread, find_files
+    from counterpoint.serving.predict import Unread, find_files, load_predictor
 
     one_of("--format", format_, _FORMATS)
     find_modules_here(model)
-    loaded = load_run(run)
-    correction = find_correction(run, not_sure_below)
+    members = load_run(run).experiment.members
     files = find_files(_named(paths))
     first = next(files, None)
     if first is None:
         raise InputError(
             f"{', '.join(paths)}: there are no files to predict; name picture files, or folders that have some"
         )
-    predictor = Predictor(loaded, correction, device=device, trusted_model=model, top=top or 0)
+    predictor = load_predictor(run, not_sure_below=not_sure_below, top=top or 0, device=device, trusted_model=model)
+    correction = predictor.correction
     unread: list[Unread] = []
 
     def answers(paths: Iterable[Path]) -> Iterator["Prediction | Unread"]:
@@ -94,10 +93,9 @@ def predict(
             counted = _counted(answers(all_files), len(all_files), watcher)
             table = _table(counted, sure=correction.sure_from is not None, top=predictor.top)
         console.print(table)
-        several = loaded.experiment.members > 1
-        console.print(f"recalibration: {named(correction.name, several)}", highlight=False)
+        console.print(f"recalibration: {named(correction.name, members > 1)}", highlight=False)
     else:
-        as_csv = partial(csv_lines, members=loaded.experiment.members, top=predictor.top)
+        as_csv = partial(csv_lines, members=members, top=predictor.top)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(itertools.chain([first], files)), correction.name)
         for line in lines:
             print(line, flush=True)  # as soon as it is known; no terminal may wrap it

@@ -25,7 +25,7 @@ class Correction:
     """A hash of the weights that it was fitted for; None where nothing was fitted."""
 
 
-def find_correction(folder: Path, not_sure_below: str | None = None) -> Correction:
+def find_correction(folder: Path, not_sure_below: str | float | None = None) -> Correction:
     """The correction that is best on the run's validation images.
 
     It is the recalibration that `recalibrate --choose` took, or else the one with the least NLL on validation images,
@@ -35,7 +35,7 @@ def find_correction(folder: Path, not_sure_below: str | None = None) -> Correcti
     evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
     if not_sure_below == THRESHOLD:
         return _of_threshold(folder, evaluated)
-    sure_from = None if not_sure_below is None else parse_confidence(not_sure_below)
+    sure_from = None if not_sure_below is None else parse_confidence(str(not_sure_below))
     if evaluated is None or evaluated.recalibrated is None:
         return Correction(NONE, "none", sure_from)
     name = evaluated.recalibrated.best

@@ -1,10 +1,13 @@
 """A run's network with corrected confidences: what `predict` says of images, and what an export must say of them."""
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from scipy.special import softmax
 from torch import Tensor
 
+from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import Members, load_model, member_logits
 from counterpoint.metrics.checks import Floats
@@ -12,8 +15,32 @@ from counterpoint.nn import Ensemble
 from counterpoint.recalibration.apply import apply
 from counterpoint.records.recalibrated import Recalibration
 from counterpoint.runs.checkpoints import fingerprint
-from counterpoint.runs.folder import Run
+from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import Correction
+
+
+def load_ensemble(folder: Path | str, *, device: str = "auto", trusted_model: str | None = None) -> Ensemble:
+    """The trained network of a finished run, in evaluation mode. A single network is an ensemble of one member.
+
+    It takes images normalised as in training; `load_run(folder).description.normalisation` does that for pixels in
+    [0, 1]. No recalibration is applied: `load_predictor` does both. If the run's network is a function of your own,
+    name it as `trusted_model="mymodule:make_model"`.
+
+    >>> from pathlib import Path
+    >>> import torch
+    >>> from counterpoint import Experiment, load_ensemble
+    >>> from counterpoint.data import load
+    >>> from counterpoint.runs.folder import load_run
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> ensemble = load_ensemble("runs/mine", device="cpu")
+    >>> normalise = load_run("runs/mine").description.normalisation.apply
+    >>> ensemble.predict_members(normalise(torch.rand(5, 1, 32, 32))).shape  # members, images, classes
+    torch.Size([2, 5, 10])
+    """
+    model, _ = load_model(load_run(folder), choose_device(device), trusted_model)
+    return model
 
 
 def load_corrected(

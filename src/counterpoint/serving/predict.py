@@ -15,8 +15,8 @@ from counterpoint.images import Decoding, decode
 from counterpoint.images.listing import is_hidden
 from counterpoint.metrics.checks import Floats
 from counterpoint.runs.checkpoints import fingerprint
-from counterpoint.runs.folder import Run
-from counterpoint.serving.correction import Correction
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.serving.correction import Correction, find_correction
 from counterpoint.serving.network import corrected_probs, load_corrected
 from counterpoint.threads import in_threads, read_ahead
 
@@ -25,7 +25,12 @@ _FILES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Opinion:
-    """A predicted class and its confidence."""
+    """A predicted class and its confidence.
+
+    >>> from counterpoint.serving.predict import Opinion
+    >>> Opinion("cat", 0.9).confidence
+    0.9
+    """
 
     name: str
     confidence: float
@@ -33,7 +38,12 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction of the ensemble for a picture, and those of its members."""
+    """The prediction of the ensemble for a picture, and those of its members.
+
+    >>> from counterpoint.serving.predict import Opinion, Prediction
+    >>> Prediction("new.png", Opinion("cat", 0.6), members=(Opinion("cat", 0.8), Opinion("dog", 0.6)), sure=None).agree
+    False
+    """
 
     path: str | None  # None for pixels that have no name
     ensemble: Opinion
@@ -49,14 +59,35 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Unread:
-    """A file that gives no picture, and why."""
+    """A file that gives no picture, and why.
+
+    >>> from counterpoint.serving.predict import Unread
+    >>> Unread("notes.txt", "is no picture of a known format").path
+    'notes.txt'
+    """
 
     path: str | None
     error: str
 
 
 class Predictor:
-    """A run's members, ready for pictures. Images are decoded as squares of the size that the run was trained with."""
+    """A run's members, ready for pictures. `load_predictor` makes one from a run's folder.
+
+    Pictures are decoded as squares of the size that the run was trained with. `classes` are the names of the classes,
+    `correction` says how the confidences are corrected.
+
+    >>> from pathlib import Path
+    >>> import torch
+    >>> from counterpoint import Experiment, load_predictor
+    >>> from counterpoint.data import load
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> predictor = load_predictor("runs/mine", device="cpu")
+    >>> probs_NK, members_MNK = predictor.probabilities(torch.zeros(5, 1, 32, 32, dtype=torch.uint8))
+    >>> probs_NK.shape, members_MNK.shape, len(predictor.classes)
+    ((5, 10), (2, 5, 10), 10)
+    """
 
     def __init__(
         self, run: Run, correction: Correction, *, device: str = "auto", trusted_model: str | None = None, top: int = 0
@@ -74,10 +105,28 @@ class Predictor:
         self.decoding = Decoding(description.height, grey=description.channels == 1)
         self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
 
-    def predict(self, paths: Iterable[Path]) -> Iterator[Prediction | Unread]:
-        """One answer for each path, in order. While one batch is in the network, the next one is decoded."""
-        for batch, pictures in read_ahead(self._read, _batches(paths)):
+    def predict(self, paths: Path | str | Iterable[Path | str]) -> Iterator[Prediction | Unread]:
+        """One answer for each file, in order; of a folder, for each file in it.
+
+        While one batch is in the network, the next one is decoded.
+        """
+        named = [paths] if isinstance(paths, str | Path) else paths
+        for batch, pictures in read_ahead(self._read, _batches(find_files(map(Path, named)))):
             yield from self._answer(batch, pictures)
+
+    def probabilities(self, images_NCHW: torch.Tensor | np.ndarray) -> tuple[Floats, Floats]:
+        """The ensemble's probabilities (N, K) of images in memory, as `predict` has them, and the members' (M, N, K).
+
+        The images are uint8, from 0 to 255, and have the channels and the size that the run was trained with.
+        """
+        images = torch.as_tensor(images_NCHW)
+        channels, size = 1 if self.decoding.grey else 3, self.decoding.size
+        if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1:] != (channels, size, size):
+            raise InputError(
+                f"the images are {str(images.dtype).removeprefix('torch.')} of shape {tuple(images.shape)}; they must "
+                f"be uint8 of shape (N, {channels}, {size}, {size})"
+            )
+        return corrected_probs(self._members, self.correction.recalibration, images)
 
     def answer(self, picture_CHW: np.ndarray, path: str | None = None) -> Prediction:
         """What the run says of pixels as `decode` gives them: the same, to the last bit, as of a file by itself."""
@@ -107,8 +156,7 @@ class Predictor:
 
     def _probs(self, images_NCHW: np.ndarray) -> Iterator[tuple[Floats, Floats]]:
         """For each image the ensemble's probabilities (K) and the members' (M, K)."""
-        images = torch.from_numpy(images_NCHW)
-        ensemble_NK, members_MNK = corrected_probs(self._members, self.correction.recalibration, images)
+        ensemble_NK, members_MNK = self.probabilities(images_NCHW)
         return zip(ensemble_NK, members_MNK.swapaxes(0, 1), strict=True)
 
     def _prediction(self, path: str | None, ensemble_K: Floats, members_MK: Floats) -> Prediction:
@@ -125,6 +173,39 @@ class Predictor:
         """So many classes; of classes that are as likely as each other, the earlier one comes first."""
         ordered = (-probs_K).argsort(kind="stable")[:count]
         return tuple(Opinion(self.classes[best], float(probs_K[best])) for best in ordered)
+
+
+def load_predictor(
+    folder: Path | str,
+    *,
+    not_sure_below: str | float | None = None,
+    top: int = 0,
+    device: str = "auto",
+    trusted_model: str | None = None,
+) -> Predictor:
+    """What `counterpoint predict` predicts with, from the folder of a finished run.
+
+    The confidences are corrected with the recalibration that was best on validation images, if the run was
+    recalibrated. A prediction is `sure` from the confidence `not_sure_below` on; "threshold" stands for the one that
+    `counterpoint threshold` found. `top` asks for so many of the likeliest classes. If the run's network is a function
+    of your own, name it as `trusted_model="mymodule:make_model"`.
+
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from counterpoint import Experiment, load_predictor
+    >>> from counterpoint.data import load
+    >>> from counterpoint.training.loop import Options, train
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
+    >>> predictor = load_predictor("runs/mine", device="cpu")
+    >>> Image.new("L", (40, 30)).save("new.png")
+    >>> (prediction,) = predictor.predict("new.png")
+    >>> prediction.ensemble.name in predictor.classes, 0 < prediction.ensemble.confidence < 1
+    (True, True)
+    """
+    run = load_run(folder)
+    correction = find_correction(run.folder, not_sure_below)
+    return Predictor(run, correction, device=device, trusted_model=trusted_model, top=top)
 
 
 def _batches(paths: Iterable[Path]) -> Iterator[list[Path]]:
