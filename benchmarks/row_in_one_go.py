@@ -1,19 +1,20 @@
-"""Train and evaluate one of the paper's rows on a GPU that is rented by the minute, where nothing may wait.
+"""Train and evaluate some of the paper's rows on a GPU that is rented by the minute, where nothing may wait.
 
     COUNTERPOINT_DATA=DATA setsid python benchmarks/row_in_one_go.py cifar100/batch-ensemble --out OUT >log.txt 2>&1 &
 
 It does what `counterpoint reproduce --run` does, but what can be done early is done early:
 
 - Twelve processes compile the fast engine's kernels into Triton's cache, each of them every twelfth kernel.
-- One process imports and compiles what the evaluation needs, and makes the corrupted images while the network trains.
-  It evaluates the network as soon as the last checkpoint is there.
+- One process imports and compiles what the evaluation needs, and makes the corrupted images while the first network
+  trains. It evaluates each network as soon as its last checkpoint is there, while the next one trains. With
+  --recalibrate it then does what `evaluate --sets validation-extra` and `recalibrate --choose` do.
 - The data may come later: the training begins when the folder DATA is there. It must be whole then, with CIFAR, with
   frost/ if the photographs are to be used, and with the other CIFAR if its images are to be outside images. So unpack
   into another folder, and rename that.
 
-OUT/runs has the run, OUT/results the row's result. If the time is over first, or SIGTERM comes, the training ends with
-a checkpoint, and the same command goes on from it. `counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS`
-packs the run at any time.
+OUT/runs has the runs, OUT/results the results of the rows, and OUT/results/recalibration what recalibrates them. If the
+time is over first, or SIGTERM comes, the training ends with a checkpoint, and the same command goes on from it.
+`counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS` packs the runs at any time.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +36,12 @@ from counterpoint.data import DataSet, ImageSet, data_root, load, parts_of
 from counterpoint.devices import choose_device, moved
 from counterpoint.evaluation.members import fold_members, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
-from counterpoint.evaluation.suites import corrupted_set
+from counterpoint.evaluation.recalibration import recalibrate_run
+from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite, corrupted_set
 from counterpoint.experiments.schedules import find_schedule
+from counterpoint.records.files import write_record
 from counterpoint.records.progress import is_trained
+from counterpoint.records.results import Results
 from counterpoint.reproduction.campaign import keep_row
 from counterpoint.reproduction.rows import Folders, RowRun
 from counterpoint.runs.folder import load_run
@@ -96,8 +101,8 @@ def noise(images: int, classes: int) -> ImageSet:
     return ImageSet(pixels, torch.arange(images) % classes, tuple(map(str, range(classes))))
 
 
-def compile_share(experiment: Experiment, share: int, shares: int) -> None:
-    """Take two steps on noise in which Triton compiles and launches only every `shares`-th kernel.
+def compile_share(experiments: Sequence[Experiment], share: int, shares: int) -> None:
+    """Take two steps of each on noise, in which Triton compiles and launches only every `shares`-th kernel.
 
     The others are skipped, so what the steps compute means nothing. Triton keeps what it compiled in its cache.
     """
@@ -113,7 +118,14 @@ def compile_share(experiment: Experiment, share: int, shares: int) -> None:
         return launch(self, *arguments, **options) if is_mine else None
 
     JITFunction.run = launch_some
-    device, classes, size = torch.device("cuda"), classes_of(experiment), experiment.batch_size
+    for experiment in experiments:
+        _take_two_steps(experiment, torch.device("cuda"))
+    torch.cuda.synchronize()
+    say(f"{len(seen)} kernels, of which every {shares}th from number {share} on is compiled")
+
+
+def _take_two_steps(experiment: Experiment, device: torch.device) -> None:
+    classes, size = classes_of(experiment), experiment.batch_size
     model = moved(build_model(experiment, classes, 3, seed=0), device).train()
     state = TrainState.before_first_step(model, experiment)
     engine = Engine(state, experiment, make_forward(model, size, "fast", device))
@@ -121,8 +133,6 @@ def compile_share(experiment: Experiment, share: int, shares: int) -> None:
     images = noise(size + _TRAINING_IMAGES[experiment.train_on] % size, classes).to(device)
     for batch in epoch_batches(images, experiment, seed=0, epoch=0, at_once=2, num_blocks=model.num_blocks):
         engine.step(batch)
-    torch.cuda.synchronize()
-    say(f"{len(seen)} kernels, of which every {shares}th from number {share} on is compiled")
 
 
 def kernel_key(kernel: Any, arguments: Sequence[Any], options: dict[str, Any]) -> tuple[Any, ...]:
@@ -144,25 +154,71 @@ def kernel_key(kernel: Any, arguments: Sequence[Any], options: dict[str, Any]) -
     return kernel.fn.__name__, *parts, *constants
 
 
-def evaluate_when_trained(row_run: RowRun, folders: Folders, root: Path, device: torch.device) -> None:
-    """Prepare the evaluation, wait for the last checkpoint, evaluate, and keep the row's result."""
+@dataclass(frozen=True)
+class Place:
+    """Where the rows' runs and results go, where the data come from, and the device."""
+
+    folders: Folders
+    root: Path
+    device: torch.device
+
+    def run(self, row_run: RowRun) -> Path:
+        return self.folders.runs / row_run.place
+
+    def result(self, row_run: RowRun) -> Path:
+        return self.folders.results / f"{row_run.place}.json"
+
+    def recalibration(self, row_run: RowRun) -> Path:
+        return self.folders.results / "recalibration" / f"{row_run.row.replace('/', '-')}-{row_run.place.name}.json"
+
+
+def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place, recalibrating: bool) -> None:
+    """Prepare the evaluations. After the last checkpoint of a row evaluate it, keep its result, and recalibrate it."""
     os.nice(10)  # the training comes first
     began_by = os.getppid()
-    experiment, folder = row_run.experiment, folders.runs / row_run.place
-    model = build_model(experiment, classes_of(experiment), 3, seed=0).to(device).eval()
-    member_logits(fold_members(model, device, most_images=5000), noise(2000, 1).images_NCHW)
+    suites = (CORRUPTED, VALIDATION_EXTRA) if recalibrating else (CORRUPTED,)
+    for row_run in row_runs:
+        _prepare_evaluation(row_run, place, suites)
+    for row_run in row_runs:
+        folder = place.run(row_run)
+        if place.result(row_run).exists() and not is_trained(folder):
+            continue  # the result of an earlier run, whose folder is elsewhere
+        while not is_trained(folder):
+            if os.getppid() != began_by:
+                raise SystemExit("the training was ended")
+            time.sleep(0.2)
+        if not place.result(row_run).exists():
+            results = _evaluated(row_run, place, CORRUPTED)
+            say(f"evaluated; written: {keep_row(place.folders, row_run, results)}")
+        if recalibrating and not place.recalibration(row_run).exists():
+            _evaluated(row_run, place, VALIDATION_EXTRA)
+            write_record(place.recalibration(row_run), recalibrate_run(load_run(folder), choosing=True))
+            say(f"recalibrated; written: {place.recalibration(row_run)}")
+
+
+def _prepare_evaluation(row_run: RowRun, place: Place, suites: Sequence[Suite]) -> None:
+    experiment, images = row_run.experiment, row_run.schedule.images
+    model = build_model(experiment, classes_of(experiment), 3, seed=0).to(place.device).eval()
+    member_logits(fold_members(model, place.device, most_images=5000), noise(2000, 1).images_NCHW)
     say("evaluation: compiled")
-    parts, images = parts_of(wait_for_data(experiment.dataset, root), experiment), row_run.schedule.images
-    corrupted = corrupted_set(parts, root, watcher=Lines(), count=images)
-    say(f"evaluation: the corrupted images are there ({corrupted.source.kind}, frost: {corrupted.source.frost})")
-    while not is_trained(folder):
-        if os.getppid() != began_by:
-            raise SystemExit("the training was ended")
-        time.sleep(0.2)
-    results = evaluate_run(
-        load_run(folder), root, device=str(device), clean_images=images, cell_images=images, watcher=Lines()
+    parts = parts_of(wait_for_data(experiment.dataset, place.root), experiment)
+    for suite in suites:
+        of_part = parts.test if suite.part == "test" else parts.validation
+        corrupted = corrupted_set(parts, place.root, suite, of_part, watcher=Lines(), count=images)
+        say(f"evaluation: {suite.name} is there ({corrupted.source.kind}, frost: {corrupted.source.frost})")
+
+
+def _evaluated(row_run: RowRun, place: Place, suite: Suite) -> Results:
+    images = row_run.schedule.images
+    return evaluate_run(
+        load_run(place.run(row_run)),
+        place.root,
+        suites=(suite,),
+        device=str(place.device),
+        clean_images=images,
+        cell_images=images,
+        watcher=Lines(),
     )
-    say(f"evaluated; written: {keep_row(folders, row_run, results)}")
 
 
 def wait_for_compilers(compilers: Sequence["subprocess.Popen[bytes]"]) -> None:
@@ -174,7 +230,30 @@ def wait_for_compilers(compilers: Sequence["subprocess.Popen[bytes]"]) -> None:
         process.kill()
 
 
-def run(arguments: argparse.Namespace, row_run: RowRun, folders: Folders, root: Path, device: torch.device) -> int:
+def train_all(row_runs: Sequence[RowRun], place: Place, max_minutes: float) -> bool:
+    """Train one row after the other. The result is whether all are finished."""
+    data = {name: wait_for_data(name, place.root) for name in {row_run.experiment.dataset for row_run in row_runs}}
+    with stop_on_signal() as stop:
+        for row_run in row_runs:
+            say(f"the training of {row_run.place} begins")
+            left = max_minutes - (time.monotonic() - _STARTED) / 60
+            is_finished = left > 0 and train(
+                row_run.experiment,
+                place.run(row_run),
+                data[row_run.experiment.dataset],
+                seed=row_run.seed,
+                options=Options(str(place.device), max_minutes=left),
+                watcher=Lines(),
+                should_stop=stop.is_set,
+            )
+            if not is_finished:
+                say("the training is not finished; the same command goes on from its checkpoint")
+                return False
+            say("trained")
+    return True
+
+
+def run(arguments: argparse.Namespace, row_runs: Sequence[RowRun], place: Place) -> int:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> "subprocess.Popen[bytes]":
@@ -182,57 +261,60 @@ def run(arguments: argparse.Namespace, row_run: RowRun, folders: Folders, root: 
         return started[-1]
 
     try:
-        shares = arguments.compilers if device.type == "cuda" else 0
+        shares = arguments.compilers if place.device.type == "cuda" else 0
         compilers = [start("--part", "compile", "--share", str(share)) for share in range(shares)]
         evaluator = start("--part", "evaluate")
-        data = wait_for_data(row_run.experiment.dataset, root)
         wait_for_compilers(compilers)
-        say("the training begins")
-        left = arguments.max_minutes - (time.monotonic() - _STARTED) / 60
-        with stop_on_signal() as stop:
-            is_finished = train(
-                row_run.experiment,
-                folders.runs / row_run.place,
-                data,
-                seed=row_run.seed,
-                options=Options(str(device), max_minutes=left),
-                watcher=Lines(),
-                should_stop=stop.is_set,
-            )
+        is_finished = train_all(row_runs, place, arguments.max_minutes)
         if not is_finished:
-            say("the training is not finished; the same command goes on from its checkpoint")
+            _wait_for_results([row_run for row_run in row_runs if is_trained(place.run(row_run))], place, evaluator)
             return 1
-        say("trained")
         return evaluator.wait() and start("--part", "evaluate").wait()  # one that failed is tried once more
     finally:
         for process in started:
             process.terminate()
 
 
+def _wait_for_results(trained: Sequence[RowRun], place: Place, evaluator: "subprocess.Popen[bytes]") -> None:
+    while evaluator.poll() is None and not all(place.result(row_run).exists() for row_run in trained):
+        time.sleep(0.2)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Train and evaluate one of the paper's rows without waiting.")
-    parser.add_argument("row", help="such as cifar100/batch-ensemble (`counterpoint experiments` lists them)")
-    parser.add_argument("--out", type=Path, required=True, help="the folder for the run and the result")
+    parser = argparse.ArgumentParser(description="Train and evaluate some of the paper's rows without waiting.")
+    parser.add_argument(
+        "rows", nargs="+", help="such as cifar100/batch-ensemble (`counterpoint experiments` lists them)"
+    )
+    parser.add_argument("--out", type=Path, required=True, help="the folder for the runs and the results")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--schedule", default="paper", help="paper, short or smoke")
-    parser.add_argument("--max-minutes", type=float, default=28.0, help="the training stops before so many minutes")
+    parser.add_argument("--recalibrate", action="store_true", help="recalibrate each row after its evaluation")
+    parser.add_argument("--max-minutes", type=float, default=28.0, help="the trainings stop before so many minutes")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--compilers", type=int, default=12, help="how many processes compile kernels")
     parser.add_argument("--part", choices=["all", "compile", "evaluate"], default="all", help=argparse.SUPPRESS)
     parser.add_argument("--share", type=int, default=0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    row_run = RowRun(arguments.row, find_schedule(arguments.schedule), arguments.seed)
-    folders, root = Folders(arguments.out / "runs", arguments.out / "results"), data_root()
+    row_runs = [RowRun(row, find_schedule(arguments.schedule), arguments.seed) for row in arguments.rows]
     if arguments.part == "compile":
-        compile_share(row_run.experiment, arguments.share, arguments.compilers)
-    elif arguments.part == "evaluate":
-        evaluate_when_trained(row_run, folders, root, choose_device(arguments.device))
-    elif (file := folders.results / f"{row_run.place}.json").exists():
-        sys.exit(f"{file} is there already; move it away to run the row")
-    else:
-        with exit_when_terminated():
-            return run(arguments, row_run, folders, root, choose_device(arguments.device))
-    return 0
+        compile_share([row_run.experiment for row_run in row_runs], arguments.share, arguments.compilers)
+        return 0
+    folders = Folders(arguments.out / "runs", arguments.out / "results")
+    place = Place(folders, data_root(), choose_device(arguments.device))
+    if arguments.part == "evaluate":
+        evaluate_when_trained(row_runs, place, arguments.recalibrate)
+        return 0
+    on_all = [row_run.row for row_run in row_runs if row_run.experiment.train_on == "all"]
+    if arguments.recalibrate and on_all:
+        sys.exit(
+            f"{', '.join(on_all)} holds no images out, so it takes its recalibration from its twin; leave "
+            "--recalibrate out"
+        )
+    missing = [row_run for row_run in row_runs if not place.result(row_run).exists()]
+    if not missing:
+        sys.exit(f"{arguments.out / 'results'} has the result of each row already; move one away to run the row again")
+    with exit_when_terminated():
+        return run(arguments, missing, place)
 
 
 if __name__ == "__main__":
