@@ -56,7 +56,7 @@ def test_the_figures_and_each_pair_are_shown(pairs: Made) -> None:
     assert rows["-C: Brier"] == ["0.400 ± 0.000", "0.400 ± 0.000", "0.000 ± 0.000", "none"]
     assert rows["letters: AUROC"][2:] == ["+0.023 ± 0.006", "+0.009 to +0.038"]
     assert clean.caption == "A − B of each pair on clean images"
-    assert [column.label for column in clean.columns] == ["seed", "error, %", "NLL, nats", "Brier", "ECE, %"]
+    assert [column.label for column in clean.columns] == ["seed", "error, points", "NLL, nats", "Brier", "ECE, points"]
     assert texts(clean) == {
         "0": ["−3.00", "−0.060", "0.000", "−0.30"],
         "1": ["−2.00", "−0.040", "0.000", "−0.20"],
@@ -79,6 +79,7 @@ def test_two_groups_show_each_run(tmp_path: Path) -> None:
     assert words[-1].startswith("With 2 and 3 seeds an interval reaches 3.9 standard errors")
     assert "as two groups of seeds (Welch)" in figures.caption
     assert clean.caption == "Each run on clean images"
+    assert [column.label for column in clean.columns] == ["seed", "error, %", "NLL, nats", "Brier", "ECE, %"]
     assert {label: row[0] for label, row in texts(clean).items()} == {
         "A, 0": "10.00",
         "A, 1": "12.00",

@@ -3,7 +3,7 @@
 The first experiment is A and the other one is B, because names are too long for headings.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -28,6 +28,11 @@ class _Figure:
     @property
     def heading(self) -> str:
         return f"{self.label}, {self.unit}" if self.unit else self.label
+
+    @property
+    def points(self) -> str:
+        """The heading of a difference."""
+        return self.heading.replace("%", "points")
 
     def signed(self, *numbers: float, ends: Sequence[float] = ()) -> list[str]:
         return shown_together([self.scale * one for one in numbers], [self.scale * one for one in ends], self.digits)
@@ -186,18 +191,18 @@ def _row(one_set: _Set, figure: _Figure, found: SeedsDifference) -> Row:
 
 
 def _pairs_table(one_set: _Set, seeds: Sequence[int]) -> Table:
-    columns = (figure.signed(*found.by_seed) for figure, found in one_set.found.items())
-    rows = zip(map(str, seeds), zip(*columns, strict=True), strict=True)
-    return _seeds_table(f"A − B of each pair on {one_set.images}", one_set, rows)
+    columns = {figure.points: figure.signed(*found.by_seed) for figure, found in one_set.found.items()}
+    return _seeds_table(f"A − B of each pair on {one_set.images}", columns, [str(seed) for seed in seeds])
 
 
 def _runs_table(one_set: _Set, ours: TrainedExperiment, comparison: SeedsComparison) -> Table:
     names = [f"{letter}, {seed}" for letter, one in (("A", ours), ("B", comparison.other)) for seed in one.seeds]
-    columns = (figure.plain(*found.ours.values, *found.other.values) for figure, found in one_set.found.items())
-    rows = zip(names, zip(*columns, strict=True), strict=True)
-    return _seeds_table(f"Each run on {one_set.images}", one_set, rows)
+    columns = {
+        figure.heading: figure.plain(*found.ours.values, *found.other.values) for figure, found in one_set.found.items()
+    }
+    return _seeds_table(f"Each run on {one_set.images}", columns, names)
 
 
-def _seeds_table(caption: str, one_set: _Set, rows: Iterable[tuple[str, Sequence[str]]]) -> Table:
-    headings = (Column("seed"), *(Column(figure.heading) for figure in one_set.found))
-    return Table(caption, headings, tuple(plain_row(name, *texts) for name, texts in rows))
+def _seeds_table(caption: str, columns: Mapping[str, Sequence[str]], names: Sequence[str]) -> Table:
+    rows = zip(names, zip(*columns.values(), strict=True), strict=True)
+    return Table(caption, (Column("seed"), *map(Column, columns)), tuple(plain_row(name, *row) for name, row in rows))
