@@ -30,11 +30,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy import stats
 
+from counterpoint.metrics import difference_over_seeds
 from counterpoint.records.files import RESULTS, read_results
 from counterpoint.report.run import HEADLINE
 
@@ -102,15 +103,16 @@ def show(found: Mapping[str, Mapping[int, Mapping[str, float]]], level: float) -
     for kind, other in PAIRS:
         row = (
             f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
-            for mean, low, high in (mean_interval(each, level) for each in (values[kind] - values[other]).T)
+            for mean, low, high in map(partial(mean_interval, level), values[kind].T, values[other].T)
         )
         print(f"{f'{kind} − {other}':34}" + "".join(f"{text:>26}" for text in row))
 
 
-def mean_interval(differences: np.ndarray, level: float) -> tuple[float, float, float]:
-    """The mean over seeds and its interval."""
-    mean, half = differences.mean(), stats.t.ppf((1 + level) / 2, len(differences) - 1) * stats.sem(differences)
-    return float(mean), float(mean - half), float(mean + half)
+def mean_interval(level: float, ours_S: np.ndarray, other_S: np.ndarray) -> tuple[float, float, float]:
+    """The mean difference over pairs of seeds and its interval. It has no length where all pairs agree."""
+    found = difference_over_seeds(ours_S, other_S, paired=True, level=level)
+    low, high = (found.value if end is None else end for end in (found.low, found.high))
+    return found.value, low, high
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from counterpoint.errors import InputError
     from counterpoint.evaluation.comparison import compare_run
     from counterpoint.evaluation.imported.importing import evaluate_logits
+    from counterpoint.evaluation.over_seeds import compare_experiments
     from counterpoint.experiments import EXPERIMENTS
     from counterpoint.metrics import brier, disagreement, ece, ece_rms, nll, reliability_bins
     from counterpoint.nn import (
@@ -41,6 +42,7 @@ _PUBLIC = {
     "errors": "InputError",
     "evaluation.comparison": "compare_run",
     "evaluation.imported.importing": "evaluate_logits",
+    "evaluation.over_seeds": "compare_experiments",
     "experiments": "EXPERIMENTS",
     "metrics": "brier disagreement ece ece_rms nll reliability_bins",
     "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble deep_ensemble parameter_groups resnet "
@@ -69,6 +71,7 @@ __all__ = [
     "apply_augmix",
     "batch_ensemble",
     "brier",
+    "compare_experiments",
     "compare_run",
     "deep_ensemble",
     "disagreement",

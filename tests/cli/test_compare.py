@@ -8,10 +8,12 @@ from counterpoint.evaluation.condensed import condense, condensed_file, write_co
 from counterpoint.evaluation.scores import read_scores
 from counterpoint.records.compared import Compared
 from counterpoint.records.files import read_evaluated, read_record, read_results, write_record
+from counterpoint.records.over_seeds import ComparedExperiments
 from counterpoint.reproduction.rows import keep_small
 from counterpoint.runs.folder import Run
 from tests.cli.conftest import Call
 from tests.made_runs import MakeRun, evaluated, files_of, keep_cells
+from tests.made_trainings import ENSEMBLE, SINGLE, write_trainings
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +99,51 @@ def test_rows_are_compared_from_their_results(make_run: MakeRun, call: Call, tmp
     ended = call("compare", *rows)
     assert (ended.status, ended.out) == (2, "")
     assert f"{rows[1]} has no paper-2.npz beside it" in ended.err
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> tuple[Path, Path]:
+    """The folders of two experiments with three seeds each."""
+    ours = write_trainings(tmp_path / "ensemble", {0: 0.10, 1: 0.12, 2: 0.17}, name=ENSEMBLE)
+    return ours, write_trainings(tmp_path / "single", {0: 0.13, 1: 0.14, 2: 0.19})
+
+
+def test_experiments_are_compared_over_seeds(experiments: tuple[Path, Path], call: Call, tmp_path: Path) -> None:
+    ours, other = experiments
+    before = files_of(tmp_path)
+    ended = call("compare", ours, other / "paper")
+    assert (ended.status, ended.err) == (0, "")
+    assert f"A: {ENSEMBLE}, seeds 0, 1 and 2 B: {SINGLE}, seeds 0, 1 and 2" in ended.out
+    assert "On clean images A has a lower error, NLL and ECE than B, over seeds." in ended.out
+    assert "clean: error, % 13.00 ± 3.61 15.33 ± 3.21 −2.33 ± 0.58 −3.77 to −0.90" in ended.out
+    assert "These intervals are over seeds, on these images" in ended.out
+    assert "not written to a file; --out FILE keeps the differences" in ended.out
+    assert files_of(tmp_path) == before
+    ended = call("compare", ours, other, "--out", tmp_path / "kept.json")
+    assert f"written: {tmp_path / 'kept.json'}" in ended.out
+    assert "not written" not in ended.out
+    kept = read_record(tmp_path / "kept.json", ComparedExperiments, "")
+    assert kept.command == f"counterpoint compare {ours} {other} --out {tmp_path / 'kept.json'}"
+
+
+def test_each_other_experiment_gets_its_tables(experiments: tuple[Path, Path], call: Call, tmp_path: Path) -> None:
+    third = write_trainings(tmp_path / "third", {7: 0.1, 8: 0.2}, "epochs=9")
+    ended = call("compare", *experiments, third)
+    assert (ended.status, ended.err) == (0, "")
+    assert f"B: {SINGLE}, seeds 0, 1 and 2" in ended.out
+    assert f"B: {SINGLE}, seeds 7 and 8" in ended.out
+    assert ended.out.count("These intervals are over seeds") == 1
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_run_is_not_compared_with_an_experiment(experiments: tuple[Path, Path], call: Call, turned: bool) -> None:
+    places = [experiments[0], experiments[1] / "paper-0.json"]
+    ended = call("compare", *(reversed(places) if turned else places))
+    assert (ended.status, ended.out) == (2, "")
+    assert f"{places[1]} is one run, and a comparison over seeds needs several of each experiment" in ended.err
+
+
+def test_a_wrong_name_beside_an_experiment_is_named(experiments: tuple[Path, Path], call: Call) -> None:
+    ended = call("compare", experiments[0], "nowhere")
+    assert (ended.status, ended.out) == (2, "")
+    assert "nowhere does not exist, and no run is called nowhere-SEED or nowhere__seed=SEED" in ended.err

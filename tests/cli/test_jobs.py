@@ -76,6 +76,25 @@ def test_the_spread_over_seeds_is_shown(capsys: pytest.CaptureFixture[str]) -> N
     ]
 
 
+def test_two_experiments_can_be_compared_over_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    def named(state: State, name: str, epochs: int) -> State:
+        experiment = replace(state.job.experiment, epochs=epochs)
+        return replace(state, job=replace(state.job, name=name, experiment=experiment))
+
+    states = [
+        named(finished(seed, 60), f"single__epochs={epochs}{ending}", epochs)
+        for epochs in (7, 8)
+        for seed, ending in enumerate(("__seed=0", "__seed=1"))
+    ]
+    print_seeds(states)
+    command = "over seeds: `counterpoint compare runs/single__epochs=7 runs/single__epochs=8`"
+    assert command in capsys.readouterr().out.splitlines()
+    print_seeds(states[:3])
+    assert "compare" not in capsys.readouterr().out, "the other has one seed"
+    print_seeds([named(state, state.job.name.replace("__seed=", "~"), state.job.experiment.epochs) for state in states])
+    assert "compare" not in capsys.readouterr().out, "names that were cut have no seed"
+
+
 def test_a_spread_is_only_over_runs_on_the_same_images(capsys: pytest.CaptureFixture[str]) -> None:
     print_seeds([finished(0, 60), finished(1, 70, "digits")])
     assert capsys.readouterr().out.split()[-4:] == ["–", "–", "–", "–"]

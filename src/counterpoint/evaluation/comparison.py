@@ -93,8 +93,8 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
     outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
         raise InputError(
-            f"{ours.place} was evaluated on {_images(ours.results)}, and {theirs.place} on "
-            f"{_images(theirs.results)}; give runs evaluated on the same images"
+            f"{ours.place} was evaluated on {images_in_words(ours.results)}, and {theirs.place} on "
+            f"{images_in_words(theirs.results)}; give runs evaluated on the same images"
         )
     return Comparison(
         experiment=theirs.results.experiment,
@@ -151,7 +151,8 @@ def _data_set(images: MadeFrom) -> tuple[str, str | None]:
     return images.clean.dataset, images.clean.key
 
 
-def _images(results: Results) -> str:
+def images_in_words(results: Results) -> str:
+    """What a run was evaluated on: its clean images, and the images of its cells."""
     where, cells = results.evaluated_on, results.corrupted
     clean = f"{where.images:,} {where.part} images of {where.dataset}" + (
         f" (key {where.key[:8]})" if where.key else ""

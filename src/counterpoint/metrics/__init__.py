@@ -6,6 +6,7 @@ from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debias
 from counterpoint.metrics.diversity import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
 from counterpoint.metrics.over_cells import intervals_over_cells
+from counterpoint.metrics.over_seeds import DifferenceOverSeeds, difference_over_seeds
 from counterpoint.metrics.paired import (
     error_difference,
     mean_difference,
@@ -29,6 +30,7 @@ from counterpoint.metrics.threshold import likely_start, lowest_threshold
 from counterpoint.records.results import FactorCorrelation
 
 __all__ = [
+    "DifferenceOverSeeds",
     "FactorCorrelation",
     "ImageScores",
     "Interval",
@@ -41,6 +43,7 @@ __all__ = [
     "brier",
     "calibration_differences",
     "collapse_verdict",
+    "difference_over_seeds",
     "disagreement",
     "ece",
     "ece_debiased",

@@ -5,17 +5,14 @@ settings in every sentence hides what the sentence says.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from counterpoint import config
-from counterpoint.errors import InputError, listed
+from counterpoint.errors import listed
 from counterpoint.records.results import Results
-from counterpoint.setting_types import written
+from counterpoint.records.settings import differing, settings_of, value_text
 
 _FEW_SETTINGS = 2
 _MOST_SETTINGS = 3
-_ON, _MISSING = "on", "not set"
 
 
 def run_labels(all_results: Sequence[Results], folders: Sequence[str] = ()) -> list[str]:
@@ -36,8 +33,8 @@ def settings_apart(all_results: Sequence[Results]) -> list[str]:
     """For each run, all its settings that differ from those of other runs of its name; empty where none do."""
     found = []
     for one in all_results:
-        same_name = [dict(_settings(other)) for other in all_results if other.experiment == one.experiment]
-        found.append(_text_of(_differing(same_name), dict(_settings(one))))
+        same_name = [_settings(other) for other in all_results if other.experiment == one.experiment]
+        found.append(_text_of(differing(same_name), _settings(one)))
     return found
 
 
@@ -54,8 +51,8 @@ def _told_apart(same_name: Sequence[Results], places: Sequence[int], folders: Se
 
     Where the folders are not known or equal: the first settings, and the place among the runs if these are equal too.
     """
-    settings = [dict(_settings(one)) for one in same_name]
-    keys = _differing(settings)
+    settings = [_settings(one) for one in same_name]
+    keys = differing(settings)
     texts = [_text_of(keys[:_MOST_SETTINGS], one) for one in settings]
     seen = Counter(texts)
     is_enough = len(seen) == len(texts) and len([key for key in keys if key != "seed"]) <= _FEW_SETTINGS
@@ -65,31 +62,11 @@ def _told_apart(same_name: Sequence[Results], places: Sequence[int], folders: Se
     return [", ".join(filter(None, both)) for both in zip(texts, numbered, strict=True)]
 
 
-def _differing(settings: Sequence[Mapping[str, object]]) -> list[str]:
-    """The keys whose values differ, and of a part that only some of the runs have, its name."""
-    known = dict.fromkeys(key for one in settings for key in one)
-    keys = [key for key in known if any(one.get(key, _MISSING) != settings[0].get(key, _MISSING) for one in settings)]
-    return [key for key in keys if not any(key.startswith(f"{other}.") for other in keys)]
-
-
 def _text_of(keys: Sequence[str], settings: Mapping[str, object]) -> str:
-    return ", ".join(f"{key} {_value(key, settings)}" for key in keys)
+    return ", ".join(f"{key} {value_text(key, settings)}" for key in keys)
 
 
-def _settings(results: Results) -> Iterator[tuple[str, object]]:
+def _settings(results: Results) -> dict[str, object]:
     """All that could tell a run from another of the same name, the seed last."""
-    try:  # settings from before an option existed have its default
-        saved: Mapping[str, Any] = config.to_dict(config.from_dict(results.config))
-    except InputError:
-        saved = results.config
-    yield from ((key, value) for key, value in config.flatten(saved) if key != "name")
-    if results.imported:
-        yield "file", results.imported.file
-    yield "seed", results.seed
-
-
-def _value(key: str, settings: Mapping[str, object]) -> str:
-    """As `--set` takes it. A part that other runs leave out is on here."""
-    if key not in settings:
-        return _ON if any(other.startswith(f"{key}.") for other in settings) else _MISSING
-    return written(settings[key])
+    file = {"file": results.imported.file} if results.imported else {}
+    return {**settings_of(results.config), **file, "seed": results.seed}

@@ -14,6 +14,7 @@ from counterpoint.records.figures import AggregateFigures, Figures
 from counterpoint.records.images import Shift
 from counterpoint.records.results import Results
 from counterpoint.reproduction.tables import cells_in_words
+from counterpoint.storage.folders import quoted
 
 _HEADINGS = ("run", "state", "error", "ECE", "-C error", "-C ECE")
 
@@ -64,7 +65,8 @@ def unlike_images(states: Sequence[State]) -> Iterator[str]:
 
 
 def print_seeds(states: Sequence[State]) -> None:
-    """A table of the experiments that have the results of several seeds; nothing where none has."""
+    """A table of the experiments that have the results of several seeds, and how two of them are compared; nothing
+    where none has."""
     groups: dict[tuple[str, str], list[State]] = {}
     for state in states:
         if state.results:
@@ -73,13 +75,22 @@ def print_seeds(states: Sequence[State]) -> None:
     table = Table(box=None, pad_edge=False, title="mean ± standard deviation over seeds, in %", title_justify="left")
     for heading, words in zip(("runs", "seeds", *_HEADINGS[2:]), (True, *(False,) * 5), strict=True):
         table.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
-    for group in groups.values():
-        if len(group) > 1:
-            name = group[0].job.name.rpartition("__seed=")[0] or group[0].job.name
-            table.add_row(name, str(len(group)), *_over_seeds([state.results for state in group if state.results]))
-    if table.rows:
+    several = [group for group in groups.values() if len(group) > 1]
+    for group in several:
+        name = _without_seed(group[0].job.name) or group[0].job.name
+        table.add_row(name, str(len(group)), *_over_seeds([state.results for state in group if state.results]))
+    if several:
         console.print()
         console.print(table, highlight=False)
+    names = [name for group in several if (name := _without_seed(str(group[0].job.folder)))]
+    if len(names) > 1:
+        compare = f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`"
+        console.print(compare, highlight=False, soft_wrap=True)
+
+
+def _without_seed(name: str) -> str:
+    """What the runs of one experiment are called together; empty where their names do not show it."""
+    return name.rpartition("__seed=")[0]
 
 
 def _over_seeds(results: Sequence[Results]) -> Iterator[str]:

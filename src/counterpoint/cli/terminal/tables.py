@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from counterpoint.data.fetch import Status
     from counterpoint.experiments.settings import Setting
     from counterpoint.records.compared import Comparison
+    from counterpoint.records.over_seeds import SeedsComparison, TrainedExperiment
     from counterpoint.records.recalibrated import Recalibrated
     from counterpoint.records.results import Results
     from counterpoint.records.threshold import Thresholded
@@ -129,6 +130,15 @@ def comparison_tables(ours: str, comparison: "Comparison") -> list[Table]:
 
     tables = differences_table(ours, comparison), outside_table(pair_name(ours, comparison), comparison)
     return [to_rich(table) for table in tables if table]
+
+
+def over_seeds_parts(ours: "TrainedExperiment", comparison: "SeedsComparison") -> list[Table | str]:
+    """What `compare` prints of two experiments: what the seeds decide, and the figures."""
+    from counterpoint.report.formats.terminal import to_rich
+    from counterpoint.report.over_seeds import comparison_in_words, comparison_over_seeds
+
+    tables = comparison_over_seeds(ours, comparison)
+    return [*comparison_in_words(ours, comparison), *(part for table in tables for part in ("", to_rich(table)))]
 
 
 def _table(headings: Sequence[str], title: str | None = None) -> Table:
