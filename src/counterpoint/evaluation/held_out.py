@@ -16,8 +16,8 @@ from counterpoint.evaluation.logits import (
     read_logits,
 )
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.choose import HeldOut
-from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.images import Shift
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun

@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
-from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.figures import Count
 from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift

@@ -27,7 +27,7 @@ from counterpoint.metrics import (
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
-from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.images import Shift

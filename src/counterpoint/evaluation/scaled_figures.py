@@ -17,11 +17,9 @@ from counterpoint.metrics import ImageScores, aggregate, image_scores
 from counterpoint.metrics.checks import Integers
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.summary import figures
-from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.apply import Labelled, Signals, apply, image_temperatures, member_signals
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family
-from counterpoint.recalibration.fit import Labelled
-from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import (

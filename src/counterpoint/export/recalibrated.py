@@ -48,7 +48,7 @@ def _log_mean(logits_MNK: Tensor) -> Tensor:
 
 
 def _signal(name: Signal, logits_MNK: Tensor) -> Tensor:
-    """`recalibration.signals` says what the signals (N) are."""
+    """`recalibration.apply` says what the signals (N) are."""
     log_probs_MNK = logits_MNK.log_softmax(dim=2)
     probs_MNK = log_probs_MNK.exp()
     most = math.log(logits_MNK.shape[2])
