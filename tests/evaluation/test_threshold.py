@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_test
-from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.logits import read_about, read_test
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.metrics import image_scores, likely_start, lowest_threshold

@@ -6,14 +6,14 @@ from types import SimpleNamespace
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation import time_limit
-from counterpoint.evaluation.time_limit import TimeLimit
+from counterpoint.evaluation import pipeline
+from counterpoint.evaluation.pipeline import TimeLimit
 
 
 def asked_at(seconds: Sequence[float], minutes: float | None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """What a limit says that is asked after so many seconds."""
     clock = iter(seconds)
-    monkeypatch.setattr(time_limit, "time", SimpleNamespace(monotonic=lambda: 100 + next(clock)))
+    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=lambda: 100 + next(clock)))
     limit = TimeLimit(minutes, started=100)
     return [limit.is_near() for _ in seconds]
 

@@ -11,9 +11,8 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
-from counterpoint.evaluation.member_differences import collapse_record
-from counterpoint.evaluation.outside_figures import outside_figures, outside_scores
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_factors, read_labels, read_probs
+from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import (
@@ -24,6 +23,7 @@ from counterpoint.metrics import (
     score_set,
     summarise,
 )
+from counterpoint.metrics.collapse import collapse_record
 from counterpoint.metrics.scores import Grid, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
@@ -70,6 +70,8 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
+    outside, of_outside = outside_figures(run, about, clean_MNK)
+    factors = read_factors(run) if len(clean_MNK) > 1 else {}
     results = Results(
         counterpoint=counterpoint.__version__,
         **(_of_training(run) if isinstance(run, Run) else _of_import(run)),
@@ -80,14 +82,13 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
         corrupted=corrupted,
         shifts=shifted,
         classes=tuple(class_figures(clean_MNK.mean(axis=0), labels_N, _class_names(run, clean_MNK.shape[2]))),
-        outside=outside_figures(run, about, clean_MNK),
-        collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
+        outside=outside,
+        collapse=collapse_record(factors, clean, corrupted, clean_MNK.shape[2]),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
     others = {
         name: (shift, cells[name].ensemble[shift.corruptions[0]]) for name, shift in results.checked_shifts.items()
     }
-    of_outside = outside_scores(run, about, clean_MNK)
     write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper, others, of_outside))
     write_record(run.folder / RESULTS, results)
     return results

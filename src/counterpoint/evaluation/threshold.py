@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits
+from counterpoint.evaluation.held_out import no_validation_part, read_held_out
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits, read_test
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_clean
-from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.logits import read_about, read_clean
 from counterpoint.metrics.summary import equal_bins
 from counterpoint.recalibration.apply import recalibrated_scores
 from counterpoint.recalibration.choose import NONE
