@@ -1,8 +1,8 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from counterpoint import config
 from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_factors, read_labels, read_probs
 from counterpoint.evaluation.outside_figures import outside_figures
-from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
+from counterpoint.evaluation.scores import RunScores, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import (
     ImageScores,
@@ -24,7 +24,7 @@ from counterpoint.metrics import (
     summarise,
 )
 from counterpoint.metrics.collapse import collapse_record
-from counterpoint.metrics.scores import Grid, join_scores
+from counterpoint.metrics.scores import Grid, grids_of, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
 from counterpoint.recalibration.apply import Labelled
@@ -42,19 +42,15 @@ from counterpoint.training.health import health_record
 
 @dataclass(frozen=True)
 class _Cells:
-    """A suite's cells as they are read: each one's figures and scores are computed once."""
+    """The figures and the scores of a suite's cells."""
 
-    summaries: dict[str, list[Summary]] = field(default_factory=dict)
-    grids: list[GrowingGrid] = field(default_factory=list)
+    summaries: Mapping[str, Sequence[Summary]]
+    grids: Sequence[Grid]
     """The ensemble's, and then each member's."""
 
     @property
     def ensemble(self) -> Grid:
         return self.grids[0]
-
-    def add(self, name: str, scores: SetScores, summary: Summary) -> None:
-        self.summaries.setdefault(name, []).append(summary)
-        add_cell(self.grids, name, (scores.ensemble, *scores.members))
 
 
 def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, command: str | None = None) -> Results:
@@ -140,10 +136,13 @@ def _clean(scores: SetScores) -> Summary:
 
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
-    cells = _Cells()
-    for name, _, (scores, summary) in map_cells(_score_cell, run, suite, shift):
-        cells.add(name, scores, summary)
-    return cells
+    """Each cell is read once."""
+    scores: dict[str, list[tuple[ImageScores, ...]]] = {name: [] for name in shift.corruptions}
+    summaries: dict[str, list[Summary]] = {name: [] for name in shift.corruptions}
+    for name, _, (found, summary) in map_cells(_score_cell, run, suite, shift):
+        scores[name].append((found.ensemble, *found.members))
+        summaries[name].append(summary)
+    return _Cells(summaries, grids_of(scores))
 
 
 def _score_cell(images: Labelled) -> tuple[SetScores, Summary]:
