@@ -80,9 +80,9 @@ def results_parts(results: "Results") -> list[Table | str]:
     images are told apart, a verdict on whether the members differ, and warnings of lost channels."""
     from counterpoint.records.files import Evaluated
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.outside import run_table, sets_in_words
     from counterpoint.report.run import ReportedRun
     from counterpoint.report.sections.headlines import headline_table, suites_in_words
+    from counterpoint.report.sections.outside import run_table, sets_in_words
     from counterpoint.report.verdicts.of_run import behind_sentences, guessing_sentences
 
     run = ReportedRun(results.experiment, Evaluated(results))
@@ -116,7 +116,7 @@ def recalibrated_parts(recalibrated: "Recalibrated", plain: "Results") -> list[T
 def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
     """What `threshold` prints: the promise in words, and whether it held on other images."""
     from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.thresholds import cells_table, checks_table, threshold_in_words
+    from counterpoint.report.sections.threshold import cells_table, checks_table, threshold_in_words
 
     tables = (checks_table(thresholded), cells_table(thresholded))
     return [*threshold_in_words(thresholded, several), *(to_rich(table) for table in tables if table)]
