@@ -15,6 +15,7 @@ from counterpoint.cli.terminal.tables import (
     experiments_table,
     recalibrated_parts,
     results_parts,
+    to_rich,
 )
 from counterpoint.data.fetch import Status
 from counterpoint.experiments import EXPERIMENTS, select_experiments
@@ -25,8 +26,18 @@ from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.comparison import differences_table, outside_table
 from counterpoint.report.sections.headlines import headline_table
 from counterpoint.report.sections.recalibration import ways_table
+from counterpoint.report.tables import Column, Entry, Row
 from counterpoint.report.tables import Table as ReportTable
 from tests.report.made import changed, evaluated
+
+REPORTED = ReportTable(
+    "ours [v2]",
+    (Column("Model"), Column("Error", "%"), Column("Over-confidence", "points")),
+    (
+        Row("a [bold]", (Entry("12.30", best=True), Entry("−0.50"))),
+        Row("b", (Entry("4.00"), Entry("–"))),
+    ),
+)
 
 
 def lines(table: Table | str, width: int = 200) -> list[list[str]]:
@@ -168,3 +179,24 @@ def test_data_sets_say_where_they_are_or_what_to_do() -> None:
     shown = lines(data_table(Path("/data"), rows))
     assert shown[2] == ["cifar10", "184", "MB", "/data/c10"]
     assert shown[3] == ["cifar10-c", "run", "this"]
+
+
+def printed(table: ReportTable, **options: bool) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=60, **options).print(to_rich(table))  # type: ignore[arg-type]
+    return out.getvalue().splitlines()
+
+
+def test_a_table_keeps_its_texts_whatever_brackets_they_hold() -> None:
+    assert [line.rstrip() for line in printed(REPORTED)] == [
+        "ours [v2]",
+        "          Error  Over-confidence",
+        "Model         %           points",
+        "a [bold]  12.30            −0.50",
+        "b          4.00                –",
+    ]
+
+
+def test_the_best_is_bold() -> None:
+    (line,) = [line for line in printed(REPORTED, force_terminal=True) if "12.30" in line]
+    assert "\x1b[1m12.30\x1b[0m" in line

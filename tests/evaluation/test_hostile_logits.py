@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_clean
-from counterpoint.evaluation.logits import map_cells, read_about
+from counterpoint.evaluation.logits import map_cells, read_about, read_clean
 from counterpoint.storage.arrays import write_array
 from tests.made_runs import MakeRun, copied
 

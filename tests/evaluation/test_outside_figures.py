@@ -45,7 +45,7 @@ def add_outside(run: Run, name: str, images: int, *, key: str | None = "a key", 
 
 
 def figures(run: Run, clean_MNK: np.ndarray = CLEAN_MNK) -> dict[str, Outside]:
-    return outside_figures(run, read_about(run), clean_MNK)
+    return outside_figures(run, read_about(run), clean_MNK)[0]
 
 
 def entropy(probs_NK: np.ndarray) -> np.ndarray:

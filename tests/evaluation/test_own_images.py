@@ -13,9 +13,9 @@ from scipy.special import softmax
 from counterpoint.data import UserImages, load_images, parts_of
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import compare_run
-from counterpoint.evaluation.held_out import read_held_out, read_test
+from counterpoint.evaluation.held_out import read_held_out
 from counterpoint.evaluation.image_groups import images_to_corrupt
-from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.logits import read_about, read_test
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA

@@ -18,11 +18,10 @@ from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.metrics import ImageScores, aggregate, calibration_differences, image_scores, mean_difference
 from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.summary import figures
-from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.apply import Labelled, apply, image_temperatures, member_signals
 from counterpoint.recalibration.choose import HeldOut, choose, cross_fit
 from counterpoint.recalibration.families import Family, families
-from counterpoint.recalibration.fit import FitSet, Labelled, fit
-from counterpoint.recalibration.signals import member_signals
+from counterpoint.recalibration.fit import FitSet, fit
 from counterpoint.records.codec import encode
 from counterpoint.records.compared import CorruptedDifferences
 from counterpoint.records.files import read_evaluated, read_record, read_results

@@ -92,7 +92,7 @@ def test_each_cell_is_scored_once(run: Run, tmp_path: Path, monkeypatch: pytest.
         return image_scores(probs_NK, labels_N)
 
     monkeypatch.setattr("counterpoint.evaluation.results.score_set", counted_set)
-    monkeypatch.setattr("counterpoint.metrics.set_scores.image_scores", counted)
+    monkeypatch.setattr("counterpoint.metrics.summary.image_scores", counted)
     evaluated(run)
     assert sets == [(3, 80, 3), *[(3, 30, 3)] * 75]
     assert predictors == [*[(80, 3)] * 4, *[(30, 3)] * 4 * 75], "the ensemble and three members"

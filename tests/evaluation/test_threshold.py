@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import read_test
-from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.logits import read_about, read_test
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.threshold import threshold_run
 from counterpoint.metrics import image_scores, likely_start, lowest_threshold
 from counterpoint.metrics.threshold import verdict
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import Labelled, apply
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, fit_held_out
 from counterpoint.recalibration.families import families
-from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.codec import encode
 from counterpoint.records.files import read_evaluated
 from counterpoint.records.images import Images

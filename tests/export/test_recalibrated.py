@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from counterpoint.export.recalibrated import recalibrated_probs
+from counterpoint.export.network import recalibrated_probs
 from counterpoint.recalibration.apply import apply
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.recalibrated import Parameter, Recalibration

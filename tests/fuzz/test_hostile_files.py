@@ -24,7 +24,7 @@ from counterpoint.metrics.paired_calibration import CalibrationPart
 from counterpoint.records.figures import CalibrationError
 from counterpoint.records.files import write_record
 from counterpoint.records.images import Images, MadeFrom, Shift, Source
-from counterpoint.records.log import read_lines
+from counterpoint.records.progress import read_lines
 from counterpoint.report.loading import load_runs
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run

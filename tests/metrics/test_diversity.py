@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
-from counterpoint.recalibration.signals import member_signals
+from counterpoint.recalibration.apply import member_signals
 
 
 def one_hot(predicted_MN: list[list[int]], classes: int = 3) -> np.ndarray:

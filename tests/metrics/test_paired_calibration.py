@@ -13,8 +13,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores, calibration_differences, ece, ece_rms
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.clustered import Ece, EceRms
-from counterpoint.metrics.image_sums import ImageSums, image_sums
+from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
 from counterpoint.metrics.paired_calibration import calibration_parts, differences_of_parts
 from counterpoint.metrics.scores import Grid, join_scores
 

@@ -7,7 +7,8 @@ import pytest
 
 from counterpoint.metrics import noise_floor, reliability_bins
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.sampling import BinSums, Scatter, bin_sums, ece_scatter, squared_scatter
+from counterpoint.metrics.intervals import Scatter
+from counterpoint.metrics.sampling import BinSums, bin_sums, ece_scatter, squared_scatter
 
 
 def chances_after(confidence: list[float], gap: float) -> list[float]:
@@ -111,11 +112,3 @@ def test_sums_by_hand_and_in_any_order() -> None:
     sums = bin_sums(confidence_N, correct_N, 7, "mass")
     reordered = bin_sums(confidence_N[order], correct_N[order], 7, "mass")
     assert all((vars(sums)[name] == vars(reordered)[name]).all() for name in vars(sums))
-
-
-def test_share_below() -> None:
-    exponential = Scatter(truth=0.1, mean=0.2, variance=0.04)  # a gamma distribution of shape 1
-    assert exponential.share_below(0.0) == 0
-    assert exponential.share_below(0.3) == pytest.approx(1 - math.exp(-1.5))
-    step = Scatter(truth=0.1, mean=0.2, variance=0.0)
-    assert [step.share_below(value) for value in (0.1, 0.2, 0.3)] == [0, 0.5, 1]

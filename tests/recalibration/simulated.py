@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from counterpoint.recalibration.apply import apply
-from counterpoint.recalibration.fit import FitSet, Labelled
+from counterpoint.recalibration.apply import Labelled, apply
+from counterpoint.recalibration.fit import FitSet
 from counterpoint.records.recalibrated import Acts, Parameter, Recalibration, Signal, Slope
 
 

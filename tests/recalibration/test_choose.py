@@ -7,10 +7,10 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import mean_difference
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import Labelled, apply
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family, families
-from counterpoint.recalibration.fit import FitSet, Labelled, fit
+from counterpoint.recalibration.fit import FitSet, fit
 from counterpoint.records.recalibrated import Candidate, Care, Choice, Recalibration
 from tests.recalibration.simulated import alone, labels_of, logits_of, planted, slow_nll, values
 

@@ -9,10 +9,9 @@ import pytest
 from scipy.optimize import minimize
 
 from counterpoint.errors import InputError
-from counterpoint.recalibration.apply import apply
+from counterpoint.recalibration.apply import Labelled, apply
 from counterpoint.recalibration.families import Family, families
-from counterpoint.recalibration.fit import FitSet, Labelled, _objective, _Terms, fit
-from counterpoint.recalibration.search import HIGHEST, LOWEST, STEEPEST
+from counterpoint.recalibration.fit import HIGHEST, LOWEST, STEEPEST, FitSet, _objective, _Terms, fit
 from counterpoint.records.recalibrated import Recalibration
 from tests.recalibration.simulated import (
     alone,

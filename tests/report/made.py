@@ -34,11 +34,9 @@ from counterpoint.metrics.scores import join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, figures, reliability, risk_coverage_points
 from counterpoint.metrics.threshold import verdict
-from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.apply import Labelled, apply, image_temperatures, member_signals
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family, families
-from counterpoint.recalibration.fit import Labelled
-from counterpoint.recalibration.signals import member_signals
 from counterpoint.records import compared
 from counterpoint.records.compared import Comparison
 from counterpoint.records.figures import ClassFigures, Intervals, Summary, WithInterval

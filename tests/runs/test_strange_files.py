@@ -8,7 +8,7 @@ import pytest
 
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.records.log import read_lines
+from counterpoint.records.progress import read_lines
 from counterpoint.runs.folder import check_folder, load_run
 from counterpoint.storage.files import read_json
 from tests.small import TINY

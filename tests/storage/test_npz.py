@@ -9,7 +9,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.storage import npz
-from counterpoint.storage.npz import array_names, open_array, read_array, read_header
+from counterpoint.storage.npz import array_names, open_array, read_header, read_named
 from counterpoint.threads import in_threads
 
 
@@ -52,7 +52,7 @@ def claiming(folder: Path, descr: str, shape: object, held: int, name: str = "a"
 def test_an_array_is_read_as_numpy_reads_it(tmp_path: Path, array: np.ndarray) -> None:
     path = archive(tmp_path, other=1, array=array)
     assert array_names(path) == ("other", "array")
-    found = read_array(path, "array")
+    found = read_named(path, "array")
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert np.array_equal(found, array)
 
@@ -82,7 +82,7 @@ def test_a_claim_is_checked_before_memory_is_taken(
     path = claiming(tmp_path, "<f8", shape, held)
     monkeypatch.setattr(np, "ndarray", lambda *_: pytest.fail("memory was taken"))
     with pytest.raises(InputError, match=message):
-        read_array(path, "a")
+        read_named(path, "a")
 
 
 def test_an_array_that_is_too_large_is_refused_before_it_is_unpacked(
@@ -98,10 +98,10 @@ def test_an_array_that_is_too_large_is_refused_before_it_is_unpacked(
 
     monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
     with pytest.raises(InputError, match="has 8,000 bytes; an array may have 7,999 at most"):
-        read_array(path, "a")
+        read_named(path, "a")
     assert not any(whole)
     monkeypatch.setattr(npz, "MOST_BYTES", 8000)
-    read_array(path, "a")
+    read_named(path, "a")
     assert any(whole)
 
 
@@ -113,7 +113,7 @@ def test_a_size_that_the_archive_lies_about_is_a_short_array(tmp_path: Path) -> 
     path = claiming(tmp_path, "<f8", (10**6,), 8000)
     path.write_bytes(path.read_bytes().replace(size, (8 * 10**6 + 128).to_bytes(4, "little")))
     with pytest.raises(InputError, match=r"cut short|is damaged or is not an .npz file"):
-        read_array(path, "a")
+        read_named(path, "a")
 
 
 class Trap:
@@ -127,7 +127,7 @@ class Trap:
 def test_python_objects_are_never_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, array: np.ndarray) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"'labels' of .*: no Python objects are read, since they can run code"):
-        read_array(archive(tmp_path, labels=array), "labels")
+        read_named(archive(tmp_path, labels=array), "labels")
     assert not (tmp_path / "sprung").exists()
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     flipped[len(whole) // 2] ^= 255
     path.write_bytes(flipped)
     with pytest.raises(InputError, match=r"damaged.npz is damaged or is not an .npz file"):
-        read_array(path, "array")
+        read_named(path, "array")
     with pytest.raises(InputError, match=r"nowhere.npz does not exist"):
         array_names(tmp_path / "nowhere.npz")
 
@@ -162,9 +162,9 @@ def test_what_numpy_would_not_write_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as made:
         made.writestr("a.npy", npy(np.arange(3)))
     with pytest.raises(InputError, match=r"'a' of .* is compressed in a way that NumPy does not know"):
-        read_array(path, "a")
+        read_named(path, "a")
     with pytest.raises(InputError, match="has no array 'b'; it has a"):
-        read_array(path, "b")
+        read_named(path, "b")
 
 
 def test_one_header_is_parsed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,9 +45,8 @@ def serve(
     from counterpoint.serving.correction import find_promised
     from counterpoint.serving.predict import Predictor
     from counterpoint.serving.web.address import Address, is_local, listen
-    from counterpoint.serving.web.app import Service, build_app
+    from counterpoint.serving.web.app import Service, build_app, make_server
     from counterpoint.serving.web.facts import find_facts
-    from counterpoint.serving.web.server import make_server
 
     find_modules_here(model)
     loaded = load_run(run)

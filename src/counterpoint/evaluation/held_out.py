@@ -9,15 +9,15 @@ from counterpoint.evaluation.image_groups import order_to_corrupt
 from counterpoint.evaluation.logits import (
     VALIDATION,
     VALIDATION_LABELS,
-    LogitsAbout,
     map_cells,
     read_about,
+    read_clean,
     read_labelled,
     read_logits,
 )
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.choose import HeldOut
-from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.images import Shift
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun
@@ -71,16 +71,6 @@ def _check_twin(run: Run, twin: Run) -> None:
             f"they may differ in {', '.join(may_differ)} only"
         )
     read_logits(twin, "clean")
-
-
-def read_clean(run: AnyRun) -> Labelled:
-    """The clean images that the run was evaluated on."""
-    return read_labelled(run, "clean", "labels")
-
-
-def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
-    """The clean test images, if those are what the run was evaluated on."""
-    return read_clean(run) if about.clean.part == "test" else None
 
 
 def read_held_out(run: AnyRun, shift: Shift | None) -> HeldOut:

@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
-from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.records.codec import FieldError, decode
 from counterpoint.records.figures import Count
 from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift
@@ -46,8 +46,8 @@ class OtherSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeWith:
-    """What about.json says of all logits, and of the clean ones."""
+class AboutFile:
+    """about.json: what all logits were made with, and what images they are of."""
 
     weights: str | None = None
     """A hash; None for given predictions."""
@@ -78,7 +78,7 @@ class MadeWith:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogitsAbout(MadeWith):
+class LogitsAbout(AboutFile):
     """What the logits in a folder were made with. Its suites are those that are complete, ours among them, and its
     outside images those that have logits, the other CIFAR's among them.
     """
@@ -107,22 +107,22 @@ def read_about(run: AnyRun) -> LogitsAbout:
         raise InputError(why_not_trained(run.folder) or f"{run.folder} holds no logits; {make}")
     about = read_json(path)
     try:
-        made_with = decode(MadeWith, about)
+        written = decode(AboutFile, about)
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
         ours = {name: decode(Shift, SUITES[name].in_json | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
-    suites = ours | {name: shift for name, shift in (made_with.suites or {}).items() if _is_kept(run, name, shift)}
+    suites = ours | {name: shift for name, shift in (written.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
-        weights=made_with.weights,
-        given=made_with.given,
-        precision=made_with.precision,
-        clean=made_with.clean,
-        validation=made_with.validation if has_logits(run, VALIDATION) else None,
+        weights=written.weights,
+        given=written.given,
+        precision=written.precision,
+        clean=written.clean,
+        validation=written.validation if has_logits(run, VALIDATION) else None,
         suites={name: shift for name, shift in suites.items() if not missing[name]},
-        outside=_outside(run, made_with),
-        ood=made_with.ood,
+        outside=_outside(run, written),
+        ood=written.ood,
         missing_files={name: count for name, count in missing.items() if count},
     )
 
@@ -132,11 +132,11 @@ def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
     return shift.source.kind != "own" or (run.folder / "logits" / name).is_dir()
 
 
-def _outside(run: AnyRun, made_with: MadeWith) -> dict[str, OutsideImages]:
+def _outside(run: AnyRun, written: AboutFile) -> dict[str, OutsideImages]:
     """The sets of outside images whose file is there. One whose file was removed is not wanted any more."""
-    found = {name: about for name, about in (made_with.outside or {}).items() if has_logits(run, outside_file(name))}
-    if made_with.ood is not None and has_logits(run, OOD):
-        return {made_with.ood.dataset: OutsideImages(made_with.ood.images)} | found
+    found = {name: about for name, about in (written.outside or {}).items() if has_logits(run, outside_file(name))}
+    if written.ood is not None and has_logits(run, OOD):
+        return {written.ood.dataset: OutsideImages(written.ood.images)} | found
     return found
 
 
@@ -189,6 +189,16 @@ def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
     """Saved logits in float64, with the labels in another file."""
     logits_MNK = read_logits(run, name)
     return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
+
+
+def read_clean(run: AnyRun) -> Labelled:
+    """The clean images that the run was evaluated on."""
+    return read_labelled(run, "clean", "labels")
+
+
+def read_test(run: AnyRun, about: LogitsAbout) -> Labelled | None:
+    """The clean test images, if those are what the run was evaluated on."""
+    return read_clean(run) if about.clean.part == "test" else None
 
 
 def read_outside_logits(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarray:

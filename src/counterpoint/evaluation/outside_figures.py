@@ -13,17 +13,19 @@ from counterpoint.records.outside import ByConfidence, Outside, Separation
 from counterpoint.runs.imported import AnyRun
 
 
-def outside_figures(run: AnyRun, about: LogitsAbout, clean_MNK: Floats) -> dict[str, Outside]:
-    """The figures on each set of outside images. `clean_MNK` are the members' probabilities of the known images."""
-    return {
-        name: _figures(clean_MNK, read_outside(run, about, name), about.outside[name].key) for name in about.outside
-    }
+def outside_figures(
+    run: AnyRun, about: LogitsAbout, clean_MNK: Floats
+) -> tuple[dict[str, Outside], OutsideScores | None]:
+    """The figures on each set of outside images, and what another run can be compared by; None where there are none.
 
-
-def outside_scores(run: AnyRun, about: LogitsAbout, clean_MNK: Floats) -> OutsideScores | None:
-    """What another run can be compared by; None where there are no outside images."""
-    sets = {name: (one, _confidence(read_outside(run, about, name))) for name, one in about.outside.items()}
-    return OutsideScores(_confidence(clean_MNK), sets) if sets else None
+    `clean_MNK` are the members' probabilities of the known images.
+    """
+    figures, sets = {}, {}
+    for name, images in about.outside.items():
+        outside_MNK = read_outside(run, about, name)
+        figures[name] = _figures(clean_MNK, outside_MNK, images.key)
+        sets[name] = images, _confidence(outside_MNK)
+    return figures, OutsideScores(_confidence(clean_MNK), sets) if sets else None
 
 
 def _confidence(probs_MNK: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Evaluate a finished run from start to end: corrupted images, logits, figures."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ import torch
 
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.errors import StoppedError
+from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_groups,
@@ -18,12 +19,15 @@ from counterpoint.evaluation.image_groups import (
 from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
-from counterpoint.evaluation.own.outside import check_outside_names, own_outside_groups
+from counterpoint.evaluation.own.groups import (
+    check_outside_names,
+    check_shift_names,
+    own_outside_group,
+    own_shift_group,
+)
 from counterpoint.evaluation.own.reading import Reader
-from counterpoint.evaluation.own.shifts import check_shift_names, shift_groups
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
-from counterpoint.evaluation.time_limit import TimeLimit
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
@@ -106,7 +110,8 @@ def evaluate_run(
         sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
         if shifts or outside:
             reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
-            groups += [*shift_groups(shifts or {}, reader), *own_outside_groups(outside or {}, reader)]
+            groups += [own_shift_group(name, Path(path), reader) for name, path in (shifts or {}).items()]
+            groups += [own_outside_group(name, Path(path), reader) for name, path in (outside or {}).items()]
         for suite, images in sources:
             corrupted = corrupted_set(parts, root, suite, images, watcher, is_over, count=cell_images)
             groups.append(suite_group(corrupted, cell_images))
@@ -167,3 +172,28 @@ def _figures(run: AnyRun, device: torch.device, started: float, watcher: Watcher
     for note in stale_notes(run.folder, results):
         watcher.noted(note)
     return results
+
+
+class TimeLimit:
+    """Tells, before each piece of work, whether it would probably end too late: whether the longest one so far would.
+
+    The first piece is always done, so that every call gets further.
+    """
+
+    def __init__(self, minutes: float | None, started: float) -> None:
+        """`started` is when the evaluation began, by the monotonic clock."""
+        if minutes is not None and not math.isfinite(minutes):
+            raise InputError(f"max_minutes is {minutes}; leave it out for no limit")
+        self._end = math.inf if minutes is None else started + 60 * minutes
+        self._asked: float | None = None
+        self._longest = 0.0
+
+    def is_near(self) -> bool:
+        """To be asked before each piece of work."""
+        now = time.monotonic()
+        if self._asked is None:
+            self._asked = now
+            return False
+        self._longest = max(self._longest, now - self._asked)
+        self._asked = now
+        return now + self._longest > self._end

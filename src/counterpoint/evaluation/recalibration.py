@@ -8,13 +8,13 @@ its twin, which is the same experiment on the split.
 from dataclasses import replace
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import FITTED_IMAGES, read_clean, read_held_out, validation_run
-from counterpoint.evaluation.logits import read_about
+from counterpoint.evaluation.held_out import FITTED_IMAGES, read_held_out, validation_run
+from counterpoint.evaluation.logits import read_about, read_clean
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.choose import HeldOut, choose, families_of
-from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
 from counterpoint.runs.folder import Run

@@ -1,8 +1,8 @@
 """A run's figures, computed from the logits in its folder: results.json, and scores.npz with each image's scores."""
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,9 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_labels, read_probs
-from counterpoint.evaluation.member_differences import collapse_record
-from counterpoint.evaluation.outside_figures import outside_figures, outside_scores
-from counterpoint.evaluation.scores import GrowingGrid, RunScores, add_cell, write_scores
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_factors, read_labels, read_probs
+from counterpoint.evaluation.outside_figures import outside_figures
+from counterpoint.evaluation.scores import RunScores, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import (
     ImageScores,
@@ -24,10 +23,11 @@ from counterpoint.metrics import (
     score_set,
     summarise,
 )
-from counterpoint.metrics.scores import Grid, join_scores
+from counterpoint.metrics.collapse import collapse_record
+from counterpoint.metrics.scores import Grid, grids_of, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
-from counterpoint.recalibration.fit import Labelled
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.records.figures import Bin, Intervals, Summary, WithInterval
 from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.records.images import Shift
@@ -42,19 +42,15 @@ from counterpoint.training.health import health_record
 
 @dataclass(frozen=True)
 class _Cells:
-    """A suite's cells as they are read: each one's figures and scores are computed once."""
+    """The figures and the scores of a suite's cells."""
 
-    summaries: dict[str, list[Summary]] = field(default_factory=dict)
-    grids: list[GrowingGrid] = field(default_factory=list)
+    summaries: Mapping[str, Sequence[Summary]]
+    grids: Sequence[Grid]
     """The ensemble's, and then each member's."""
 
     @property
     def ensemble(self) -> Grid:
         return self.grids[0]
-
-    def add(self, name: str, scores: SetScores, summary: Summary) -> None:
-        self.summaries.setdefault(name, []).append(summary)
-        add_cell(self.grids, name, (scores.ensemble, *scores.members))
 
 
 def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, command: str | None = None) -> Results:
@@ -70,6 +66,8 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
+    outside, of_outside = outside_figures(run, about, clean_MNK)
+    factors = read_factors(run) if len(clean_MNK) > 1 else {}
     results = Results(
         counterpoint=counterpoint.__version__,
         **(_of_training(run) if isinstance(run, Run) else _of_import(run)),
@@ -80,14 +78,13 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
         corrupted=corrupted,
         shifts=shifted,
         classes=tuple(class_figures(clean_MNK.mean(axis=0), labels_N, _class_names(run, clean_MNK.shape[2]))),
-        outside=outside_figures(run, about, clean_MNK),
-        collapse=collapse_record(run, clean, corrupted, clean_MNK.shape[2]),
+        outside=outside,
+        collapse=collapse_record(factors, clean, corrupted, clean_MNK.shape[2]),
     )
     of_paper = cells[CORRUPTED.name].ensemble if CORRUPTED.name in cells else {}
     others = {
         name: (shift, cells[name].ensemble[shift.corruptions[0]]) for name, shift in results.checked_shifts.items()
     }
-    of_outside = outside_scores(run, about, clean_MNK)
     write_scores(run.folder, RunScores(results.made_from, clean_scores.ensemble, of_paper, others, of_outside))
     write_record(run.folder / RESULTS, results)
     return results
@@ -139,10 +136,13 @@ def _clean(scores: SetScores) -> Summary:
 
 
 def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
-    cells = _Cells()
-    for name, _, (scores, summary) in map_cells(_score_cell, run, suite, shift):
-        cells.add(name, scores, summary)
-    return cells
+    """Each cell is read once."""
+    scores: dict[str, list[tuple[ImageScores, ...]]] = {name: [] for name in shift.corruptions}
+    summaries: dict[str, list[Summary]] = {name: [] for name in shift.corruptions}
+    for name, _, (found, summary) in map_cells(_score_cell, run, suite, shift):
+        scores[name].append((found.ensemble, *found.members))
+        summaries[name].append(summary)
+    return _Cells(summaries, grids_of(scores))
 
 
 def _score_cell(images: Labelled) -> tuple[SetScores, Summary]:

@@ -1,7 +1,7 @@
 """A run's figures with recalibrations: on clean images, over all cells, at each severity and of each corruption."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -11,17 +11,14 @@ from scipy.special import softmax
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.logits import map_cells
-from counterpoint.evaluation.scores import GrowingGrid, add_cell
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
 from counterpoint.metrics.checks import Integers
-from counterpoint.metrics.scores import Grid, join_scores
+from counterpoint.metrics.scores import Grid, grids_of, join_scores
 from counterpoint.metrics.summary import figures
-from counterpoint.recalibration.apply import apply, image_temperatures
+from counterpoint.recalibration.apply import Labelled, Signals, apply, image_temperatures, member_signals
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family
-from counterpoint.recalibration.fit import Labelled
-from counterpoint.recalibration.signals import Signals, member_signals
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import (
@@ -134,7 +131,7 @@ def scaled_figures(
         movement = _movement(way.recalibration, seen)
         moves = [] if movement is None else [Moved("clean", *movement)]
         if CORRUPTED.name in cells:
-            moves += cells[CORRUPTED.name][name].moves()
+            moves += cells[CORRUPTED.name][name].moves
         scaled[name] = Scaled(
             way.recalibration,
             _on_clean(way.clean, plain.clean.members, plain_clean if is_compared else None),
@@ -154,26 +151,28 @@ def _on_clean(predicted: Predicted, unscaled_members: Sequence[Figures], without
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """All cells with one recalibration, as they are read."""
+    """All cells with one recalibration."""
 
-    grids: list[GrowingGrid] = field(default_factory=list)
+    grids: Sequence[Grid]
     """The ensemble's, and then each member's where members were scaled."""
-    changed: list[float] = field(default_factory=list)
-    movements: dict[int, list[_Movement]] = field(default_factory=dict)
-    """For each severity its cells, where the temperature depends on the image."""
+    changed: float
+    moves: Sequence[Moved]
+    """At each severity, where the temperature depends on the image."""
 
-    def add(self, corruption: str, severity: int, predicted: Predicted, movement: _Movement | None) -> None:
-        self.changed.append(float(predicted.changed_N.mean()))
-        add_cell(self.grids, corruption, predicted.scores)
-        if movement is not None:
-            self.movements.setdefault(severity, []).append(movement)
-
-    def moves(self) -> list[Moved]:
-        """At each severity. Cells have equally many images, so that a mean over cells is one over images."""
-        return [
-            Moved(f"severity {severity}", *(float(np.mean(column)) for column in zip(*cells, strict=True)))
-            for severity, cells in self.movements.items()
-        ]
+    @staticmethod
+    def of(cells: Mapping[str, Sequence[tuple[Predicted, _Movement | None]]], severities: Sequence[int]) -> "_Cells":
+        """From what was found in each cell. Cells have equally many images, so a mean over cells is one over images."""
+        every = [predicted for of_corruption in cells.values() for predicted, _ in of_corruption]
+        moves = []
+        for severity, at_severity in zip(severities, zip(*cells.values(), strict=True), strict=True):
+            if movements := [movement for _, movement in at_severity if movement is not None]:
+                means = (float(np.mean(column)) for column in zip(*movements, strict=True))
+                moves.append(Moved(f"severity {severity}", *means))
+        return _Cells(
+            grids_of({name: [predicted.scores for predicted, _ in found] for name, found in cells.items()}),
+            float(np.mean([predicted.changed_N.mean() for predicted in every])),
+            moves,
+        )
 
 
 def _movement(recalibration: Recalibration, seen: _Seen) -> _Movement | None:
@@ -195,11 +194,12 @@ def _read_cells(
         seen = _Seen.of(images)
         return {name: (Predicted.of(one, seen), _movement(one, seen)) for name, one in every.items()}
 
-    found = {name: _Cells() for name in every}
-    for corruption, severity, predicted in map_cells(predict, run, suite, shift):
-        for name, cells in found.items():
-            cells.add(corruption, severity, *predicted[name])
-    return found
+    found: dict[str, dict[str, list[tuple[Predicted, _Movement | None]]]]
+    found = {name: {corruption: [] for corruption in shift.corruptions} for name in every}
+    for corruption, _, predicted in map_cells(predict, run, suite, shift):
+        for name, one in predicted.items():
+            found[name][corruption].append(one)
+    return {name: _Cells.of(cells, shift.severities) for name, cells in found.items()}
 
 
 def _corrupted(
@@ -215,7 +215,7 @@ def _corrupted(
         corruptions={name: figures(join_scores(of_corruption)) for name, of_corruption in grid.items()},
         differences=corrupted_differences(grid, unscaled) if unscaled else None,
         calibration_differences=tuple(severity_differences(grid, unscaled)) if unscaled else (),
-        changed_predictions=float(np.mean(cells.changed)),
+        changed_predictions=cells.changed,
     )
 
 

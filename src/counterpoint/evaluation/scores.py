@@ -24,9 +24,6 @@ _FILE = "scores.npz"
 _MADE_FROM, _SHIFTS, _OUTSIDE = "made_from", "shifts", "outside"
 _KNOWN = "known/confidence"
 
-GrowingGrid = dict[str, list[ImageScores]]
-"""A `Grid` that cells are added to."""
-
 
 @dataclass(frozen=True, eq=False)
 class RunScores:
@@ -51,13 +48,6 @@ class OutsideScores:
     known_N: Floats
     sets: Mapping[str, tuple[OutsideImages, Floats]]
     """By name: which images they are, and the confidence on each."""
-
-
-def add_cell(grids: list[GrowingGrid], corruption: str, scores: Sequence[ImageScores]) -> None:
-    """Add one cell's scores, one per predictor, to the predictors' grids. The first cell makes the grids."""
-    grids.extend({} for _ in scores[len(grids) :])
-    for grid, of_predictor in zip(grids, scores, strict=True):
-        grid.setdefault(corruption, []).append(of_predictor)
 
 
 def write_scores(folder: Path, scores: RunScores) -> None:

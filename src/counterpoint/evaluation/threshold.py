@@ -12,16 +12,15 @@ from functools import partial
 import numpy as np
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.held_out import no_validation_part, read_held_out, read_test
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits
+from counterpoint.evaluation.held_out import no_validation_part, read_held_out
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits, read_test
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
 from counterpoint.metrics.threshold import refuse_too_few, verdict
-from counterpoint.recalibration.apply import apply, recalibrated_scores
+from counterpoint.recalibration.apply import Labelled, apply, recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of, fit_held_out
 from counterpoint.recalibration.families import Family
-from counterpoint.recalibration.fit import Labelled
 from counterpoint.records.files import RECALIBRATED, THRESHOLD, read_current, write_record
 from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration

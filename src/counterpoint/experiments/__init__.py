@@ -1,4 +1,4 @@
-"""Every experiment by name. A module holds one table of the paper; a row is a value in it."""
+"""Every experiment by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,16 +7,12 @@ from counterpoint.config import Experiment
 from counterpoint.errors import InputError, unknown
 from counterpoint.experiments.hashes import config_hash, saved_hash
 from counterpoint.experiments.quickstart import QUICKSTART
-from counterpoint.experiments.table1 import TABLE1
-from counterpoint.experiments.table2 import TABLE2
-from counterpoint.experiments.table3 import TABLE3
+from counterpoint.experiments.rows import ROWS
 from counterpoint.storage.folders import quoted
 
 __all__ = ["EXPERIMENTS", "config_hash", "find_experiment", "is_row", "select_experiments"]
 
-EXPERIMENTS: dict[str, Experiment] = {
-    e.name: e for e in sorted((*QUICKSTART, *TABLE2, *TABLE3, *TABLE1), key=lambda e: e.dataset)
-}
+EXPERIMENTS: dict[str, Experiment] = {e.name: e for e in sorted((*QUICKSTART, *ROWS), key=lambda e: e.dataset)}
 
 
 def find_experiment(name: str) -> Experiment:

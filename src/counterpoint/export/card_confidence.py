@@ -11,8 +11,8 @@ from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
 from counterpoint.report.sections.headlines import headline_table, suites_in_words
 from counterpoint.report.sections.honesty import honesty
+from counterpoint.report.sections.threshold import checks_table, threshold_in_words
 from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
-from counterpoint.report.thresholds import checks_table, threshold_in_words
 from counterpoint.report.verdicts.of_run import confidence_in_words
 from counterpoint.report.verdicts.sentence import measured as sets_of
 

@@ -9,8 +9,7 @@ from counterpoint.records.figures import Summary
 from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.threshold import Thresholded
-from counterpoint.report.run import HEADLINE, ReportedRun
-from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
+from counterpoint.report.run import HEADLINE, ReportedRun, aggregate_summary, clean_summary
 from counterpoint.report.suites import suites_of
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction

@@ -7,7 +7,7 @@ import numpy as np
 
 from counterpoint.errors import InputError, unknown
 from counterpoint.images.listing import PARTS, Listing, check_names_no_parts, printable
-from counterpoint.storage.npz import Header, array_names, open_array, read_array, read_header
+from counterpoint.storage.npz import Header, array_names, open_array, read_header, read_named
 
 _CHANNELS = (1, 3, 4)
 _KNOWN = {"images", "labels", "part", "classes"}
@@ -73,7 +73,7 @@ def _row_names(count: int) -> tuple[str, ...]:
 
 def _read_small(source: Path, name: str) -> np.ndarray | None:
     """A whole array; None if it is not there."""
-    return read_array(source, name) if name in array_names(source) else None
+    return read_named(source, name) if name in array_names(source) else None
 
 
 def _check_length(source: Path, name: str, array: np.ndarray, count: int) -> None:
@@ -89,7 +89,7 @@ def _check_others(source: Path, count: int) -> None:
         with open_array(source, name) as file:
             header = read_header(file)
         if header.dtype.kind == "U" and header.shape == (count,):
-            check_names_no_parts(f"the array {printable(name)!r} of {source}", read_array(source, name).tolist())
+            check_names_no_parts(f"the array {printable(name)!r} of {source}", read_named(source, name).tolist())
 
 
 def _parts(source: Path, part_N: np.ndarray, count: int) -> tuple[str, ...]:

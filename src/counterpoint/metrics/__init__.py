@@ -2,9 +2,10 @@
 
 from counterpoint.metrics.calibration import ReliabilityBins, ece, ece_rms, overconfidence, reliability_bins
 from counterpoint.metrics.collapse import collapse_verdict, factor_correlation, independent_disagreement
-from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
+from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
 from counterpoint.metrics.floor import NoiseFloor, noise_floor
+from counterpoint.metrics.intervals import Interval
 from counterpoint.metrics.over_cells import intervals_over_cells
 from counterpoint.metrics.over_seeds import DifferenceOverSeeds, difference_over_seeds
 from counterpoint.metrics.paired import (
@@ -23,9 +24,8 @@ from counterpoint.metrics.selective import (
     ood_fpr,
     risk_coverage,
 )
-from counterpoint.metrics.set_scores import SetScores, score_set
 from counterpoint.metrics.shift import aggregate
-from counterpoint.metrics.summary import summarise
+from counterpoint.metrics.summary import SetScores, score_set, summarise
 from counterpoint.metrics.threshold import likely_start, lowest_threshold
 from counterpoint.records.results import FactorCorrelation
 

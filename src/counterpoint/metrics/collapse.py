@@ -2,7 +2,7 @@
 predictions.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions
-from counterpoint.records.results import FactorCorrelation
+from counterpoint.records.figures import Summary
+from counterpoint.records.results import Between, Collapse, FactorCorrelation, Shifted
 
 # Shares of the disagreement that members of the same error would show if their mistakes were independent.
 NEARLY_IDENTICAL_BELOW = 0.05
@@ -92,12 +93,46 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
     )
 
 
+def collapse_record(
+    factors: Mapping[str, Sequence[ArrayLike]], clean: Summary, corrupted: Shifted | None, num_classes: int
+) -> Collapse | None:
+    """How far an ensemble's factors and predictions differ, with a verdict, as results.json says it. None for a single
+    network.
+
+    `factors` has the layers of "r" and those of "s". A deep ensemble has none, and is judged by its predictions alone.
+    """
+    if clean.disagreement is None or clean.pairwise_kl is None:
+        return None
+    by_severity = zip(*corrupted.cells.values(), strict=True) if corrupted else ()
+    return Collapse(
+        **{kind: factor_correlation(layers) for kind, layers in factors.items() if layers},
+        clean=_between([clean], num_classes),
+        severities=tuple(_between(summaries, num_classes) for summaries in by_severity),
+        verdict=collapse_verdict(clean.disagreement, _mean_error(clean), clean.pairwise_kl, num_classes),
+    )
+
+
 def _how_much(share: float, kl: float) -> str:
     if share >= DIFFER_CLEARLY_FROM:
         return "differ clearly"
     if share < NEARLY_IDENTICAL_BELOW and kl < NEARLY_IDENTICAL_KL_BELOW:
         return "are nearly identical"
     return "differ a little"
+
+
+def _between(summaries: Sequence[Summary], num_classes: int) -> Between:
+    """Means over sets of images."""
+    return Between(
+        disagreement=float(np.mean([summary.disagreement for summary in summaries])),
+        pairwise_kl=float(np.mean([summary.pairwise_kl for summary in summaries])),
+        independent_disagreement=float(
+            np.mean([independent_disagreement(_mean_error(summary), num_classes) for summary in summaries])
+        ),
+    )
+
+
+def _mean_error(summary: Summary) -> float:
+    return float(np.mean([member.error for member in summary.members]))
 
 
 def _standardised(layer_MC: Floats) -> Floats:

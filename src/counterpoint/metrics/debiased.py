@@ -16,7 +16,6 @@ it, so it is covered in 97.5 % of samples.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,22 +23,8 @@ from scipy.special import betaincinv
 
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.inversion import TAIL, Row, not_rejected
-from counterpoint.metrics.sampling import BinSums, Scatter, bin_sums, ece_scatter, squared_scatter
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its 95 % interval over images. The interval says nothing about other seeds.
-
-    >>> from counterpoint.metrics import Interval
-    >>> Interval(value=0.02, low=0.01, high=0.03).low
-    0.01
-    """
-
-    value: float
-    low: float
-    high: float
+from counterpoint.metrics.intervals import TAIL, Interval, Row, Scatter, not_rejected
+from counterpoint.metrics.sampling import BinSums, bin_sums, ece_scatter, squared_scatter
 
 
 def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:

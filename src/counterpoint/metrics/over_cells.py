@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.clustered import Ece, EceRms
-from counterpoint.metrics.debiased import Interval
-from counterpoint.metrics.image_sums import image_sums
-from counterpoint.metrics.inversion import TAIL, Row, not_rejected
-from counterpoint.metrics.sampling import Scatter
+from counterpoint.metrics.clustered import Ece, EceRms, image_sums
+from counterpoint.metrics.intervals import TAIL, Interval, Row, Scatter, interval_of_mean, not_rejected
 from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells
 
 
@@ -112,7 +109,6 @@ def _error(errors_N: Floats) -> Interval:
 
 
 def _mean(values_N: Floats) -> Interval:
-    """Student's t interval. None of these figures is below 0."""
-    value = float(values_N.mean())
-    margin = float(stdtrit(len(values_N) - 1, 1 - TAIL) * values_N.std(ddof=1) / np.sqrt(len(values_N)))
-    return Interval(value, max(value - margin, 0.0), value + margin)
+    """None of these figures is below 0."""
+    found = interval_of_mean(values_N)
+    return Interval(found.value, max(found.low, 0.0), found.high)

@@ -7,15 +7,13 @@ in several cells, compare its mean over the cells with `mean_difference`, and ca
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, zeros_and_ones
-from counterpoint.metrics.debiased import Interval
+from counterpoint.metrics.intervals import TAIL, Interval, interval_of_mean
 from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.scores import ImageScores
-
-_UPPER = 0.975
 
 
 def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Interval]:
@@ -50,10 +48,7 @@ def mean_difference(ours_N: ArrayLike, other_N: ArrayLike) -> Interval:
     (-0.2, -0.45, 0.05)
     """
     ours, other = _same_images(ours_N, other_N)
-    difference = ours - other
-    value = float(difference.mean())
-    margin = float(stdtrit(len(ours) - 1, _UPPER) * difference.std(ddof=1) / np.sqrt(len(ours)))
-    return Interval(value, value - margin, value + margin)
+    return interval_of_mean(ours - other)
 
 
 def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike) -> Interval:
@@ -73,7 +68,7 @@ def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike) -> Interv
     only_ours, only_other = float((ours > other).sum()), float((ours < other).sum())
     total = len(ours) + 2
     centre, differ = (only_other - only_ours) / total, (only_other + only_ours + 2) / total
-    margin = float(ndtri(_UPPER) * np.sqrt((differ - centre**2) / total))
+    margin = float(ndtri(1 - TAIL) * np.sqrt((differ - centre**2) / total))
     return Interval((only_other - only_ours) / len(ours), max(centre - margin, -1.0), min(centre + margin, 1.0))
 
 

@@ -19,10 +19,8 @@ from scipy.special import ndtri
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.clustered import Ece, EceRms
-from counterpoint.metrics.debiased import Interval
-from counterpoint.metrics.image_sums import ImageSums, image_sums
-from counterpoint.metrics.inversion import TAIL
+from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
+from counterpoint.metrics.intervals import TAIL, Interval
 from counterpoint.metrics.over_cells import RunEstimate, estimate
 from counterpoint.metrics.scores import Grid
 

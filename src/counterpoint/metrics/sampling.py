@@ -9,10 +9,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainc, gammainc
+from scipy.special import betainc
 
 from counterpoint.metrics.calibration import Binning, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.metrics.intervals import Scatter
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,24 +33,6 @@ class BinSums:
     @property
     def gap(self) -> Floats:
         return self.surplus / self.count
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """The population's true calibration error, and the mean and variance of the plug-in value over samples."""
-
-    truth: float
-    mean: float
-    variance: float
-
-    def share_below(self, value: float) -> float:
-        """The chance of a smaller plug-in value.
-
-        The value is taken as gamma distributed, since it is positive and its distribution is skewed.
-        """
-        if self.variance <= 1e-12 * self.mean**2:  # hardly any scatter: the share jumps from 0 to 1 at the mean
-            return float(np.heaviside(value - self.mean, 0.5))
-        return float(gammainc(self.mean**2 / self.variance, value * self.mean / self.variance))
 
 
 def bin_sums(confidence: ArrayLike, correct: ArrayLike, bins: int, binning: Binning) -> BinSums:

@@ -68,6 +68,12 @@ def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
     return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
 
 
+def grids_of(cells: Mapping[str, Sequence[Sequence[ImageScores]]]) -> list[Grid]:
+    """Each predictor's grid, from the scores of all predictors in each cell: `cells[corruption][place][predictor]`."""
+    predictors = len(next(iter(cells.values()))[0])
+    return [{name: [cell[i] for cell in of_name] for name, of_name in cells.items()} for i in range(predictors)]
+
+
 def images_of_cells(grid: Grid) -> int:
     """How many images each cell has; `InputError` if they differ, because then row i cannot be the same image."""
     images = {len(cell) for severities in grid.values() for cell in severities}

@@ -13,9 +13,8 @@ from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions, zeros_and_ones
-from counterpoint.metrics.debiased import Interval
+from counterpoint.metrics.intervals import TAIL, Interval
 
-_UPPER = 0.975
 _PRIOR_IMAGES = 2
 """`python benchmarks/auroc_coverage.py` shows what an interval covers with this many."""
 
@@ -104,7 +103,7 @@ def ood_auroc_interval(confidence_in: ArrayLike, confidence_out: ArrayLike) -> I
     # The AUROC is the mean over all ways to form min(known, outside) independent pairs. So its variance is at most that
     # of one of these ways.
     images = 1 / min(shares[0] / known + shares[1] / outside, 1 / min(known, outside))
-    pull = ndtri(_UPPER) ** 2 / images
+    pull = ndtri(1 - TAIL) ** 2 / images
     centre = (value + pull / 2) / (1 + pull)
     margin = np.sqrt(pull * value * (1 - value) + pull**2 / 4) / (1 + pull)
     return Interval(value, max(float(centre - margin), 0.0), min(float(centre + margin), 1.0))
@@ -139,7 +138,7 @@ def ood_auroc_difference(
             )
         variance += float(((ours_N - other_N).var() * len(ours_N) + 1) / len(ours_N) ** 2)
     value = float(ours.known_N.mean() - other.known_N.mean())
-    margin = float(ndtri(_UPPER) * np.sqrt(variance))
+    margin = float(ndtri(1 - TAIL) * np.sqrt(variance))
     return Interval(value, max(value - margin, -1.0), min(value + margin, 1.0))
 
 

@@ -1,17 +1,23 @@
-"""All metrics of one set of images as a record for results.json: fractions, and names that carry their estimator."""
+"""All metrics of an ensemble and its members on one set of images, as a record for results.json.
+
+Figures are fractions, and their names carry their estimator.
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers
-from counterpoint.metrics.debiased import Interval, ece_debiased, ece_rms_debiased
+from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
+from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
+from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
 from counterpoint.metrics.floor import noise_floor
-from counterpoint.metrics.scores import ImageScores
+from counterpoint.metrics.intervals import Interval
+from counterpoint.metrics.scores import ImageScores, image_scores
 from counterpoint.metrics.selective import aurc, risk_coverage
-from counterpoint.metrics.set_scores import SetScores
 from counterpoint.records.figures import (
     Bin,
     ClassFigures,
@@ -26,6 +32,43 @@ from counterpoint.records.figures import (
 
 _BINNINGS: tuple[Binning, ...] = get_args(Binning)
 _CURVE_POINTS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class SetScores:
+    """An ensemble on one set of images: its scores, the scores of each member, and how much the members differ.
+
+    >>> from counterpoint.metrics import score_set
+    >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])
+    >>> [bool(member.correct[0]) for member in scores.members]
+    [True, False]
+    """
+
+    ensemble: ImageScores  # of the mean probability over the members
+    members: tuple[ImageScores, ...]
+    disagreement: float | None  # None for one network
+    pairwise_kl: float | None
+
+
+def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
+    """Everything that the figures of a set of images are computed from.
+
+    `probs_MNK` holds the probabilities of M members for N images and K classes, and `labels_N` the class numbers.
+
+    >>> from counterpoint.metrics import score_set
+    >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image
+    >>> scores.ensemble.confidence.round(2).tolist(), scores.disagreement
+    ([0.6], 1.0)
+    """
+    members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
+    labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
+    several = len(members_MNK) > 1
+    return SetScores(
+        image_scores(members_MNK.mean(axis=0), labels),
+        tuple(image_scores(member_NK, labels) for member_NK in members_MNK),
+        disagreement(members_MNK) if several else None,
+        mean_pairwise_kl(members_MNK) if several else None,
+    )
 
 
 def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:

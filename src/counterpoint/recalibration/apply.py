@@ -1,17 +1,34 @@
-"""Probabilities from logits, with a recalibration."""
+"""From the members' logits to probabilities with a recalibration, whose temperature may follow signals of the image."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
+from scipy.special import log_softmax, logsumexp, softmax, xlogy
 
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores, image_scores
-from counterpoint.metrics.checks import Floats, finite
-from counterpoint.recalibration.fit import Labelled, what_is_scaled
-from counterpoint.recalibration.signals import Signals, member_signals
-from counterpoint.records.recalibrated import Recalibration
+from counterpoint.metrics.checks import Floats, Integers, finite
+from counterpoint.records.recalibrated import Recalibration, Signal
+
+_ROUNDING = 1e-12
+
+Signals = dict[Signal, Floats]
+"""What an ensemble itself shows about each image: how unsure its members are, and how much they differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The members' logits of images, and their labels."""
+
+    logits_MNK: Floats
+    labels_N: Integers
+
+    def __len__(self) -> int:
+        return len(self.labels_N)
+
+    def select(self, images: Integers | slice) -> "Labelled":
+        return Labelled(self.logits_MNK[:, images], self.labels_N[images])
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +67,29 @@ def image_temperatures(recalibration: Recalibration, logits_MNK: Floats, signals
         for one in recalibration.slopes:
             log_TN += one.slope.value * signals[one.signal]
     return np.exp(log_TN)
+
+
+def what_is_scaled(logits_MNK: Floats, acts: str) -> Floats:
+    """The logits; for "after", the log of the mean probability, as if it were the logits of a single member."""
+    if acts != "after":
+        return logits_MNK
+    return np.asarray(logsumexp(log_softmax(logits_MNK, axis=2), axis=0, keepdims=True) - np.log(len(logits_MNK)))
+
+
+def member_signals(logits_MNK: ArrayLike) -> Signals:
+    """Each signal of each image, between 0 and 1: shares of log K, the entropy of a uniform distribution.
+
+    "entropy" is the mean entropy of the members. "disagreement" is the entropy of their mean prediction minus that mean
+    entropy. It is 0 if all members predict the same, and for a single network.
+    """
+    log_probs_MNK = log_softmax(finite(logits_MNK, "logits_MNK", ndim=3), axis=2)
+    probs_MNK = np.exp(log_probs_MNK)
+    mean_NK = probs_MNK.mean(axis=0)
+    most = np.log(mean_NK.shape[1])
+    entropy_N = -(probs_MNK * log_probs_MNK).sum(axis=2).mean(axis=0) / most
+    of_mean_N = -xlogy(mean_NK, mean_NK).sum(axis=1) / most
+    apart_N = of_mean_N - entropy_N
+    return {
+        "entropy": np.minimum(entropy_N, 1.0),
+        "disagreement": np.where(apart_N > _ROUNDING, apart_N, 0.0),
+    }

@@ -14,9 +14,9 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.metrics import mean_difference
 from counterpoint.metrics.checks import Floats, Integers
-from counterpoint.recalibration.apply import recalibrated_scores
+from counterpoint.recalibration.apply import Labelled, recalibrated_scores
 from counterpoint.recalibration.families import Family, families
-from counterpoint.recalibration.fit import FitSet, Labelled, fit
+from counterpoint.recalibration.fit import FitSet, fit
 from counterpoint.records.compared import Difference
 from counterpoint.records.recalibrated import Candidate, Care, Choice, Parameter, Recalibration
 

@@ -1,36 +1,35 @@
-"""Fit a recalibration to held-out images by NLL, in float64, with its uncertainty over images."""
+"""Fit a recalibration to held-out images by NLL, in float64, with its uncertainty over images.
 
-from collections.abc import Sequence
+The NLL of a log temperature and slopes may have several minima: a grid finds their surroundings, and gradients the
+lowest points. Nothing here is random.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
+from scipy.optimize import OptimizeResult, minimize
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.checks import Floats, Integers, class_labels, finite
+from counterpoint.metrics.checks import Floats, class_labels, finite
+from counterpoint.recalibration.apply import Labelled, member_signals, what_is_scaled
 from counterpoint.recalibration.families import Family, check_members
-from counterpoint.recalibration.search import HIGHEST, LOWEST, STEEPEST, find_minimum
-from counterpoint.recalibration.signals import member_signals
 from counterpoint.records.recalibrated import Parameter, Recalibration, Slope
 
+_Objective = Callable[[Floats], tuple[float, Floats]]
+"""From parameters to the value and its derivatives."""
+
+# Images that are all predicted right have no best temperature: the NLL falls with the temperature. Those of useless
+# logits have none either: it falls as the temperature grows.
+LOWEST, HIGHEST = np.log(0.05), np.log(20.0)
+STEEPEST = 50.0
+_SLOPES = (0.0, 0.4, 1.0, 2.0, 4.0, 8.0, 14.0, 25.0, STEEPEST)
+_BETTER = 1e-9  # nats; two searches that end in the same minimum differ by less
 _FLAT = 1e-9  # a smaller slope is one that the search left beside 0
 _FEW, _FEW_OF_A_SET = 400, 40  # images: of all sets together, but so many of each
 _STEP = 1e-4  # of the differences that give the second derivatives
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """The members' logits of images, and their labels."""
-
-    logits_MNK: Floats
-    labels_N: Integers
-
-    def __len__(self) -> int:
-        return len(self.labels_N)
-
-    def select(self, images: Integers | slice) -> "Labelled":
-        return Labelled(self.logits_MNK[:, images], self.labels_N[images])
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +56,6 @@ def fit(family: Family, sets: Sequence[FitSet]) -> Recalibration:
     parameters = _fit([_Terms.of(family, one) for one in counting])
     slopes = tuple(Slope(name, slope) for name, slope in zip(family.signals, parameters[1:], strict=True))
     return Recalibration(family.acts, family.images, parameters[:1], slopes)
-
-
-def what_is_scaled(logits_MNK: Floats, acts: str) -> Floats:
-    """The logits; for "after", the log of the mean probability, as if it were the logits of a single member."""
-    if acts != "after":
-        return logits_MNK
-    return np.asarray(logsumexp(log_softmax(logits_MNK, axis=2), axis=0, keepdims=True) - np.log(len(logits_MNK)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +101,45 @@ class _Terms:
 def _fit(terms: Sequence[_Terms]) -> tuple[Parameter, ...]:
     count = terms[0].columns_NP.shape[1]
     few = [one.spread_out(max(_FEW_OF_A_SET, _FEW // len(terms))) for one in terms]
-    theta_P = find_minimum(partial(_objective, terms=terms), partial(_objective, terms=few), count)
+    theta_P = _find_minimum(partial(_objective, terms=terms), partial(_objective, terms=few), count)
     theta_P[1:][theta_P[1:] < _FLAT] = 0.0
     _refuse_the_ends(theta_P[0], terms)
     errors = _standard_errors(theta_P, terms)
     return tuple(Parameter(float(value), error) for value, error in zip(theta_P, errors, strict=True))
+
+
+def _find_minimum(objective: _Objective, on_few: _Objective, count: int) -> Floats:
+    """The `count` parameters of least value.
+
+    `on_few` is the objective of some of the images, or of all if there are few. It is quick, so that its grid can cover
+    the slopes too. With few images there may be several minima, and a search that begins with slopes of 0 may end in a
+    higher one.
+    """
+    flat = [np.array([start, *[0.0] * (count - 1)]) for start in np.linspace(LOWEST, HIGHEST, 15)]
+    usual = _descend(objective, min(flat, key=lambda theta_P: objective(theta_P)[0]))
+    if count == 1:
+        return np.asarray(usual.x, np.float64)
+    lowest = min((_descend(on_few, start_P) for start_P in _grid_minima(on_few, count)), key=lambda found: found.fun)
+    other = _descend(objective, lowest.x)
+    return np.asarray((other if other.fun < usual.fun - _BETTER else usual).x, np.float64)
+
+
+def _grid_minima(objective: _Objective, count: int) -> Floats:
+    """The points of a coarse grid that are no higher than their neighbours along each axis."""
+    slopes = _SLOPES if count == 2 else _SLOPES[::2]
+    points = np.stack(np.meshgrid(np.linspace(LOWEST, HIGHEST, 12), *[slopes] * (count - 1), indexing="ij"), axis=-1)
+    values = np.apply_along_axis(lambda theta_P: objective(theta_P)[0], -1, points)
+    walled = np.pad(values, 1, constant_values=np.inf)
+    inside = (slice(1, -1),) * count
+    is_lowest = np.ones(values.shape, bool)
+    for axis, step in itertools.product(range(count), (1, -1)):
+        is_lowest &= values <= np.roll(walled, step, axis)[inside]
+    return np.asarray(points[is_lowest])
+
+
+def _descend(objective: _Objective, start_P: Floats) -> OptimizeResult:
+    bounds = [(LOWEST, HIGHEST), *[(0.0, STEEPEST)] * (len(start_P) - 1)]
+    return minimize(objective, start_P, (), "L-BFGS-B", jac=True, bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
 
 
 def _objective(theta_P: Floats, terms: Sequence[_Terms]) -> tuple[float, Floats]:

@@ -7,7 +7,7 @@ with a note.
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
@@ -25,7 +25,7 @@ RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json"
 Record = TypeVar("Record")
 Beside = TypeVar("Beside", Recalibrated, Compared, Thresholded)
 
-_KINDS: dict[str, type[Recalibrated] | type[Compared] | type[Thresholded]] = {
+_KINDS: dict[str, type[Any]] = {
     RECALIBRATED: Recalibrated,
     COMPARED: Compared,
     THRESHOLD: Thresholded,
@@ -53,15 +53,13 @@ def read_evaluated(path: Path) -> Evaluated:
     if file.name != RESULTS:
         return Evaluated(results)
     folder = file.parent
-    recalibrated, no_recalibrated = read_current(folder / RECALIBRATED, Recalibrated, results)
-    compared, no_compared = read_current(folder / COMPARED, Compared, results)
-    thresholded, no_thresholded = read_current(folder / THRESHOLD, Thresholded, results)
-    notes = [f"left out: {note}" for note in (no_recalibrated, no_compared, no_thresholded) if note]
-    records = {RECALIBRATED: recalibrated, COMPARED: compared, THRESHOLD: thresholded}
-    # With what is left out, so that a comparison on images that have changed does not vanish without a word.
-    whole = {name: _read_beside(folder / name, _KINDS[name]) for name, record in records.items() if record}
-    notes += [note for name, record in whole.items() if (note := _behind(folder / name, record, results))]
-    return Evaluated(results, recalibrated, compared, thresholded, tuple(notes), folder.resolve().name)
+    recalibrated = _read_beside(folder / RECALIBRATED, Recalibrated, results)
+    compared = _read_beside(folder / COMPARED, Compared, results)
+    thresholded = _read_beside(folder / THRESHOLD, Thresholded, results)
+    found = (recalibrated, compared, thresholded)
+    stale = [f"left out: {one.stale}" for one in found if one.stale]
+    notes = (*stale, *(one.behind for one in found if one.behind))
+    return Evaluated(results, recalibrated.current, compared.current, thresholded.current, notes, folder.resolve().name)
 
 
 def read_results(file: Path) -> Results:
@@ -74,14 +72,8 @@ def read_current(file: Path, kind: type[Beside], results: Results) -> tuple[Besi
 
     Its figures on shifted or outside images that are not those of the results are left out.
     """
-    record = _read_beside(file, kind)
-    stale = _stale(file, record, results)
-    if record is None or stale:
-        return None, stale
-    record = record.without_shifts(_other_shifts(record, results))
-    if isinstance(record, Compared | Thresholded):
-        record = record.without_outside(_other_outside(record, results))
-    return record, stale
+    found = _read_beside(file, kind, results)
+    return found.current, found.stale
 
 
 def stale_notes(folder: Path, results: Results) -> list[str]:
@@ -89,8 +81,8 @@ def stale_notes(folder: Path, results: Results) -> list[str]:
     notes = []
     for name, kind in _KINDS.items():
         try:
-            record = _read_beside(folder / name, kind)
-            notes.append(_stale(folder / name, record, results) or _behind(folder / name, record, results))
+            found = _read_beside(folder / name, kind, results)
+            notes.append(found.stale or found.behind)
         except InputError as damage:
             notes.append(str(damage))
     return [note for note in notes if note]
@@ -129,11 +121,26 @@ def results_file(path: Path) -> Path:
     return file
 
 
-def _stale(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
-    """Why a record beside the results does not count any more; empty if it does."""
-    if record is None or record.made_from == results.made_from:
-        return ""
-    return f"{file} was made from other logits than results.json; {_made_by(file)} again"
+@dataclass(frozen=True)
+class _FoundBeside(Generic[Beside]):
+    """A record beside the results, as far as it counts; why it does not count, or what it does not cover."""
+
+    current: Beside | None = None
+    stale: str = ""
+    behind: str = ""
+
+
+def _read_beside(file: Path, kind: type[Beside], results: Results) -> _FoundBeside[Beside]:
+    if not file.exists():
+        return _FoundBeside()
+    record = read_record(file, kind, f"{_made_by(file)} again")
+    if record.made_from != results.made_from:
+        return _FoundBeside(stale=f"{file} was made from other logits than results.json; {_made_by(file)} again")
+    current = record.without_shifts(_other_shifts(record, results))
+    if isinstance(current, Compared | Thresholded):
+        current = current.without_outside(_other_outside(current, results))
+    # With what is left out, so that a comparison on images that have changed does not vanish without a word.
+    return _FoundBeside(current, behind=_behind(file, record, results))
 
 
 def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Results) -> set[str]:
@@ -148,12 +155,10 @@ def _other_outside(record: Compared | Thresholded, results: Results) -> set[str]
     return {name for name, one in record.outside.items() if now.get(name) != one.identity}
 
 
-def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, results: Results) -> str:
+def _behind(file: Path, record: Recalibrated | Compared | Thresholded, results: Results) -> str:
     """A note about a user's own images of the results that a record does not cover; empty if it covers all. Other runs
     need not have them.
     """
-    if record is None:
-        return ""
     known = record.checked_on.keys() - _other_shifts(record, results)
     wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
     missing = [name for name in wanted if name in results.suites and name not in known]
@@ -165,10 +170,6 @@ def _behind(file: Path, record: Recalibrated | Compared | Thresholded | None, re
     if not missing:
         return ""
     return f"{file} does not cover {', '.join(missing)}, which changed in a later evaluation; {_made_by(file)} again"
-
-
-def _read_beside(file: Path, kind: type[Record]) -> Record | None:
-    return read_record(file, kind, f"{_made_by(file)} again") if file.exists() else None
 
 
 def _made_by(file: Path) -> str:

@@ -4,7 +4,7 @@ Reads JSON only: nothing here imports torch or numpy.
 """
 
 from counterpoint.report.formats import FORMATS, write_report
-from counterpoint.report.formats.export import to_csv, to_json
+from counterpoint.report.formats.csv_json import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.loading import load_runs

@@ -11,6 +11,7 @@ from typing import TypeVar, get_args
 from counterpoint.errors import InputError
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimates, Figures, Honest, Summary
 from counterpoint.records.files import Evaluated
+from counterpoint.records.recalibrated import Scaled, ScaledCorrupted
 from counterpoint.records.results import Results
 from counterpoint.report.naming import joined_labels, run_labels, settings_apart
 
@@ -84,6 +85,17 @@ def models(summary: Summary) -> Iterator[tuple[str, Scores]]:
 def whole_scores(summary: Summary) -> Scores:
     """The scores of the ensemble, or of the one network."""
     return next(models(summary))[1]
+
+
+def clean_summary(scaled: Scaled) -> Summary:
+    """The figures with a recalibration on clean images."""
+    return Summary(ensemble=scaled.clean.ensemble, members=scaled.clean.members, disagreement=None)
+
+
+def aggregate_summary(corrupted: ScaledCorrupted, aggregate: Aggregate) -> Summary:
+    """The figures with a recalibration over all cells."""
+    members = tuple(member[aggregate] for member in corrupted.members)
+    return Summary(ensemble=corrupted.ensemble[aggregate], members=members, disagreement=None)
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:

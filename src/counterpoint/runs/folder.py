@@ -13,8 +13,7 @@ from counterpoint import config
 from counterpoint.config import Experiment
 from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
-from counterpoint.records.log import diverged_after, read_lines
-from counterpoint.records.progress import began_with
+from counterpoint.records.progress import began_with, diverged_after, read_lines
 from counterpoint.runs.description import Description, description_as_json, read_description
 from counterpoint.storage.files import check_folder_path, check_links, read_json, write_atomically, write_json, writing
 from counterpoint.storage.folders import quoted, why_no_run

@@ -86,14 +86,14 @@ def read_header(file: IO[bytes]) -> Header:
         raise ValueError(f"its header cannot be read: {error}") from None
 
 
-def read_array(source: Path, name: str) -> np.ndarray:
+def read_named(source: Path, name: str) -> np.ndarray:
     """A whole array, which cannot be written to. A header that claims what the file does not hold is refused."""
     with _whole(source), zipfile.ZipFile(source) as archive:
         return _read(source, archive, name)
 
 
 def read_all(source: Path) -> dict[str, np.ndarray]:
-    """All arrays, each as `read_array` reads it. The archive is opened once, since its list of files may be long."""
+    """All arrays, each as `read_named` reads it. The archive is opened once, since its list of files may be long."""
     with _whole(source), zipfile.ZipFile(source) as archive:
         return {name: _read(source, archive, name) for name in _names(source, archive)}
 

@@ -21,7 +21,7 @@ from counterpoint.nn import Ensemble
 from counterpoint.normalisation import Normalisation
 from counterpoint.parallel.world import AgreedError
 from counterpoint.records.codec import FieldError, decode
-from counterpoint.records.log import DIVERGED
+from counterpoint.records.progress import DIVERGED
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.training.step import TrainState

@@ -10,8 +10,9 @@ from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.imported.importing import evaluate_logits
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.threshold import threshold_run
+from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.families import families
-from counterpoint.recalibration.fit import FitSet, Labelled, fit
+from counterpoint.recalibration.fit import FitSet, fit
 from counterpoint.records.files import read_evaluated
 from counterpoint.runs.imported import load_any_run
 from tests.made_predictions import made_arrays, made_labels, made_logits, shifted_arrays

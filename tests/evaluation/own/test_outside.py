@@ -11,7 +11,7 @@ import torch
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
-from counterpoint.evaluation.own.outside import check_outside_names
+from counterpoint.evaluation.own.groups import check_outside_names
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.experiments.own import own_experiment
 from counterpoint.images import Decoding, decode

@@ -12,7 +12,7 @@ from PIL import Image
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.members import load_model
-from counterpoint.evaluation.own.shifts import check_shift_names
+from counterpoint.evaluation.own.groups import check_shift_names
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.experiments.own import own_experiment
 from counterpoint.images import Decoding, decode

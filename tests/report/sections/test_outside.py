@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from counterpoint.records.files import Evaluated
 from counterpoint.records.outside import ByConfidence, Outside
-from counterpoint.report.outside import run_table, sets_in_words
 from counterpoint.report.run import ReportedRun, label_runs
-from counterpoint.report.sections.outside import OutsideSets, outside
+from counterpoint.report.sections.outside import OutsideSets, outside, run_table, sets_in_words
 from tests.report.made import MakeEvaluated, changed
 
 

@@ -26,9 +26,8 @@ from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import find_promised
 from counterpoint.serving.predict import Predictor
 from counterpoint.serving.web.address import Address, listen
-from counterpoint.serving.web.app import Service, build_app
+from counterpoint.serving.web.app import Service, build_app, make_server
 from counterpoint.serving.web.facts import find_facts
-from counterpoint.serving.web.server import make_server
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from counterpoint.images import decode
 from counterpoint.metrics import reliability_bins
 from counterpoint.serving.formats import as_json
 from counterpoint.serving.predict import Predictor
-from counterpoint.serving.web.asking import MOST_PIXELS, Asked, look, parse, predicted, shown
-from counterpoint.serving.web.diagram import BINS, bin_of
+from counterpoint.serving.web.asking import Asked, look, parse, predicted, shown
+from counterpoint.serving.web.facts import BINS, bin_of
+from counterpoint.serving.web.limits import MOST_PIXELS
 from tests.images.pictures import bomb
 from tests.serving.web.conftest import picture
 

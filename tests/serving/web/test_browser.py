@@ -14,7 +14,7 @@ from counterpoint.serving.correction import find_correction
 from counterpoint.serving.predict import Predictor
 from counterpoint.serving.web.address import Address
 from counterpoint.serving.web.asking import Asked, shown
-from counterpoint.serving.web.uploads import MOST_BYTES
+from counterpoint.serving.web.limits import MOST_BYTES
 from tests.chromium import SIZES, contrast, luminance, overflow, pixels, press_tab_until
 from tests.serving.web.conftest import picture, serving
 

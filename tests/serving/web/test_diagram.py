@@ -12,7 +12,7 @@ from counterpoint.records.files import RESULTS, read_results, write_record
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import Correction, find_promised
 from counterpoint.serving.predict import Predictor
-from counterpoint.serving.web.diagram import Diagram, find_diagram
+from counterpoint.serving.web.facts import Diagram, find_diagram
 
 OWN = Correction(NONE, "none")
 

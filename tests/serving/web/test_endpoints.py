@@ -14,8 +14,7 @@ from counterpoint.serving.formats import json_lines
 from counterpoint.serving.predict import Prediction, Predictor
 from counterpoint.serving.web.address import Address
 from counterpoint.serving.web.app import Service
-from counterpoint.serving.web.uploads import Uploads
-from counterpoint.serving.web.worker import Worker
+from counterpoint.serving.web.limits import Uploads, Worker
 from tests.images.pictures import bomb
 from tests.serving.web.conftest import Answer, ask, picture
 

@@ -7,8 +7,7 @@ import pytest
 from counterpoint.report.bins import wilson_interval
 from counterpoint.runs.folder import Run
 from counterpoint.serving.predict import Predictor
-from counterpoint.serving.web.diagram import BINS, Diagram
-from counterpoint.serving.web.facts import Facts, facts_as_json, facts_in_words, find_facts
+from counterpoint.serving.web.facts import BINS, Diagram, Facts, facts_as_json, facts_in_words, find_facts
 from counterpoint.serving.web.page import render, script, style
 
 

@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import Message
 
-from counterpoint.serving.web.uploads import Uploads
+from counterpoint.serving.web.limits import Uploads
 
 
 class Sent:

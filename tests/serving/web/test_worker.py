@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.exceptions import HTTPException
 
-from counterpoint.serving.web.worker import Worker
+from counterpoint.serving.web.limits import Worker
 
 
 @pytest.fixture

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.console import JustifyMethod
 from rich.table import Table
+from rich.text import Text
 
 from counterpoint.config import Experiment
 from counterpoint.policy import MemberPolicy
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from counterpoint.records.recalibrated import Recalibrated
     from counterpoint.records.results import Results
     from counterpoint.records.threshold import Thresholded
+    from counterpoint.report.tables import Table as ReportTable
 
 EXPERIMENTS_LEGEND = (
     "on: split holds some training images out for validation; all trains on every training image.\n"
@@ -80,10 +83,9 @@ def results_parts(results: "Results") -> list[Table | str]:
     """What `evaluate` prints: the headline figures, what each suite is made of, what learned little, how well outside
     images are told apart, a verdict on whether the members differ, and warnings of lost channels."""
     from counterpoint.records.files import Evaluated
-    from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.outside import run_table, sets_in_words
     from counterpoint.report.run import ReportedRun
     from counterpoint.report.sections.headlines import headline_table, suites_in_words
+    from counterpoint.report.sections.outside import run_table, sets_in_words
     from counterpoint.report.verdicts.of_run import behind_sentences, guessing_sentences
 
     run = ReportedRun(results.experiment, Evaluated(results))
@@ -101,7 +103,6 @@ def results_parts(results: "Results") -> list[Table | str]:
 def recalibrated_parts(recalibrated: "Recalibrated", plain: "Results") -> list[Table | str]:
     """What `recalibrate` prints: the parameters, the ensemble's NLL and ECE without recalibration and with each, and
     the choice."""
-    from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.recalibrations.choice import choice_in_words, short_candidates_table
     from counterpoint.report.recalibrations.words import is_ensemble, parameters_table
     from counterpoint.report.sections.recalibration import shifts_table, ways_table
@@ -116,8 +117,7 @@ def recalibrated_parts(recalibrated: "Recalibrated", plain: "Results") -> list[T
 
 def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | str]:
     """What `threshold` prints: the promise in words, and whether it held on other images."""
-    from counterpoint.report.formats.terminal import to_rich
-    from counterpoint.report.thresholds import cells_table, checks_table, threshold_in_words
+    from counterpoint.report.sections.threshold import cells_table, checks_table, threshold_in_words
 
     tables = (checks_table(thresholded), cells_table(thresholded))
     return [*threshold_in_words(thresholded, several), *(to_rich(table) for table in tables if table)]
@@ -125,7 +125,6 @@ def threshold_parts(thresholded: "Thresholded", several: bool) -> list[Table | s
 
 def comparison_tables(ours: str, comparison: "Comparison") -> list[Table]:
     """The differences from another run, with their intervals: of figures, and of AUROCs."""
-    from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.sections.comparison import differences_table, outside_table, pair_name
 
     tables = differences_table(ours, comparison), outside_table(pair_name(ours, comparison), comparison)
@@ -134,11 +133,23 @@ def comparison_tables(ours: str, comparison: "Comparison") -> list[Table]:
 
 def over_seeds_parts(ours: "TrainedExperiment", comparison: "SeedsComparison") -> list[Table | str]:
     """What `compare` prints of two experiments: what the seeds decide, and the figures."""
-    from counterpoint.report.formats.terminal import to_rich
     from counterpoint.report.over_seeds import comparison_in_words, comparison_over_seeds
 
     tables = comparison_over_seeds(ours, comparison)
     return [*comparison_in_words(ours, comparison), *(part for table in tables for part in ("", to_rich(table)))]
+
+
+def to_rich(table: "ReportTable") -> Table:
+    """A table of the report as `rich` prints it. What stands in it is only text, whatever brackets it holds."""
+    shown = Table(title=Text(table.caption), title_justify="left", box=None, pad_edge=False)
+    figures_at: JustifyMethod = "left" if all(row.kind == "words" for row in table.rows) else "right"
+    for number, column in enumerate(table.columns):
+        heading = Text("\n".join(filter(None, (column.label, column.unit))))
+        shown.add_column(heading, justify=figures_at if number else "left", overflow="fold")
+    for row in table.rows:
+        entries = [Text(entry.in_one_line, style="bold" if entry.best else "") for entry in row.entries]
+        shown.add_row(Text(row.label), *entries)
+    return shown
 
 
 def _table(headings: Sequence[str], title: str | None = None) -> Table:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError
-from counterpoint.storage.npz import array_names, read_array
+from counterpoint.storage.npz import array_names, read_named
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ def given_file(path: Path) -> Given:
     names = array_names(path)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return Given(names, partial(read_array, path), path, digest)
+    return Given(names, partial(read_named, path), path, digest)
 
 
 def given_arrays(arrays: Mapping[str, ArrayLike]) -> Given:

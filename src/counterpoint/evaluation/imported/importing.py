@@ -16,7 +16,7 @@ from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, Sui
 from counterpoint.evaluation.logits import (
     VALIDATION,
     VALIDATION_LABELS,
-    MadeWith,
+    AboutFile,
     cell_file,
     labels_file,
     outside_file,
@@ -73,7 +73,7 @@ def evaluate_logits(
     return results
 
 
-def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[MadeWith, tuple[str, ...]]:
+def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, tuple[str, ...]]:
     """What about.json says of the predictions, and the classes' names. Every array is read, and none is kept."""
     clean = read_set(given, layout.clean)
     validation = read_set(given, layout.validation, clean.size) if layout.validation else None
@@ -83,7 +83,7 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[MadeWith, tu
             "must be fitted on other images than the figures are measured on"
         )
     dataset = read_text(given, "dataset", UNNAMED)
-    about = MadeWith(
+    about = AboutFile(
         given=given.sha256,
         precision=clean.precision,
         clean=Images(dataset, "test", len(clean.labels_N), clean.key),
@@ -126,7 +126,7 @@ def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
     )
 
 
-def _write(run: ImportedRun, given: Given, layout: Layout, about: MadeWith) -> None:
+def _write(run: ImportedRun, given: Given, layout: Layout, about: AboutFile) -> None:
     """The old logits are removed first, and about.json, which describes the new ones, is written last. So a folder
     never holds a mixture of both.
     """

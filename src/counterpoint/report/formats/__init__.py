@@ -5,7 +5,7 @@ from pathlib import Path
 
 from counterpoint.errors import InputError, one_of
 from counterpoint.records.files import Evaluated
-from counterpoint.report.formats.export import to_csv, to_json
+from counterpoint.report.formats.csv_json import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.loading import load_runs

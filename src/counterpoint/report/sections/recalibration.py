@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from counterpoint.records.figures import Aggregate, Figures, Summary
-from counterpoint.records.recalibrated import Recalibrated, Scaled, ScaledCorrupted
+from counterpoint.records.figures import Figures, Summary
+from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
@@ -22,7 +22,7 @@ from counterpoint.report.recalibrations.words import (
     used_in_words,
     way_name,
 )
-from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun
+from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, aggregate_summary, clean_summary
 from counterpoint.report.section import Block, Chart, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
 from counterpoint.report.tables import Column, Table, decimal, lines, percent, plain_row, scores_table, with_sign
@@ -172,15 +172,6 @@ def _changed_predictions(found: Recalibrated) -> str:
         return "No recalibration changes a predicted class."
     corrupted = f", and of at most {with_sign(max(shifted))} of the corrupted ones" if shifted else ""
     return f"A recalibration changes the predicted class of at most {with_sign(clean)} of the clean images{corrupted}."
-
-
-def clean_summary(scaled: Scaled) -> Summary:
-    return Summary(ensemble=scaled.clean.ensemble, members=scaled.clean.members, disagreement=None)
-
-
-def aggregate_summary(corrupted: ScaledCorrupted, aggregate: Aggregate) -> Summary:
-    members = tuple(member[aggregate] for member in corrupted.members)
-    return Summary(ensemble=corrupted.ensemble[aggregate], members=members, disagreement=None)
 
 
 def _only_scores(summary: Summary) -> Summary:

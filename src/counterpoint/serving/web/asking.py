@@ -15,10 +15,8 @@ from counterpoint.errors import InputError, unknown
 from counterpoint.images import decode
 from counterpoint.serving.formats import as_json
 from counterpoint.serving.predict import Prediction, Predictor
-from counterpoint.serving.web.diagram import bin_of
-
-MOST_PIXELS = 1 << 26
-"""8,192 × 8,192. It bounds what one picture takes to decode, about 1.3 GB at worst, however small its file is."""
+from counterpoint.serving.web.facts import bin_of
+from counterpoint.serving.web.limits import MOST_PIXELS
 
 _PARAMETERS = ("name", "corruption", "severity")
 _LEVELS = ("0", *map(str, SEVERITIES))

@@ -14,9 +14,8 @@ from counterpoint.report.drawing.calibration import equal_width_chart
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
 from counterpoint.report.tables import with_sign
-from counterpoint.serving.web.diagram import BINS, Diagram
-from counterpoint.serving.web.facts import Facts, facts_in_words
-from counterpoint.serving.web.uploads import MOST_BYTES
+from counterpoint.serving.web.facts import BINS, Diagram, Facts, facts_in_words
+from counterpoint.serving.web.limits import MOST_BYTES
 
 
 @dataclass(frozen=True)

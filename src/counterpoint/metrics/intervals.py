@@ -1,12 +1,57 @@
-"""Test inversion: an interval holds every truth that the observed value does not reject, each tail at 2.5 %."""
+"""95 % intervals over images: Student's for a mean, and test inversion for a plug-in calibration error.
+
+Test inversion: an interval holds every truth that the observed value does not reject, each tail at 2.5 %.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from counterpoint.metrics.sampling import Scatter
+import numpy as np
+from scipy.special import gammainc, stdtrit
+
+from counterpoint.metrics.checks import Floats
 
 TAIL = 0.025
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its 95 % interval over images. The interval says nothing about other seeds.
+
+    >>> from counterpoint.metrics import Interval
+    >>> Interval(value=0.02, low=0.01, high=0.03).low
+    0.01
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+def interval_of_mean(values_N: Floats) -> Interval:
+    """Student's t interval."""
+    value = float(values_N.mean())
+    margin = float(stdtrit(len(values_N) - 1, 1 - TAIL) * values_N.std(ddof=1) / np.sqrt(len(values_N)))
+    return Interval(value, value - margin, value + margin)
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """The population's true calibration error, and the mean and variance of the plug-in value over samples."""
+
+    truth: float
+    mean: float
+    variance: float
+
+    def share_below(self, value: float) -> float:
+        """The chance of a smaller plug-in value.
+
+        The value is taken as gamma distributed, since it is positive and its distribution is skewed.
+        """
+        if self.variance <= 1e-12 * self.mean**2:  # hardly any scatter: the share jumps from 0 to 1 at the mean
+            return float(np.heaviside(value - self.mean, 0.5))
+        return float(gammainc(self.mean**2 / self.variance, value * self.mean / self.variance))
 
 
 @dataclass(frozen=True)

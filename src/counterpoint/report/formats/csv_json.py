@@ -10,7 +10,7 @@ from counterpoint import __version__
 from counterpoint.experiments.paper import PAPER
 from counterpoint.records.codec import encode
 from counterpoint.records.files import Evaluated
-from counterpoint.report.formats.records import names, records
+from counterpoint.report.formats.flat_records import names, records
 from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.provenance import facts
 from counterpoint.report.severities import severities

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.member_differences import collapse_record
+from counterpoint.evaluation.logits import read_factors
 from counterpoint.metrics import factor_correlation
+from counterpoint.metrics.collapse import collapse_record
 from counterpoint.records.figures import Summary
 from counterpoint.storage.arrays import write_arrays
 from tests.made_results import make_results
@@ -33,7 +34,7 @@ CORRUPTED = replace(
 
 
 def test_each_severity_is_a_mean_over_corruptions(make_run: MakeRun) -> None:
-    collapse = collapse_record(make_run(), CLEAN, CORRUPTED, num_classes=3)
+    collapse = collapse_record(read_factors(make_run()), CLEAN, CORRUPTED, num_classes=3)
     assert collapse is not None
     # Two members of error e, alike in nothing, differ unless both are right, (1 − e)², or both choose the same of the
     # two wrong classes, e² / 2: 0.34 for e = 0.2, 0.56 for 0.4 and 0.625 for 0.5.
@@ -50,7 +51,7 @@ def test_r_and_s_are_not_mixed_up(make_run: MakeRun) -> None:
     rng = np.random.default_rng(1)
     r, s = [rng.normal(size=(3, 10)), rng.normal(size=(3, 20))], [rng.normal(size=(3, 10))]
     write_arrays(run.folder / "logits" / "factors.npz", {"a.r": r[0], "a.s": s[0], "b.r": r[1]})
-    collapse = collapse_record(run, CLEAN, CORRUPTED, num_classes=3)
+    collapse = collapse_record(read_factors(run), CLEAN, CORRUPTED, num_classes=3)
     assert collapse is not None
     for kind, layers in (("r", r), ("s", s)):
         expected = factor_correlation(layers)
@@ -62,7 +63,7 @@ def test_identical_members_are_noticed(make_run: MakeRun) -> None:
     run = make_run()
     same = np.repeat(np.random.default_rng(0).normal(size=(1, 10)), 2, axis=0)
     write_arrays(run.folder / "logits" / "factors.npz", {"a.r": same, "a.s": same})
-    collapse = collapse_record(run, summary((0.1, 0.1), 0.0, 0.0), CORRUPTED, num_classes=3)
+    collapse = collapse_record(read_factors(run), summary((0.1, 0.1), 0.0, 0.0), CORRUPTED, num_classes=3)
     assert collapse is not None
     assert collapse.verdict.startswith("The members are nearly identical")
     assert collapse.r is not None
@@ -72,18 +73,18 @@ def test_identical_members_are_noticed(make_run: MakeRun) -> None:
 def test_a_deep_ensemble_is_judged_by_its_predictions(make_run: MakeRun) -> None:
     run = make_run(ensemble="deep")
     write_arrays(run.folder / "logits" / "factors.npz", {})
-    collapse = collapse_record(run, CLEAN, CORRUPTED, num_classes=3)
+    collapse = collapse_record(read_factors(run), CLEAN, CORRUPTED, num_classes=3)
     assert collapse is not None
     assert (collapse.r, collapse.s) == (None, None)
     assert collapse.verdict.startswith("The members differ clearly")
 
 
-def test_a_single_network_cannot_collapse(make_run: MakeRun) -> None:
-    assert collapse_record(make_run(members=1), summary((0.1,), None, None), None, num_classes=3) is None
+def test_a_single_network_cannot_collapse() -> None:
+    assert collapse_record({}, summary((0.1,), None, None), None, num_classes=3) is None
 
 
 def test_without_cells_there_are_no_severities(make_run: MakeRun) -> None:
-    collapse = collapse_record(make_run(), CLEAN, None, num_classes=3)
+    collapse = collapse_record(read_factors(make_run()), CLEAN, None, num_classes=3)
     assert collapse is not None
     assert collapse.severities == ()
     assert collapse.clean.disagreement == 0.12
@@ -93,4 +94,4 @@ def test_factors_that_are_missing_are_an_error(make_run: MakeRun) -> None:
     run = make_run()
     (run.folder / "logits" / "factors.npz").write_bytes(b"PK nonsense")
     with pytest.raises(InputError, match=r"factors\.npz is missing or damaged .* `counterpoint evaluate"):
-        collapse_record(run, CLEAN, CORRUPTED, num_classes=3)
+        collapse_record(read_factors(run), CLEAN, CORRUPTED, num_classes=3)

@@ -9,8 +9,15 @@ from counterpoint.records.figures import Summary
 from counterpoint.records.outside import ByConfidence, Separation
 from counterpoint.records.threshold import Checked, Thresholded
 from counterpoint.report.pairs import known_differences
-from counterpoint.report.run import AGGREGATES, CALIBRATION, ReportedRun, Scores, models
-from counterpoint.report.sections.recalibration import aggregate_summary, clean_summary
+from counterpoint.report.run import (
+    AGGREGATES,
+    CALIBRATION,
+    ReportedRun,
+    Scores,
+    aggregate_summary,
+    clean_summary,
+    models,
+)
 from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
 from counterpoint.report.tables import METRICS
 
