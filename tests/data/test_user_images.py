@@ -41,6 +41,16 @@ def test_parts_are_those_of_the_source(tmp_path: Path) -> None:
         assert some(images).labels_N.dtype == torch.int64
 
 
+@pytest.mark.parametrize(("brightest", "shown"), [(4095, 16), (16_383, 64), (20_000, None), (65_535, None)])
+def test_pictures_that_use_a_part_of_their_16_bits_are_noted(tmp_path: Path, brightest: int, shown: int | None) -> None:
+    for number in range(8):
+        path = tmp_path / "scans" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.linspace(number, brightest, 64).astype(np.uint16).reshape(8, 8)).save(path)
+    (*notes,) = loaded(tmp_path / "scans", grey=True).notes
+    assert [f"brighter than {shown} of 255" in note for note in notes] == ([] if shown is None else [True])
+
+
 def test_a_missing_val_is_split_off_train_and_a_missing_test_stays_missing(tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     write_classes(folder / "train", {"a": 20, "b": 10})

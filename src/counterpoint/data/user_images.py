@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_im
 from counterpoint.images.duplicates import first_alike, notes_on_copies
 from counterpoint.images.listing import notes_on_depth, picture_name
 from counterpoint.watching import SILENT, Watcher
+
+_DARK, _LOOKED_AT = 64, 256
+"""16-bit pictures that hold 14 bits or fewer are no brighter. As many images, from all places, are enough to see it."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class UserImages:
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
     notes: tuple[str, ...]
-    """What a person should know of images that are copies of others, and of folders that may be classes."""
+    """What a person should know of copies of images, of folders that may be classes, and of images that are dark."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
@@ -116,7 +119,11 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
-        notes=(*notes_on_depth(images.listing), *notes_on_copies(images.listing, images.hashes)),
+        notes=(
+            *notes_on_depth(images.listing),
+            *notes_on_copies(images.listing, images.hashes),
+            *_on_darkness(images),
+        ),
         contents=contents,
         seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
     )
@@ -172,6 +179,18 @@ def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -
     for image, is_test in enumerate((parts_N == TEST).tolist()):
         called[is_test].add(picture_name(images.listing, image))
     return Seen(contents, frozenset(called[False] - called[True] - {""}))
+
+
+def _on_darkness(images: DecodedImages) -> Iterator[str]:
+    """Pictures of 16 bits often hold 12, as scanners make them. Then hardly any grey levels are left at 8 bits."""
+    step = -(-len(images.rows_N) // _LOOKED_AT)
+    brightest = max(int(images.pixels_RCHW[row].max()) for row in images.rows_N[::step])
+    if brightest <= _DARK:
+        yield (
+            f"the images are dark: no pixel is brighter than {brightest} of 255. Pictures of 16 bits count from 0 to "
+            "65,535; if yours use less, such as 12 bits up to 4,095, stretch them to the whole range, before training "
+            "and before predicting"
+        )
 
 
 def _numbers(given_N: Tensor) -> Tensor:
