@@ -41,6 +41,42 @@ def test_parts_are_those_of_the_source(tmp_path: Path) -> None:
         assert some(images).labels_N.dtype == torch.int64
 
 
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+def test_the_images_of_a_group_are_in_one_part(tmp_path: Path, kind: str) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), np.uint8)
+    labels, groups = [image % 2 for image in range(60)], [image // 6 for image in range(60)]
+    source = tmp_path / f"scans.{kind}"
+    if kind == "npz":
+        np.savez(source, images=pixels, labels=labels, group=groups)
+    else:
+        for image in range(60):
+            Image.fromarray(pixels[image]).save(tmp_path / f"{image}.png")
+        rows = [f"{image}.png,{labels[image]},patient {groups[image]}\n" for image in range(60)]
+        source.write_text("path,label,group\n" + "".join(rows))
+    data = loaded(source, val=0.2, test=0.2)
+    parts = [{number // 6 for number in some(part).numbers_N.tolist()} for part in (data.train, data.val, data.test)]
+    assert [len(part) for part in parts] == [6, 2, 2]
+    assert set.union(*parts) == set(range(10))
+    assert data.notes[0].startswith("60 images in 10 groups: the images of a group are in one part")
+
+
+def test_columns_that_may_say_what_belongs_together_are_named(tmp_path: Path) -> None:
+    write_classes(tmp_path / "photos", {"a": 4, "b": 4})
+    rows = [(f"photos/{label}/{image}.png,{label}", image) for label in "ab" for image in range(4)]
+    source = tmp_path / "list.csv"
+    source.write_text("path,label,patient,age\n" + "".join(f"{row},{image},50\n" for row, image in rows))
+    assert loaded(source).notes == (
+        "the columns patient, age are not read; if one of them says which images are of the same patient, object or "
+        "video, call it group, and these stay in one part",
+    )
+    source.write_text("path,label,patient\n" + "".join(f"{row},{image}\n" for row, image in rows))
+    assert loaded(source).notes[0].startswith("the column patient is not read; if it says")
+    parted = ("train", "train", "val", "test") * 2
+    lines = [f"{row},{part},{image}\n" for (row, image), part in zip(rows, parted, strict=True)]
+    source.write_text("path,label,part,patient\n" + "".join(lines))
+    assert loaded(source).notes == (), "the parts were made on purpose"
+
+
 @pytest.mark.parametrize(("brightest", "shown"), [(4095, 16), (16_383, 64), (20_000, None), (65_535, None)])
 def test_pictures_that_use_a_part_of_their_16_bits_are_noted(tmp_path: Path, brightest: int, shown: int | None) -> None:
     for number in range(8):

@@ -13,7 +13,7 @@ from counterpoint.data.mapped import MappedSet
 from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
-from counterpoint.images.listing import notes_on_depth, picture_name
+from counterpoint.images.listing import notes_on_depth, notes_on_groups, picture_name
 from counterpoint.watching import SILENT, Watcher
 
 _DARK, _LOOKED_AT = 64, 256
@@ -61,7 +61,7 @@ class UserImages:
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
     notes: tuple[str, ...]
-    """What a person should know of copies of images, of folders that may be classes, and of images that are dark."""
+    """What a person should know: of copies, of groups, of folders that may be classes, of images that are dark."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
@@ -88,7 +88,7 @@ def load_images(
 
     If the source has no parts, `val` and `test` are the shares of each class that are split off at random. If it has
     parts but no val, the share `val` of train is split off, and a missing test stays missing. A share of 0 splits
-    nothing off.
+    nothing off. Images of one group stay together, and the shares are then of each class's groups.
 
     >>> from pathlib import Path
     >>> from PIL import Image
@@ -122,6 +122,7 @@ def load_images(
         notes=(
             *notes_on_depth(images.listing),
             *notes_on_copies(images.listing, images.hashes),
+            *notes_on_groups(images.listing),
             *_on_darkness(images),
         ),
         contents=contents,
@@ -146,9 +147,12 @@ def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], see
     """Each image's part, with what is split off the images to train on."""
     chosen = (given_N == TRAIN).nonzero()[:, 0]
     alike = torch.tensor(first_alike([images.hashes[image] for image in chosen.tolist()]))
-    labels = torch.tensor(images.listing.labels)[chosen]
+    listing = images.listing.select(chosen.tolist())
+    groups = None if listing.groups is None else torch.tensor(first_alike(listing.groups))
     parts_N = given_N.clone()
-    parts_N[chosen] = stratified_parts(labels, alike, images.listing.classes, seed=seed, **shares)
+    parts_N[chosen] = stratified_parts(
+        torch.tensor(listing.labels), alike, listing.classes, groups_N=groups, seed=seed, **shares
+    )
     return parts_N
 
 
