@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
+from counterpoint.data.stratified import FREE, TEST, TRAIN, VAL, stratified_parts
 from counterpoint.errors import InputError
 from counterpoint.images.duplicates import first_alike
 from counterpoint.seeding import Stream
@@ -29,12 +29,20 @@ def split(
     seed: int = 0,
     contents: list[int] | None = None,
     groups: list[int] | None = None,
+    known: list[int] | None = None,
 ) -> list[int]:
     groups_N = None if groups is None else torch.tensor(first_alike([str(group) for group in groups]))
     alike = first_alike([str(content) for content in (contents or range(len(labels)))])
     classes = tuple(f"class {label}" for label in range(max(labels) + 1))
     parts_N = stratified_parts(
-        torch.tensor(labels), torch.tensor(alike), classes, val=val, test=test, seed=seed, groups_N=groups_N
+        torch.tensor(labels),
+        torch.tensor(alike),
+        classes,
+        val=val,
+        test=test,
+        seed=seed,
+        groups_N=groups_N,
+        known_N=None if known is None else torch.tensor(known),
     )
     return list(parts_N.tolist())
 
@@ -193,8 +201,39 @@ def test_a_part_without_a_class_is_refused() -> None:
         try:
             parts = split(labels, val=0.1, test=0.1, seed=seed, groups=groups)
         except InputError as error:
-            found.add(str(error).partition(", because other classes")[0])
+            found.add(str(error).partition(": other classes")[0])
         else:
             found.add("whole")
             assert set(parts[6:]) == {TRAIN, VAL, TEST}
-    assert found >= {"whole", "no group with images of the class 'class 2' is left for train"}
+    assert found >= {"whole", "no image of the class 'class 2' is left for train"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(labelled(), SHARES, SHARES, st.integers(1, 20), st.integers(0, 3))
+def test_known_images_stay_and_new_ones_bring_each_part_to_its_share(
+    labels: list[int], val: float, test: float, more: int, seed: int
+) -> None:
+    before = split(labels, val, test)
+    grown = labels + [0] * more
+    parts = split(grown, val, test, seed=seed, known=before + [FREE] * more)
+    assert parts[: len(labels)] == before
+    own = [part for part, label in zip(parts, grown, strict=True) if label == 0]
+    for part, share in ((TEST, test), (VAL, val)):
+        had = [part for part, label in zip(before, labels, strict=True) if label == 0].count(part)
+        wanted = max(round(share * len(own)), had) if share else 0
+        assert own.count(part) == min(wanted, had + more), "no known image moves, and new ones go to test first"
+        more -= own.count(part) - had
+
+
+def test_new_images_of_a_known_group_go_where_it_is() -> None:
+    labels, groups = [0, 1] * 6, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
+    before = split(labels, val=0.2, test=0.2, groups=groups)
+    again = split(labels + labels, val=0.2, test=0.2, seed=5, groups=groups * 2, known=before + [FREE] * 12)
+    assert again == before * 2
+
+
+def test_a_class_that_was_all_trained_on_is_refused() -> None:
+    with pytest.raises(
+        InputError, match="no image of the class 'class 1' is left for val: its images are in other parts"
+    ):
+        split([0] * 4 + [1] * 4 + [0] * 9, val=0.2, known=[TRAIN] * 8 + [FREE] * 9)

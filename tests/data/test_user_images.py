@@ -41,6 +41,42 @@ def test_parts_are_those_of_the_source(tmp_path: Path) -> None:
         assert some(images).labels_N.dtype == torch.int64
 
 
+def test_a_split_leaves_out_what_was_added_later_and_follows_what_was_renamed(tmp_path: Path) -> None:
+    folder = write_classes(tmp_path / "photos", {"b": 20, "c": 20})
+    first = loaded(folder)
+    (folder / "b" / "0.png").rename(folder / "b" / "zebra.png")
+    write(folder / "c" / "copy.png", (folder / "c" / "3.png").read_bytes())
+    write_classes(folder, {"a": 5, "d": 5}, seed=50)
+    again = loaded(folder, split=first.split)
+    assert (again.added, again.keys, again.split) == (11, first.keys, first.split)
+    for part, before in ((again.train, first.train), (again.val, first.val), (again.test, first.test)):
+        assert torch.equal(some(part).images_NCHW, some(before).images_NCHW)
+        assert torch.equal(some(part).labels_N, some(before).labels_N)
+        assert torch.equal(some(part).numbers_N, some(before).numbers_N)
+        assert some(part).classes == ("b", "c")
+    grown = loaded(folder, split=first.split, with_added=True, seed=7)
+    assert (grown.added, grown.train.classes) == (0, ("a", "b", "c", "d"))
+    for name in ("train", "validation", "test"):
+        assert first.contents[name].keys() <= grown.contents[name].keys()
+    (folder / "c" / "5.png").unlink()
+    with pytest.raises(
+        InputError, match=r"1 of the images that the run was begun with are gone from .*photos, or have"
+    ):
+        loaded(folder, split=first.split)
+
+
+def test_a_part_that_the_source_gives_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    for number, part in enumerate(("train", "test")):
+        write_classes(folder / part, {"a": 10, "b": 10}, seed=100 * number)
+    first = loaded(folder)
+    for part in ("train", "test"):
+        write(folder / part / "a" / "1 new.png", seed=900 + len(part))
+    again = loaded(folder, split=first.split)
+    assert [again.keys[part] == first.keys[part] for part in ("train", "validation", "test")] == [True, True, False]
+    assert (again.added, len(some(again.test)), len(some(first.test))) == (1, 21, 20)
+
+
 @pytest.mark.parametrize("kind", ["csv", "npz"])
 def test_the_images_of_a_group_are_in_one_part(tmp_path: Path, kind: str) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), np.uint8)

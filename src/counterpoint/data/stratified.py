@@ -8,6 +8,8 @@ from counterpoint.images import PARTS
 from counterpoint.seeding import Stream
 
 TRAIN, VAL, TEST = range(len(PARTS))
+FREE = -1
+"""The part of an image that is in none yet."""
 
 
 def stratified_parts(
@@ -19,6 +21,7 @@ def stratified_parts(
     test: float,
     seed: int = 0,
     groups_N: Tensor | None = None,
+    known_N: Tensor | None = None,
 ) -> Tensor:
     """Each image's part, as its place in PARTS. Of every class the shares `val` and `test` are split off.
 
@@ -29,6 +32,9 @@ def stratified_parts(
 
     `groups_N` holds for each image the number of the first one of its group. Then the shares are of each class's
     groups, and a group is of each class that it has an image of. The rarest class has the first choice.
+
+    `known_N` holds the parts of images that are split already, and FREE for the others. The known images keep their
+    parts, and the others bring each part to its share.
     """
     _check_shares(val, test)
     bundles_N = alike_N if groups_N is None else _joined(alike_N, groups_N)
@@ -39,14 +45,18 @@ def stratified_parts(
     }
     kind = "image" if groups_N is None else "group"
     counts = {label: _counts(len(own), val, test, classes[label], kind) for label, own in bundles_of.items()}
-    parts_N = torch.full((len(labels_N),), TRAIN)
+    parts_N = torch.full((len(labels_N),), FREE)
+    if known_N is not None:
+        parts_N[bundles_N[known_N != FREE]] = known_N[known_N != FREE]
     for place, part in enumerate((TEST, VAL)):
         for label, own in sorted(bundles_of.items(), key=lambda item: len(item[1])):
             wanted = counts[label][place] - int((parts_N[own] == part).sum())
-            parts_N[own[parts_N[own] == TRAIN][: max(0, wanted)]] = part
+            parts_N[own[parts_N[own] == FREE][: max(0, wanted)]] = part
+    parts_N[parts_N == FREE] = TRAIN
     for label, own in bundles_of.items():
-        _check_found(parts_N[own], val, test, classes[label])
-    return parts_N[bundles_N]
+        _check_found(parts_N[own], val, test, classes[label], is_known=known_N is not None)
+    parts_N = parts_N[bundles_N]
+    return parts_N if known_N is None else torch.where(known_N == FREE, parts_N, known_N)
 
 
 def _joined(alike_N: Tensor, groups_N: Tensor) -> Tensor:
@@ -93,11 +103,13 @@ def _wanted(val: float, test: float) -> list[str]:
     return [part for part, share in (("train", 1.0), ("val", val), ("test", test)) if share]
 
 
-def _check_found(parts: Tensor, val: float, test: float, name: str) -> None:
-    """Raise if a part has no group of the class, because its groups went elsewhere for the sake of other classes."""
+def _check_found(parts: Tensor, val: float, test: float, name: str, *, is_known: bool) -> None:
+    """Raise if a part has no image of the class, because all of them are needed elsewhere."""
+    why = (
+        "its images are in other parts already; add some, leave the class out, or start without the earlier run"
+        if is_known
+        else "other classes have images in its groups too; set another images.split_seed, or make the parts yourself"
+    )
     for part in _wanted(val, test):
         if not (parts == PARTS.index(part)).any():
-            raise InputError(
-                f"no group with images of the class {name!r} is left for {part}, because other classes have images in "
-                "its groups too; set another images.split_seed, or make the parts yourself"
-            )
+            raise InputError(f"no image of the class {name!r} is left for {part}: {why}")

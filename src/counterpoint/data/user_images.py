@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from counterpoint.data.mapped import MappedSet
-from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
+from counterpoint.data.stratified import FREE, TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
 from counterpoint.images.listing import notes_on_depth, notes_on_groups, picture_name
+from counterpoint.images.splits import Split, narrow
 from counterpoint.watching import SILENT, Watcher
 
 _DARK, _LOOKED_AT = 64, 256
@@ -66,6 +67,10 @@ class UserImages:
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
     """All images but those to test on."""
+    split: Split
+    """The images to train on, and those that were split off them. A run keeps it."""
+    added: int = 0
+    """How many images the source has that an earlier split has not, where these were to be left out."""
 
 
 def load_images(
@@ -76,6 +81,8 @@ def load_images(
     val: float = 0.15,
     test: float = 0.15,
     seed: int = 0,
+    split: Split | None = None,
+    with_added: bool = False,
     cache: Path | str | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
@@ -90,6 +97,9 @@ def load_images(
     parts but no val, the share `val` of train is split off, and a missing test stays missing. A share of 0 splits
     nothing off. Images of one group stay together, and the shares are then of each class's groups.
 
+    `split` is that of an earlier run on these images, which stay in their parts. Images that were added since are left
+    out. If `with_added`, they are split too, so that each part again has its share.
+
     >>> from pathlib import Path
     >>> from PIL import Image
     >>> from counterpoint.data import load_images
@@ -103,9 +113,12 @@ def load_images(
     """
     source, decoding = Path(source), Decoding(size, grey)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
+    added = 0
+    if split is not None and not with_added:
+        images, added = narrow(images, split)
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
-    parts_N = _split(images, given_N, shares, seed)
+    parts_N = _split(images, given_N, shares, seed, split)
     whole, contents = mapped_set(images, _numbers(given_N)), _contents(images, parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
@@ -127,6 +140,8 @@ def load_images(
         ),
         contents=contents,
         seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
+        split=_as_split(images, given_N, parts_N),
+        added=added,
     )
 
 
@@ -143,17 +158,35 @@ def _shares(images: DecodedImages, val: float, test: float) -> dict[str, float]:
     return {"val": 0 if "val" in images.listing.parts else val, "test": 0}
 
 
-def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], seed: int) -> Tensor:
+def _split(
+    images: DecodedImages, given_N: Tensor, shares: dict[str, float], seed: int, earlier: Split | None
+) -> Tensor:
     """Each image's part, with what is split off the images to train on."""
     chosen = (given_N == TRAIN).nonzero()[:, 0]
-    alike = torch.tensor(first_alike([images.hashes[image] for image in chosen.tolist()]))
-    listing = images.listing.select(chosen.tolist())
+    listing, hashes = images.listing.select(chosen.tolist()), [images.hashes[image] for image in chosen.tolist()]
+    alike = torch.tensor(first_alike(hashes))
     groups = None if listing.groups is None else torch.tensor(first_alike(listing.groups))
+    known = None if earlier is None else _known_parts(earlier, hashes, shares)
     parts_N = given_N.clone()
     parts_N[chosen] = stratified_parts(
-        torch.tensor(listing.labels), alike, listing.classes, groups_N=groups, seed=seed, **shares
+        torch.tensor(listing.labels), alike, listing.classes, groups_N=groups, known_N=known, seed=seed, **shares
     )
     return parts_N
+
+
+def _known_parts(earlier: Split, hashes: Sequence[str], shares: dict[str, float]) -> Tensor:
+    """The part that each image had, and FREE for an image that was not there. What was in a part that is not split off
+    now is trained on.
+    """
+    parts = {"train": TRAIN, **{part: PARTS.index(part) for part, share in shares.items() if share}}
+    known = {content: parts.get(part, TRAIN) for content, part in zip(earlier.contents, earlier.parts, strict=True)}
+    return torch.tensor([known.get(content, FREE) for content in hashes])
+
+
+def _as_split(images: DecodedImages, given_N: Tensor, parts_N: Tensor) -> Split:
+    chosen = (given_N == TRAIN).nonzero()[:, 0].tolist()
+    parts = tuple(PARTS[int(parts_N[image])] for image in chosen)
+    return Split(tuple(images.hashes[image] for image in chosen), parts, images.listing.classes)
 
 
 def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
