@@ -234,6 +234,6 @@ def test_new_images_of_a_known_group_go_where_it_is() -> None:
 
 def test_a_class_that_was_all_trained_on_is_refused() -> None:
     with pytest.raises(
-        InputError, match="no image of the class 'class 1' is left for val: its images are in other parts"
+        InputError, match="no image of the class 'class 1' is left for val: the earlier run has its images"
     ):
         split([0] * 4 + [1] * 4 + [0] * 9, val=0.2, known=[TRAIN] * 8 + [FREE] * 9)

@@ -1,6 +1,6 @@
 """Which images a run trains on and which were split off them: kept by content, so that the collection may grow."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import dataclass, replace
 
 from counterpoint.errors import InputError
@@ -36,10 +36,11 @@ def narrow(images: DecodedImages, split: Split) -> tuple[DecodedImages, int]:
     listing, number = images.listing, {name: k for k, name in enumerate(split.classes)}
     known = [place for place, label in enumerate(listing.labels) if listing.classes[label] in number]
     given = [place for place in known if listing.parts is not None and listing.parts[place] != "train"]
-    places: defaultdict[str, deque[int]] = defaultdict(deque)
-    for place in sorted(set(known) - set(given)):
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for place in sorted(set(known) - set(given), reverse=True):
         places[images.hashes[place]].append(place)
-    found = [places[content].popleft() for content in split.contents if places[content]]
+    # The first of several copies comes first.
+    found = [places[content].pop() for content in split.contents if places.get(content)]
     if missing := len(split.contents) - len(found):
         raise InputError(
             f"{missing:,} of the images that the run was begun with are gone from {listing.source}, or have changed; "
