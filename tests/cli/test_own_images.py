@@ -18,6 +18,7 @@ from counterpoint.records.files import read_results
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
+from counterpoint.training.run_images import parts_of_run
 from counterpoint.training.starting_weights import weights_hash
 from tests.cli.conftest import Call
 from tests.images.collection import CLASSES, add_bad_files, write_collection
@@ -147,10 +148,51 @@ def test_images_that_moved_or_changed_are_told(tmp_path: Path, call: Call) -> No
     assert "are no longer at" in lost.err
     found = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
     assert found.status == 0, found.err
-    next((tmp_path / "moved" / "train" / CLASSES[0]).iterdir()).unlink()
+    before = Path("run", "results.json").read_bytes()
+    add_pictures(tmp_path / "moved" / "train", 3)
+    grown = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
+    assert grown.status == 0, grown.err
+    assert "3 images of moved were added since run was begun: they are left out" in grown.out
+    assert json.loads(Path("run", "results.json").read_bytes())["clean"] == json.loads(before)["clean"]
+    next(path for path in (tmp_path / "moved" / "train" / CLASSES[0]).iterdir() if "new" not in path.name).unlink()
+    changed = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
+    assert changed.status == 2
+    assert "1 of the images that the run was begun with are gone from moved, or have changed" in changed.err
+    Path("run", "split.npz").unlink()  # as of a run that an earlier version began
     changed = call("evaluate", "run", "--sets", "", "--images", "moved", "--device", "cpu")
     assert changed.status == 2
     assert "the images to train on are not those that run was begun with" in changed.err
+
+
+def add_pictures(folder: Path, count: int, seed: int = 9) -> None:
+    """More pictures of the classes, which come before those that are there and between them."""
+    more = write_collection(folder.parent / "more", {"": count}, seed=seed)
+    for number, path in enumerate(sorted(more.rglob("*.*"))):
+        path.rename(folder / path.parent.name / f"{number} new {seed} {path.name}")
+    shutil.rmtree(more)
+
+
+def test_a_collection_grows_and_a_run_goes_on_from_the_one_before(tmp_path: Path, call: Call) -> None:
+    photos = write_collection(tmp_path / "photos", {"": 90})
+    assert call("train", "--images", photos, "--out", "first", *QUICK).status == 0
+    whole = parts_of_run(load_run(Path("first")))
+    add_pictures(photos, 30)
+    assert call("evaluate", "first", "--sets", "", "--device", "cpu").status == 0
+    shown = call("train", "--images", photos, "--out", "second", "--from", "first", *QUICK)
+    assert shown.status == 0, shown.err
+    assert "images 84 to train on, 18 to validate on and 18 to test on" in shown.out
+    assert "90 different images stay in the parts that the earlier run has them in" in shown.out
+    again, grown = (parts_of_run(load_run(Path(run))) for run in ("first", "second"))
+    for part in ("train", "validation", "test"):
+        assert again.keys[part] == whole.keys[part]
+    assert set(whole.tested) < set(grown.tested)
+    assert whole.seen is not None
+    assert grown.seen is not None
+    assert set(whole.seen.contents) < set(grown.seen.contents)
+    add_pictures(photos, 3, seed=10)
+    found = call("train", "--images", photos, "--out", "second", "--from", "first", *QUICK)
+    assert found.status == 0, found.err
+    assert "3 images were added since the run was begun: they are left out" in found.out
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
+from counterpoint.data.stratified import FREE, TEST, TRAIN, VAL, stratified_parts
 from counterpoint.errors import InputError
 from counterpoint.images.duplicates import first_alike
 from counterpoint.seeding import Stream
@@ -23,11 +23,27 @@ def labelled(draw: st.DrawFn) -> list[int]:
 
 
 def split(
-    labels: list[int], val: float = 0.0, test: float = 0.0, seed: int = 0, contents: list[int] | None = None
+    labels: list[int],
+    val: float = 0.0,
+    test: float = 0.0,
+    seed: int = 0,
+    contents: list[int] | None = None,
+    groups: list[int] | None = None,
+    known: list[int] | None = None,
 ) -> list[int]:
+    groups_N = None if groups is None else torch.tensor(first_alike([str(group) for group in groups]))
     alike = first_alike([str(content) for content in (contents or range(len(labels)))])
     classes = tuple(f"class {label}" for label in range(max(labels) + 1))
-    parts_N = stratified_parts(torch.tensor(labels), torch.tensor(alike), classes, val=val, test=test, seed=seed)
+    parts_N = stratified_parts(
+        torch.tensor(labels),
+        torch.tensor(alike),
+        classes,
+        val=val,
+        test=test,
+        seed=seed,
+        groups_N=groups_N,
+        known_N=None if known is None else torch.tensor(known),
+    )
     return list(parts_N.tolist())
 
 
@@ -124,3 +140,100 @@ def test_large_shares_leave_an_image_to_train_on() -> None:
 
 def test_nothing_is_split_off_without_shares() -> None:
     assert split([0, 1, 1]) == [TRAIN] * 3
+
+
+@settings(deadline=None, max_examples=60)
+@given(labelled(), SHARES, SHARES, st.integers(0, 3))
+def test_groups_of_one_image_change_nothing(labels: list[int], val: float, test: float, seed: int) -> None:
+    groups = list(range(len(labels)))
+    assert split(labels, val, test, seed, groups=groups) == split(labels, val, test, seed)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 2), min_size=40, max_size=60), SHARES, SHARES, st.data())
+def test_a_group_and_the_copies_of_its_images_stay_together(
+    of_groups: list[int], val: float, test: float, data: st.DataObject
+) -> None:
+    """Each group has a class, and further images of any group are in any class. Some images are copies of others."""
+    more = data.draw(st.lists(st.integers(0, len(of_groups) - 1), max_size=8))
+    labels = [0, 1, 2] * 5 + of_groups + data.draw(st.lists(st.integers(0, 2), min_size=len(more), max_size=len(more)))
+    groups = [*range(15 + len(of_groups)), *(15 + group for group in more)]
+    contents = list(range(len(labels)))
+    for copy in data.draw(st.lists(st.integers(20, len(labels) - 1), max_size=2)):
+        contents[copy] = contents[copy - 1]
+    parts = split(labels, val, test, groups=groups, contents=contents)
+    for one in range(len(labels)):
+        for other in range(one):
+            if groups[one] == groups[other] or contents[one] == contents[other]:
+                assert parts[one] == parts[other]
+    for label in set(labels):
+        own = {part for part, of in zip(parts, labels, strict=True) if of == label}
+        assert own == {TRAIN, *([VAL] if val else []), *([TEST] if test else [])}
+
+
+def test_the_shares_are_of_each_class_s_groups() -> None:
+    """Patients with one to five images each: a tenth are ill, and one of them has images of both classes."""
+    sizes = [1 + patient % 5 for patient in range(200)]
+    groups = [patient for patient, size in enumerate(sizes) for _ in range(size)]
+    labels = [
+        int(patient % 10 == 0 and not (patient == 0 and i)) for patient in range(200) for i in range(sizes[patient])
+    ]
+    parts = split(labels, val=0.15, test=0.15, groups=groups)
+    for part in (VAL, TEST):
+        ill = {group for group, label, of in zip(groups, labels, parts, strict=True) if label == 1 and of == part}
+        well = {group for group, label, of in zip(groups, labels, parts, strict=True) if label == 0 and of == part}
+        assert (len(ill), len(well - ill)) == (3, 27)
+    assert [image for image, part in enumerate(split(labels, test=0.15, groups=groups)) if part == TEST] == [
+        image for image, part in enumerate(parts) if part == TEST
+    ], "the test images do not depend on val"
+
+
+def test_too_few_groups_are_refused() -> None:
+    with pytest.raises(InputError, match="'class 1' has 2 different groups; 3 are needed, one each for train, val, te"):
+        split([0, 0, 0, 1, 1, 1], val=0.1, test=0.1, groups=[1, 2, 3, 4, 4, 5])
+
+
+def test_a_part_without_a_class_is_refused() -> None:
+    """Class 2 is in four groups. The classes 0 and 1 have images in them too, and need two each for val and test."""
+    labels, groups = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2], [1, 2, 3, 4, 5, 6, 1, 2, 4, 5]
+    found = set()
+    for seed in range(30):
+        try:
+            parts = split(labels, val=0.1, test=0.1, seed=seed, groups=groups)
+        except InputError as error:
+            found.add(str(error).partition(": other classes")[0])
+        else:
+            found.add("whole")
+            assert set(parts[6:]) == {TRAIN, VAL, TEST}
+    assert found >= {"whole", "no image of the class 'class 2' is left for train"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(labelled(), SHARES, SHARES, st.integers(1, 20), st.integers(0, 3))
+def test_known_images_stay_and_new_ones_bring_each_part_to_its_share(
+    labels: list[int], val: float, test: float, more: int, seed: int
+) -> None:
+    before = split(labels, val, test)
+    grown = labels + [0] * more
+    parts = split(grown, val, test, seed=seed, known=before + [FREE] * more)
+    assert parts[: len(labels)] == before
+    own = [part for part, label in zip(parts, grown, strict=True) if label == 0]
+    for part, share in ((TEST, test), (VAL, val)):
+        had = [part for part, label in zip(before, labels, strict=True) if label == 0].count(part)
+        wanted = max(round(share * len(own)), had) if share else 0
+        assert own.count(part) == min(wanted, had + more), "no known image moves, and new ones go to test first"
+        more -= own.count(part) - had
+
+
+def test_new_images_of_a_known_group_go_where_it_is() -> None:
+    labels, groups = [0, 1] * 6, [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]
+    before = split(labels, val=0.2, test=0.2, groups=groups)
+    again = split(labels + labels, val=0.2, test=0.2, seed=5, groups=groups * 2, known=before + [FREE] * 12)
+    assert again == before * 2
+
+
+def test_a_class_that_was_all_trained_on_is_refused() -> None:
+    with pytest.raises(
+        InputError, match="no image of the class 'class 1' is left for val: the earlier run has its images"
+    ):
+        split([0] * 4 + [1] * 4 + [0] * 9, val=0.2, known=[TRAIN] * 8 + [FREE] * 9)

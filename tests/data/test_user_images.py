@@ -41,6 +41,88 @@ def test_parts_are_those_of_the_source(tmp_path: Path) -> None:
         assert some(images).labels_N.dtype == torch.int64
 
 
+def test_a_split_leaves_out_what_was_added_later_and_follows_what_was_renamed(tmp_path: Path) -> None:
+    folder = write_classes(tmp_path / "photos", {"b": 20, "c": 20})
+    first = loaded(folder)
+    (folder / "b" / "0.png").rename(folder / "b" / "zebra.png")
+    write(folder / "c" / "copy.png", (folder / "c" / "3.png").read_bytes())
+    write_classes(folder, {"a": 5, "d": 5}, seed=50)
+    again = loaded(folder, split=first.split)
+    assert (again.added, again.keys, again.split) == (11, first.keys, first.split)
+    for part, before in ((again.train, first.train), (again.val, first.val), (again.test, first.test)):
+        assert torch.equal(some(part).images_NCHW, some(before).images_NCHW)
+        assert torch.equal(some(part).labels_N, some(before).labels_N)
+        assert torch.equal(some(part).numbers_N, some(before).numbers_N)
+        assert some(part).classes == ("b", "c")
+    grown = loaded(folder, split=first.split, with_added=True, seed=7)
+    assert (grown.added, grown.train.classes) == (0, ("a", "b", "c", "d"))
+    for name in ("train", "validation", "test"):
+        assert first.contents[name].keys() <= grown.contents[name].keys()
+    (folder / "c" / "5.png").unlink()
+    with pytest.raises(
+        InputError, match=r"1 of the images that the run was begun with are gone from .*photos, or have"
+    ):
+        loaded(folder, split=first.split)
+
+
+def test_a_part_that_the_source_gives_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "photos"
+    for number, part in enumerate(("train", "test")):
+        write_classes(folder / part, {"a": 10, "b": 10}, seed=100 * number)
+    first = loaded(folder)
+    for part in ("train", "test"):
+        write(folder / part / "a" / "1 new.png", seed=900 + len(part))
+    again = loaded(folder, split=first.split)
+    assert [again.keys[part] == first.keys[part] for part in ("train", "validation", "test")] == [True, True, False]
+    assert (again.added, len(some(again.test)), len(some(first.test))) == (1, 21, 20)
+
+
+@pytest.mark.parametrize("kind", ["csv", "npz"])
+def test_the_images_of_a_group_are_in_one_part(tmp_path: Path, kind: str) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 3), np.uint8)
+    labels, groups = [image % 2 for image in range(60)], [image // 6 for image in range(60)]
+    source = tmp_path / f"scans.{kind}"
+    if kind == "npz":
+        np.savez(source, images=pixels, labels=labels, group=groups)
+    else:
+        for image in range(60):
+            Image.fromarray(pixels[image]).save(tmp_path / f"{image}.png")
+        rows = [f"{image}.png,{labels[image]},patient {groups[image]}\n" for image in range(60)]
+        source.write_text("path,label,group\n" + "".join(rows))
+    data = loaded(source, val=0.2, test=0.2)
+    parts = [{number // 6 for number in some(part).numbers_N.tolist()} for part in (data.train, data.val, data.test)]
+    assert [len(part) for part in parts] == [6, 2, 2]
+    assert set.union(*parts) == set(range(10))
+    assert data.notes[0].startswith("60 images in 10 groups: the images of a group are in one part")
+
+
+def test_columns_that_may_say_what_belongs_together_are_named(tmp_path: Path) -> None:
+    write_classes(tmp_path / "photos", {"a": 4, "b": 4})
+    rows = [(f"photos/{label}/{image}.png,{label}", image) for label in "ab" for image in range(4)]
+    source = tmp_path / "list.csv"
+    source.write_text("path,label,patient,age\n" + "".join(f"{row},{image},50\n" for row, image in rows))
+    assert loaded(source).notes == (
+        "the columns patient, age are not read; if one of them says which images are of the same patient, object or "
+        "video, call it group, and these stay in one part",
+    )
+    source.write_text("path,label,patient\n" + "".join(f"{row},{image}\n" for row, image in rows))
+    assert loaded(source).notes[0].startswith("the column patient is not read; if it says")
+    parted = ("train", "train", "val", "test") * 2
+    lines = [f"{row},{part},{image}\n" for (row, image), part in zip(rows, parted, strict=True)]
+    source.write_text("path,label,part,patient\n" + "".join(lines))
+    assert loaded(source).notes == (), "the parts were made on purpose"
+
+
+@pytest.mark.parametrize(("brightest", "shown"), [(4095, 16), (16_383, 64), (20_000, None), (65_535, None)])
+def test_pictures_that_use_a_part_of_their_16_bits_are_noted(tmp_path: Path, brightest: int, shown: int | None) -> None:
+    for number in range(8):
+        path = tmp_path / "scans" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.linspace(number, brightest, 64).astype(np.uint16).reshape(8, 8)).save(path)
+    (*notes,) = loaded(tmp_path / "scans", grey=True).notes
+    assert [f"brighter than {shown} of 255" in note for note in notes] == ([] if shown is None else [True])
+
+
 def test_a_missing_val_is_split_off_train_and_a_missing_test_stays_missing(tmp_path: Path) -> None:
     folder = tmp_path / "photos"
     write_classes(folder / "train", {"a": 20, "b": 10})

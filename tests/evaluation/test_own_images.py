@@ -235,17 +235,26 @@ def test_a_run_starts_from_no_weights_that_know_its_held_out_images(
     with pytest.raises(InputError, match=r"all was trained on .* \(36 such images in all\)"):
         check_unseen_by(replace(started, record=of_all), EXPERIMENT, images, root)
     heard = Heard()
-    elsewhere = str(write_collection(tmp_path / "b", {"": 90}))
+    nowhere = {"images": {"source": "nowhere"}}
+    elsewhere = {"images": {"source": str(write_collection(tmp_path / "b", {"": 90}))}}
+    for gone in (nowhere, elsewhere):
+        check_unseen_by(replace(first, record={**first.record, **gone}), EXPERIMENT, images, root, heard)
+        with pytest.raises(InputError, match=r"all was trained on .* \(36 such images in all\)"):
+            check_unseen_by(replace(on_all, record={**on_all.record, **gone}), EXPERIMENT, images, root, heard)
+    assert heard.notes == [], "the runs keep what they were trained on"
+    earlier = tmp_path / "earlier"  # an earlier version began this one, and kept nothing
+    earlier.mkdir()
     for run in (
-        replace(first, record={**first.record, "images": {"source": "nowhere"}}),
-        replace(first, record={**first.record, "images": {"source": elsewhere}}),
+        replace(first, folder=earlier, record={**first.record, **nowhere}),
+        replace(first, folder=earlier, record={**first.record, **elsewhere}),
         started,
         replace(started, record={**of_all, "from": str(first.folder)}),
     ):
         check_unseen_by(run, EXPERIMENT, images, root, heard)
     assert [note.partition(": ")[0] for note in heard.notes] == [
-        f"it is not known whether {first.folder} has learned from images that are validated or tested on here"
-    ] * 4
+        f"it is not known whether {folder} has learned from images that are validated or tested on here"
+        for folder in (earlier, earlier, first.folder, first.folder)
+    ]
 
 
 def test_a_run_on_a_split_starts_from_no_run_on_all_images(tmp_path: Path) -> None:

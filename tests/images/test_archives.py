@@ -82,6 +82,8 @@ def test_rows_are_read_some_at_a_time(tmp_path: Path, images: np.ndarray, at_onc
         ({"images": IMAGES, "labels": [0, 1, 0, 1], "classes": ["a", "a"]}, "must be a list of different names"),
         ({"images": IMAGES, "labels": [0, 1, 0, 1], "part": ["train"] * 3 + ["dev"]}, "unknown part 'dev'"),
         ({"images": IMAGES, "labels": [0, 1, 0, 1], "part": ["train"]}, r"'part' of .* has the shape \(1,\)"),
+        ({"images": IMAGES, "labels": [0, 1, 0, 1], "group": [1]}, r"'group' of .* has the shape \(1,\)"),
+        ({"images": IMAGES, "labels": [0, 1, 0, 1], "group": [0.5] * 4}, r"'group' of .* is float64; it must be whole"),
         ({"images": IMAGES, "labels": [5] * 4}, "has one class, '5'"),
         ({"images": IMAGES, "labels": [0, 1, 1, 1], "classes": ["a", "b", "c"]}, "the class 'c' of .* has no images"),
     ],

@@ -37,6 +37,14 @@ def test_a_column_of_other_words_is_not_read(tmp_path: Path) -> None:
     assert list_images(table(tmp_path, text)).parts is None
 
 
+def test_groups_and_the_columns_that_are_not_read(tmp_path: Path) -> None:
+    listing = list_images(table(tmp_path, "age,path,label, group\n7,a.png,cat, x \n8,b.png,dog,y\n9,c.png,dog,x\n"))
+    assert listing.groups == ("x", "y", "x")
+    assert listing.select([2, 1]).groups == ("x", "y")
+    assert listing.unread == ("age",)
+    assert list_images(table(tmp_path, "path,label\na.png,cat\nb.png,dog\n")).groups is None
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -55,6 +63,11 @@ def test_a_column_of_other_words_is_not_read(tmp_path: Path) -> None:
             "path, Split ,label\na.png,Train,cat\nb.png,validation,dog\nc.png,Train,dog\n",
             "the column 'Split' of .* has the values Train, validation; if it says which part each image is in, call "
             "it part and its values train, val and test; otherwise remove it",
+        ),
+        ("path,label,group\na.png,cat,x\nb.png,dog, \n", "line 3 of .* has no usable group; every image needs one"),
+        (
+            "path,label,part,group\na.png,cat,train,x\nb.png,dog,train,y\nc.png,cat,test,x\n",
+            "the group 'x' of .* has images in two parts: a.png in train and c.png in test; put all",
         ),
         ("path,label\na.png,cat\nb.png,dog\na.png,dog\n", "lines 2 and 4 of .* both list 'a.png'"),
         (

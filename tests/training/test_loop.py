@@ -345,7 +345,8 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
     assert heard.warnings == [
         "warmup_steps is 3, and there are 3 steps in all: the learning rate never reaches 0.1; "
         "set fewer warmup_steps, or train longer",
-        "batch_size is 100, and there are 36 images to train on: every step has all of them",
+        "batch_size is 100, and there are 36 images to train on: every step has all of them; for more steps per epoch "
+        "set batch_size=8 and learning_rate=0.008",
     ]
 
 

@@ -17,12 +17,15 @@ def report(
         str | None,
         typer.Option(
             "--format",
-            help="Format of the file: html, csv, md or json.",
+            help="Format of the file: html, csv, md, json, or svg for the reliability diagram alone.",
             show_default="by the ending of --out, or html",
         ),
     ] = None,
 ) -> None:
-    """Write a report of evaluated runs as a single HTML file that works offline, or as csv, md or json."""
+    """Write a report of evaluated runs as a single HTML file that works offline, or as csv, md or json.
+
+    A file that ends in .svg gets the reliability diagram alone, for slides and papers.
+    """
     from counterpoint.report import load_runs, verdict, write_report
 
     kind = format_ or _format_of(out)

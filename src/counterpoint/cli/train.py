@@ -111,6 +111,7 @@ def train(
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, from_first, joined
     from counterpoint.runs.folder import check_folder, load_run
+    from counterpoint.runs.split_file import read_split
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
     from counterpoint.training.starting_weights import weights_hash
@@ -124,9 +125,12 @@ def train(
             if world.is_first:
                 check_folder(out)
             start = None if from_ is None else load_run(from_)
-            begun = load_run(out) if world.is_first and (out / "run.json").exists() else start
+            has_begun = world.is_first and (out / "run.json").exists()
+            begun = load_run(out) if has_begun else start
+            own = begun.experiment.images if begun else None
+            split = read_split(begun.folder) if begun and own and world.is_first else None
         # Earlier versions had another default size. The folder may be on the first machine only.
-        size = from_first(world, begun.experiment.images.size if begun and begun.experiment.images else None)
+        size, split, has_begun = from_first(world, (own.size if own else None, split, has_begun))
         with agreed(world):
             chosen, data = choose_data(
                 experiment,
@@ -136,6 +140,8 @@ def train(
                 skip_bad=skip_bad,
                 fine_tuned=start is not None,
                 size=size,
+                split=split,
+                with_added=not has_begun,
                 watcher=watcher,
             )
             if start is not None:

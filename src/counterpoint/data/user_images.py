@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +10,15 @@ import torch
 from torch import Tensor
 
 from counterpoint.data.mapped import MappedSet
-from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
+from counterpoint.data.stratified import FREE, TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
-from counterpoint.images.listing import notes_on_depth, picture_name
+from counterpoint.images.listing import notes_on_depth, notes_on_groups, picture_name
+from counterpoint.images.splits import Split, narrow
 from counterpoint.watching import SILENT, Watcher
+
+_DARK, _LOOKED_AT = 64, 256
+"""16-bit pictures that hold 14 bits or fewer are no brighter. As many images, from all places, are enough to see it."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,15 @@ class UserImages:
     skipped: tuple[BadFile, ...]
     """The files that were left out, because they cannot be decoded."""
     notes: tuple[str, ...]
-    """What a person should know of images that are copies of others, and of folders that may be classes."""
+    """What a person should know: of copies, of groups, of folders that may be classes, of images that are dark."""
     contents: Mapping[str, Mapping[str, str]]
     """For each part the name of each image, by the hash of its content."""
     seen: Seen
     """All images but those to test on."""
+    split: Split
+    """The images to train on, and those that were split off them. A run keeps it."""
+    added: int = 0
+    """How many images the source has that an earlier split has not, where these were to be left out."""
 
 
 def load_images(
@@ -73,6 +81,8 @@ def load_images(
     val: float = 0.15,
     test: float = 0.15,
     seed: int = 0,
+    split: Split | None = None,
+    with_added: bool = False,
     cache: Path | str | None = None,
     skip_bad: bool = False,
     workers: int | None = None,
@@ -85,7 +95,10 @@ def load_images(
 
     If the source has no parts, `val` and `test` are the shares of each class that are split off at random. If it has
     parts but no val, the share `val` of train is split off, and a missing test stays missing. A share of 0 splits
-    nothing off.
+    nothing off. Images of one group stay together, and the shares are then of each class's groups.
+
+    `split` is that of an earlier run on these images, which stay in their parts. Images that were added since are left
+    out. If `with_added`, they are split too, so that each part again has its share.
 
     >>> from pathlib import Path
     >>> from PIL import Image
@@ -100,9 +113,12 @@ def load_images(
     """
     source, decoding = Path(source), Decoding(size, grey)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
+    added = 0
+    if split is not None and not with_added:
+        images, added = narrow(images, split)
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
-    parts_N = _split(images, given_N, shares, seed)
+    parts_N = _split(images, given_N, shares, seed, split)
     whole, contents = mapped_set(images, _numbers(given_N)), _contents(images, parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
     return UserImages(
@@ -116,9 +132,16 @@ def load_images(
         test=parts[TEST] if len(parts[TEST]) else None,
         split_off=tuple(part for part, share in shares.items() if share),
         skipped=images.bad,
-        notes=(*notes_on_depth(images.listing), *notes_on_copies(images.listing, images.hashes)),
+        notes=(
+            *notes_on_depth(images.listing),
+            *notes_on_copies(images.listing, images.hashes),
+            *notes_on_groups(images.listing),
+            *_on_darkness(images),
+        ),
         contents=contents,
         seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
+        split=_as_split(images, given_N, parts_N),
+        added=added,
     )
 
 
@@ -135,14 +158,35 @@ def _shares(images: DecodedImages, val: float, test: float) -> dict[str, float]:
     return {"val": 0 if "val" in images.listing.parts else val, "test": 0}
 
 
-def _split(images: DecodedImages, given_N: Tensor, shares: dict[str, float], seed: int) -> Tensor:
+def _split(
+    images: DecodedImages, given_N: Tensor, shares: dict[str, float], seed: int, earlier: Split | None
+) -> Tensor:
     """Each image's part, with what is split off the images to train on."""
     chosen = (given_N == TRAIN).nonzero()[:, 0]
-    alike = torch.tensor(first_alike([images.hashes[image] for image in chosen.tolist()]))
-    labels = torch.tensor(images.listing.labels)[chosen]
+    listing, hashes = images.listing.select(chosen.tolist()), [images.hashes[image] for image in chosen.tolist()]
+    alike = torch.tensor(first_alike(hashes))
+    groups = None if listing.groups is None else torch.tensor(first_alike(listing.groups))
+    known = None if earlier is None else _known_parts(earlier, hashes, shares)
     parts_N = given_N.clone()
-    parts_N[chosen] = stratified_parts(labels, alike, images.listing.classes, seed=seed, **shares)
+    parts_N[chosen] = stratified_parts(
+        torch.tensor(listing.labels), alike, listing.classes, groups_N=groups, known_N=known, seed=seed, **shares
+    )
     return parts_N
+
+
+def _known_parts(earlier: Split, hashes: Sequence[str], shares: dict[str, float]) -> Tensor:
+    """The part that each image had, and FREE for an image that was not there. What was in a part that is not split off
+    now is trained on.
+    """
+    parts = {"train": TRAIN, **{part: PARTS.index(part) for part, share in shares.items() if share}}
+    known = {content: parts.get(part, TRAIN) for content, part in zip(earlier.contents, earlier.parts, strict=True)}
+    return torch.tensor([known.get(content, FREE) for content in hashes])
+
+
+def _as_split(images: DecodedImages, given_N: Tensor, parts_N: Tensor) -> Split:
+    chosen = (given_N == TRAIN).nonzero()[:, 0].tolist()
+    parts = tuple(PARTS[int(parts_N[image])] for image in chosen)
+    return Split(tuple(images.hashes[image] for image in chosen), parts, images.listing.classes)
 
 
 def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
@@ -172,6 +216,18 @@ def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -
     for image, is_test in enumerate((parts_N == TEST).tolist()):
         called[is_test].add(picture_name(images.listing, image))
     return Seen(contents, frozenset(called[False] - called[True] - {""}))
+
+
+def _on_darkness(images: DecodedImages) -> Iterator[str]:
+    """Pictures of 16 bits often hold 12, as scanners make them. Then hardly any grey levels are left at 8 bits."""
+    step = -(-len(images.rows_N) // _LOOKED_AT)
+    brightest = max(int(images.pixels_RCHW[row].max()) for row in images.rows_N[::step])
+    if brightest <= _DARK:
+        yield (
+            f"the images are dark: no pixel is brighter than {brightest} of 255. Pictures of 16 bits count from 0 to "
+            "65,535; if yours use less, such as 12 bits up to 4,095, stretch them to the whole range, before training "
+            "and before predicting"
+        )
 
 
 def _numbers(given_N: Tensor) -> Tensor:

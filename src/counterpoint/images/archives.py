@@ -10,17 +10,19 @@ from counterpoint.images.listing import PARTS, Listing, check_names_no_parts, pr
 from counterpoint.storage.npz import Header, array_names, open_array, read_header, read_named
 
 _CHANNELS = (1, 3, 4)
-_KNOWN = {"images", "labels", "part", "classes"}
+_KNOWN = {"images", "labels", "part", "group", "classes"}
 
 
 def list_archive(source: Path) -> Listing:
-    """The rows of the arrays images and labels, and optionally part (for each row) and classes (the classes' names)."""
+    """The rows of the arrays images and labels, and optionally part, group (for each row) and classes (the names)."""
     with open_array(source, "images") as file:
         count = _check_images(source, read_header(file))[0]
-    labels_N, part_N, classes_K = (_read_small(source, name) for name in ("labels", "part", "classes"))
+    labels_N, part_N, group_N, classes_K = (
+        _read_small(source, name) for name in ("labels", "part", "group", "classes")
+    )
     if labels_N is None:
         raise InputError(
-            f"{source} has no array 'labels'; it must hold images and labels, and may hold part and classes"
+            f"{source} has no array 'labels'; it must hold images and labels, and may hold part, group and classes"
         )
     _check_length(source, "labels", labels_N, count)
     if part_N is None:
@@ -32,6 +34,7 @@ def list_archive(source: Path) -> Listing:
         labels=labels,
         parts=None if part_N is None else _parts(source, part_N, count),
         classes=classes,
+        groups=None if group_N is None else _groups(source, group_N, count),
     )
 
 
@@ -98,6 +101,13 @@ def _parts(source: Path, part_N: np.ndarray, count: int) -> tuple[str, ...]:
     for wrong in set(parts) - set(PARTS):
         raise InputError(f"{source}: {unknown('part', wrong, PARTS)}")
     return parts
+
+
+def _groups(source: Path, group_N: np.ndarray, count: int) -> tuple[str, ...]:
+    _check_length(source, "group", group_N, count)
+    if group_N.dtype.kind not in "iuU":
+        raise InputError(f"'group' of {source} is {group_N.dtype}; it must be whole numbers or texts")
+    return tuple(str(group) for group in group_N.tolist())
 
 
 def _classes_and_labels(

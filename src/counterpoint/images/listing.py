@@ -1,7 +1,7 @@
 """What a user's images are: a list with a label for each and, where the source says so, the part it belongs to."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +61,11 @@ class Listing:
     classes: tuple[str, ...]
     bad: tuple[BadFile, ...] = ()
     """Files that were found but cannot be images of this listing."""
+    groups: tuple[str, ...] | None = None
+    """Which images belong together, such as those of one patient: each image's group; None where the source has none.
+    """
+    unread: tuple[str, ...] = ()
+    """The columns of a table that are not read."""
 
     @property
     def folder(self) -> Path:
@@ -86,6 +91,7 @@ class Listing:
             names=tuple(self.names[image] for image in images),
             labels=tuple(self.labels[image] for image in images),
             parts=None if self.parts is None else tuple(self.parts[image] for image in images),
+            groups=None if self.groups is None else tuple(self.groups[image] for image in images),
         )
 
 
@@ -134,6 +140,21 @@ def check_classes(listing: Listing) -> None:
             raise InputError(f"the class {name!r} of {source} has no images{where}; give it some, or leave it out")
 
 
+def check_groups(listing: Listing) -> None:
+    """Raise if a group has images in two parts: a network is not tested on patients that it was trained on."""
+    if listing.groups is None or listing.parts is None:
+        return
+    first: dict[str, int] = {}
+    for image, (group, part) in enumerate(zip(listing.groups, listing.parts, strict=True)):
+        before = first.setdefault(group, image)
+        if listing.parts[before] != part:
+            raise InputError(
+                f"the group {printable(group)!r} of {listing.source} has images in two parts: "
+                f"{listing.shown(before)} in {listing.parts[before]} and {listing.shown(image)} in {part}; put all "
+                "images of a group into one part"
+            )
+
+
 def folders_in_classes(listing: Listing) -> dict[str, set[str]]:
     """The names of the folders in each class folder that holds nothing else. Parts say where the classes are."""
     if listing.parts is not None or not listing.source.is_dir():
@@ -160,6 +181,23 @@ def notes_on_depth(listing: Listing) -> list[str]:
         f"each of the classes {some([printable(name) for name in listing.classes])} has the folders {some(shared)}: if "
         "these are the classes, move the pictures of each into one folder"
     ]
+
+
+def notes_on_groups(listing: Listing) -> Iterator[str]:
+    """What a person should know of images that belong together: what was done, or how to say that they do."""
+    if listing.groups is not None:
+        count = len(set(listing.groups))
+        yield (
+            f"{len(listing):,} images in {count:,} groups: the images of a group are in one part; figures, intervals "
+            "and thresholds count each image by itself"
+        )
+    elif listing.unread and listing.parts is None:
+        several = len(listing.unread) > 1
+        found, which = ("columns", "are not read; if one of them") if several else ("column", "is not read; if it")
+        yield (
+            f"the {found} {some(listing.unread)} {which} says which images are of the same patient, object or video, "
+            "call it group, and these stay in one part"
+        )
 
 
 def no_class_folders(source: Path, classes: Sequence[str]) -> InputError:

@@ -5,7 +5,7 @@ from pathlib import Path
 from counterpoint.errors import InputError
 from counterpoint.images.archives import list_archive, list_rows
 from counterpoint.images.folders import files_below, list_folder
-from counterpoint.images.listing import BadFile, Listing, check_classes
+from counterpoint.images.listing import BadFile, Listing, check_classes, check_groups
 from counterpoint.images.tables import list_table
 
 _FILES = {".csv": list_table, ".npz": list_archive}
@@ -28,6 +28,7 @@ def list_images(source: Path | str) -> Listing:
     source = Path(source)
     listing = list_folder(source) if source.is_dir() else list_file(source, " (or with those in train, val and test)")
     check_classes(listing)
+    check_groups(listing)
     return listing
 
 

@@ -19,6 +19,7 @@ from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run
+from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, check_saving, choose_engine, make_engine
@@ -160,6 +161,8 @@ def train(
                 world=world,
                 watcher=watcher,
             )
+            if isinstance(data, UserImages) and world.is_first and not (folder / SPLIT).exists():
+                write_split(folder, data.split)
             clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
             training = _Training(
                 run,

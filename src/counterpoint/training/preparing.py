@@ -1,5 +1,6 @@
 """Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -108,9 +109,12 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
             f"{_MOST_FOR_ADAMW}: set a learning_rate such as 0.001"
         )
     if experiment.batch_size > images:
+        fewer = 2 ** max(0, (images // 4).bit_length() - 1)
+        share = fewer / experiment.batch_size
+        rate = experiment.learning_rate * (share if experiment.optimiser == "sgd" else math.sqrt(share))
         watcher.warned(
             f"batch_size is {experiment.batch_size:,}, and there are {images:,} images to train on: every step has all "
-            "of them"
+            f"of them; for more steps per epoch set batch_size={fewer} and learning_rate={rate:.2g}"
         )
 
 

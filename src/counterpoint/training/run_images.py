@@ -6,7 +6,9 @@ from pathlib import Path
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, Parts, UserImages, load, load_images, parts_of
 from counterpoint.errors import InputError
+from counterpoint.images.splits import Split
 from counterpoint.runs.folder import Run, load_run
+from counterpoint.runs.split_file import read_split
 from counterpoint.training.starting_weights import weights_hash
 from counterpoint.watching import SILENT, Watcher
 
@@ -17,9 +19,14 @@ def read_images(
     root: Path | None = None,
     *,
     skip_bad: bool = False,
+    split: Split | None = None,
+    with_added: bool = False,
     watcher: Watcher = SILENT,
 ) -> UserImages:
-    """The user's images as the experiment wants them, decoded into `root` unless that was done before."""
+    """The user's images as the experiment wants them, decoded into `root` unless that was done before.
+
+    `split` is that of an earlier run, and `with_added` whether images are taken that were added since.
+    """
     settings = experiment.images
     assert settings is not None
     return load_images(
@@ -29,6 +36,8 @@ def read_images(
         val=settings.val if experiment.train_on == "split" else 0,
         test=settings.test,
         seed=settings.split_seed,
+        split=split,
+        with_added=with_added,
         cache=root and root / "images",
         skip_bad=skip_bad,
         watcher=watcher,
@@ -37,7 +46,12 @@ def read_images(
 
 def parts_of_run(run: Run, root: Path | None = None, source: Path | None = None, watcher: Watcher = SILENT) -> Parts:
     """What the run is trained, validated and tested on. `source` is where its images are now, if that has changed."""
-    return parts_of(data_of_run(run, root, source, watcher), run.experiment)
+    data = data_of_run(run, root, source, watcher)
+    if isinstance(data, UserImages) and data.added:
+        watcher.noted(
+            f"{data.added:,} images of {data.name} were added since {run.folder} was begun: they are left out"
+        )
+    return parts_of(data, run.experiment)
 
 
 def data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watcher) -> DataSet | UserImages:
@@ -54,7 +68,9 @@ def data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watch
         raise InputError(
             f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are with --images PATH"
         )
-    return read_images(run.experiment, source or Path(begun_with["source"]), root, skip_bad=skip_bad, watcher=watcher)
+    place = source or Path(begun_with["source"])
+    split = read_split(run.folder)
+    return read_images(run.experiment, place, root, skip_bad=skip_bad, split=split, watcher=watcher)
 
 
 def data_name(run: Run) -> str:
@@ -120,24 +136,30 @@ def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Wa
     both = [content for content in held if content in trained]
     if both:
         raise InputError(
-            f"{start.folder} was trained on {trained[both[0]]}, and the new run would validate or test on the same "
-            f"image, {held[both[0]]} ({len(both):,} such images in all); split the images as in that run (train_on, "
-            "images.val, images.test and images.split_seed), or leave --from out"
+            f"{start.folder} was trained on {held[both[0]]}, and the new run would validate or test on it "
+            f"({len(both):,} such images in all); split the images as in that run (train_on, images.val, images.test "
+            "and images.split_seed), or leave --from out"
         )
 
 
 def _trained_on(start: Run, root: Path | None, watcher: Watcher) -> Mapping[str, str] | None:
-    """The names of the images that the run was trained on, by the hashes of their contents; None if they are gone."""
+    """The names of the images that the run was trained on, by the hashes of their contents; None if nobody knows them.
+
+    Where the images are gone or have changed, their contents are still known from the split that the run keeps.
+    """
+    split = read_split(start.folder)
     try:
         theirs = data_of_run(start, root, None, watcher)
-    except InputError as problem:
-        watcher.noted(f"{_not_known(start)}: {problem}")
-        return None
-    assert isinstance(theirs, UserImages)
-    if theirs.keys.get("train") != start.description.images_key:
-        watcher.noted(f"{_not_known(start)}: the images at {theirs.source} have changed since")
-        return None
-    return theirs.contents["train"]
+        assert isinstance(theirs, UserImages)
+        if theirs.keys.get("train") == start.description.images_key:
+            return theirs.contents["train"]
+        problem = f"the images at {theirs.source} have changed since"
+    except InputError as error:
+        problem = str(error)
+    if split is not None:
+        return dict.fromkeys(split.of("train"), "another")
+    watcher.noted(f"{_not_known(start)}: {problem}")
+    return None
 
 
 def _started_from(start: Run) -> Run | None:

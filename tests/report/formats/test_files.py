@@ -11,7 +11,7 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.records.files import Evaluated
-from counterpoint.report import FORMATS, render, to_csv, to_json, to_markdown, write_report
+from counterpoint.report import FORMATS, render, to_csv, to_json, to_markdown, to_svg, write_report
 from tests.report.made import MakeEvaluated, changed
 
 Save = Callable[..., Path]
@@ -71,7 +71,7 @@ def test_a_name_that_says_another_format_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("format", "export"), [("html", render), ("csv", to_csv), ("md", to_markdown), ("json", to_json)]
+    ("format", "export"), [("html", render), ("csv", to_csv), ("md", to_markdown), ("json", to_json), ("svg", to_svg)]
 )
 def test_every_format_is_written(
     tmp_path: Path,
@@ -96,12 +96,12 @@ def test_a_report_needs_no_torch_and_no_numpy(tmp_path: Path, make_evaluated: Ma
     code = (
         "import sys; sys.modules['torch'] = sys.modules['numpy'] = None; from pathlib import Path\n"
         "from counterpoint.report import write_report\n"
-        "for format in ('html', 'csv', 'md', 'json'):\n"
+        "for format in ('html', 'csv', 'md', 'json', 'svg'):\n"
         "    write_report([Path(sys.argv[1])], Path(sys.argv[2]) / f'report.{format}', format)"
     )
     subprocess.run([sys.executable, "-c", code, str(run), str(tmp_path)], check=True)
     assert "<h1>cifar10/single</h1>" in (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert {file.suffix for file in tmp_path.glob("report.*")} == {".html", ".csv", ".md", ".json"}
+    assert {file.suffix for file in tmp_path.glob("report.*")} == {".html", ".csv", ".md", ".json", ".svg"}
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -13,6 +13,7 @@ from counterpoint.storage.folders import quoted
 if TYPE_CHECKING:
     from counterpoint.config import Experiment
     from counterpoint.data import DataSet, UserImages
+    from counterpoint.images.splits import Split
     from counterpoint.watching import Watcher
 
 _UNEQUAL = 3
@@ -57,9 +58,15 @@ def choose_data(
     skip_bad: bool,
     fine_tuned: bool = False,
     size: int | None = None,
+    split: "Split | None" = None,
+    with_added: bool = False,
     watcher: "Watcher",
 ) -> tuple["Experiment", "DataSet | UserImages"]:
-    """The experiment with what the command line changes, and its images. `size` is theirs if it is not set."""
+    """The experiment with what the command line changes, and its images.
+
+    `size` is theirs if it is not set. `split` is that of an earlier run, and `with_added` whether images are taken that
+    were added since.
+    """
     from counterpoint.data import load
     from counterpoint.experiments.own import with_warmup
     from counterpoint.training.run_images import read_images
@@ -70,8 +77,8 @@ def choose_data(
         chosen = choose_experiment(name, assignments)
         return chosen, load(chosen.dataset, root)
     chosen = _on_own_images(name, images, assignments, fine_tuned=fine_tuned, size=size)
-    data = read_images(chosen, images, root, skip_bad=skip_bad, watcher=watcher)
-    watcher.noted(describe_images(data))
+    data = read_images(chosen, images, root, skip_bad=skip_bad, split=split, with_added=with_added, watcher=watcher)
+    watcher.noted(describe_images(data, split))
     return (chosen if name else with_warmup(chosen, len(data.train), assignments)), data
 
 
@@ -160,8 +167,8 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
     )
 
 
-def describe_images(data: "UserImages") -> str:
-    """The images that were found, in words."""
+def describe_images(data: "UserImages", split: "Split | None" = None) -> str:
+    """The images that were found, in words. `split` is that of an earlier run."""
     from counterpoint.images.listing import SHOWN, printable
 
     counts = [f"{len(data.train):,} to train on"]
@@ -173,6 +180,11 @@ def describe_images(data: "UserImages") -> str:
     if data.split_off:
         parts = [{"val": "to validate on", "test": "to test on"}[part] for part in data.split_off]
         lines.append(f"the images {listed(parts)} were drawn at random")
+    if split is not None and (stayed := len(set(split.contents) & set(data.split.contents))):
+        several = "images stay in the parts" if stayed > 1 else "image stays in the part"
+        lines.append(f"{stayed:,} different {several} that the earlier run has them in")
+    if data.added:
+        lines.append(f"{data.added:,} images were added since the run was begun: they are left out")
     if data.skipped:
         lines.append(f"left out: {some([printable(bad.name) for bad in data.skipped], most=SHOWN)}")
     lines += [*data.notes, *_on_class_sizes(data), *_on_missing_parts(data)]

@@ -127,11 +127,19 @@ def legend(runs: Iterable[ReportedRun], looks: Mapping[Look, str] | None = None,
 def _item(top: Element, words: str, kind: str, ink: Ink | None, **data: str) -> None:
     item = SubElement(top, "li", {name.replace("_", "-"): value for name, value in data.items()})
     swatch = SubElement(item, "svg", {"class": "mark", "viewBox": "0 0 28 12", "aria-hidden": "true"})
-    element = SubElement(swatch, "g", {"class": kind})
-    path(element, "line", [(1, 6), (27, 6)])
-    if ink:
-        marker(element, ink, 14, 6, 3.5)
+    _key(SubElement(swatch, "g", {"class": kind}), ink, 0, 6)
     SubElement(item, "span").text = words
+
+
+def draw_key(svg: Element, ink: Ink, left: float, middle: float) -> None:
+    """The line and the marker of a run in the drawing itself, where there is no page with a legend."""
+    _key(SubElement(svg, "g", {"class": f"series solid {ink.colour}"}), ink, left, middle)
+
+
+def _key(element: Element, ink: Ink | None, left: float, middle: float) -> None:
+    path(element, "line", [(left + 1, middle), (left + 27, middle)])
+    if ink:
+        marker(element, ink, left + 14, middle, 3.5)
 
 
 def reach(series: Iterable[Series], choose: Callable[[Iterable[float]], float]) -> float:

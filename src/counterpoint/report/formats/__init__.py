@@ -8,6 +8,7 @@ from counterpoint.records.files import Evaluated
 from counterpoint.report.formats.csv_json import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
+from counterpoint.report.formats.svg import to_svg
 from counterpoint.report.loading import load_runs
 from counterpoint.storage.files import check_file_path, write_atomically
 
@@ -16,22 +17,27 @@ FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
     "csv": to_csv,
     "md": to_markdown,
     "json": to_json,
+    "svg": to_svg,
 }
 
 
-def write_report(runs: Sequence[Path | str], out: Path | str, format: str = "html") -> list[str]:
+def write_report(runs: Sequence[Path | str], out: Path | str, format: str | None = None) -> list[str]:
     """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
 
-    Returns a note for whatever was left out.
+    Without `format` it is the one that the ending of `out` names, or else "html". "svg" is the reliability diagram
+    alone. Returns a note for whatever was left out.
 
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits, write_report
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> write_report(["runs/theirs"], "figures.csv", format="csv")
+    >>> write_report(["runs/theirs"], "figures.csv")
     []
     """
-    to_text, out = FORMATS[one_of("report format", format, FORMATS)], Path(out)
+    out = Path(out)
+    if format is None:
+        format = ending if (ending := out.suffix[1:].lower()) in FORMATS else "html"
+    to_text = FORMATS[one_of("report format", format, FORMATS)]
     check_file_path(out, f"report.{format}")
     if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
         raise InputError(
