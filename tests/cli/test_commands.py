@@ -101,6 +101,32 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "after"),
+    [
+        (["train", "digits/single", "--out", "", *TINY], "--out"),
+        (["train", "digits/single", *TINY, "--out="], "--out="),
+        (["train", "digits/single", "--images", "", "--out", "run"], "--images"),
+        (["sweep", "digits/single", "--out", "", "--run"], "--out"),
+        (["reproduce", "all", "--results", ""], "--results"),
+        (["demo", "--out", ""], "--out"),
+        (["bench", "step", "cifar10/single", "--out", ""], "--out"),
+        (["corrupt", "digits", "--data", ""], "--data"),
+        (["evaluate", ""], "evaluate"),
+        (["report", "run", ""], "run"),
+        ([""], "counterpoint"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], after: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = call(*arguments)
+    assert ended.status == 2
+    assert ended.err.startswith(f"error: the argument after {after} is empty, as a shell gives for a variable")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["train", "digits/quickstrt", "--out", "x"], "did you mean 'digits/quickstart'"),

@@ -184,7 +184,7 @@ def test_seeds_may_be_given_several_times(call: Call, tmp_path: Path) -> None:
         (("--partition", "long"), "--partition works only on a cluster; add --launcher slurm"),
         (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes works only on a cluster"),
         (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
-        (("--seeds", "0", "--seeds", ""), "they must be whole numbers separated by commas"),
+        (("--seeds", "0", "--seeds", ","), "they must be whole numbers separated by commas"),
         (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
         (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
     ],

@@ -4,6 +4,7 @@ import errno
 import os
 import sys
 import time
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -92,6 +93,7 @@ def _run() -> None:
         world = this_world()
         console.quiet = not world.is_first
         with exit_when_terminated():
+            _refuse_empty(sys.argv[1:])
             status = app(prog_name="counterpoint", standalone_mode=world.is_first)  # which prints, and ends the process
         sys.exit(status or 0)
     except Exception as error:
@@ -99,6 +101,16 @@ def _run() -> None:
         if message is None and not is_told_by_another(error, world):
             raise
         _fail(message or str(error), error, world)
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """An empty argument is a mistake in any place. As a path, it would silently be the current folder."""
+    for before, argument in zip(["counterpoint", *arguments], arguments, strict=False):
+        if argument == "" or (argument.startswith("--") and argument.find("=") == len(argument) - 1):
+            raise InputError(
+                f"the argument after {argument or before} is empty, as a shell gives for a variable that is not set; "
+                "give a value, or leave the option out"
+            )
 
 
 def _in_words(error: Exception) -> str | None:
