@@ -100,6 +100,11 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
     assert (tmp_path / "set" / "gaussian_noise.npy").exists()
 
 
+@pytest.mark.parametrize("sets", [("--sets", ""), ("--sets=",)])
+def test_no_sets_are_given_as_an_empty_argument(call: Call, sets: tuple[str, ...]) -> None:
+    assert "nowhere does not exist" in call("evaluate", "nowhere", *sets).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "after"),
     [

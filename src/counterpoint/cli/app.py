@@ -104,12 +104,13 @@ def _run() -> None:
 
 
 def _refuse_empty(arguments: Sequence[str]) -> None:
-    """An empty argument is a mistake in any place. As a path, it would silently be the current folder."""
+    """An empty path would silently be the current folder, and nothing else but --sets has a meaning when empty."""
     for before, argument in zip(["counterpoint", *arguments], arguments, strict=False):
-        if argument == "" or (argument.startswith("--") and argument.find("=") == len(argument) - 1):
+        is_empty = argument == "" or (argument.startswith("--") and argument.find("=") == len(argument) - 1)
+        if is_empty and (after := argument or before).removesuffix("=") != "--sets":
             raise InputError(
-                f"the argument after {argument or before} is empty, as a shell gives for a variable that is not set; "
-                "give a value, or leave the option out"
+                f"the argument after {after} is empty, as a shell gives for a variable that is not set; give a value, "
+                "or leave the option out"
             )
 
 
