@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from counterpoint.metrics.checks import class_labels, probabilities
-from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
-from counterpoint.metrics.scores import ImageScores, image_scores
+from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
+from counterpoint.metrics.scores import ImageScores, scores_of_checked
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
     several = len(members_MNK) > 1
     return SetScores(
-        image_scores(members_MNK.mean(axis=0), labels),
-        tuple(image_scores(member_NK, labels) for member_NK in members_MNK),
-        disagreement(members_MNK) if several else None,
-        mean_pairwise_kl(members_MNK) if several else None,
+        scores_of_checked(members_MNK.mean(axis=0), labels),
+        tuple(scores_of_checked(member_NK, labels) for member_NK in members_MNK),
+        disagreement_of_checked(members_MNK) if several else None,
+        kl_of_checked(members_MNK) if several else None,
     )
