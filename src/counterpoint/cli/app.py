@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -88,6 +89,7 @@ def _run() -> None:
     # Threads of torch wait for each other in busy loops. If other programs run too, these loops take the processor from
     # the threads that they wait for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _replace_what_cannot_be_shown()
     world = ALONE
     try:
         world = this_world()
@@ -101,6 +103,13 @@ def _run() -> None:
         if message is None and not is_told_by_another(error, world):
             raise
         _fail(message or str(error), error, world)
+
+
+def _replace_what_cannot_be_shown() -> None:
+    """A terminal that has no “±”, or a file's name that is no text, must not end a command after its work."""
+    out = sys.stdout
+    if isinstance(out, TextIOWrapper) and (out.errors == "strict" or not out.encoding.lower().startswith("utf")):
+        out.reconfigure(errors="replace")
 
 
 def _refuse_empty(arguments: Sequence[str]) -> None:
