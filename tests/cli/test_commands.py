@@ -100,6 +100,61 @@ def test_ctrl_c_keeps_the_corruptions_that_are_finished(tmp_path: Path) -> None:
     assert (tmp_path / "set" / "gaussian_noise.npy").exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has other names of files")
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", b"?"), ("utf-8:strict", b"?"), ("utf-8:surrogateescape", b"\xff")]
+)
+def test_what_a_terminal_cannot_show_ends_no_command(tmp_path: Path, encoding: str, shown: bytes) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff"
+    ended = subprocess.run(
+        [*map(os.fsencode, COUNTERPOINT), b"data", b"--data", folder],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
+        timeout=60,
+    )
+    assert b"/" + shown in ended.stdout
+    listed = subprocess.run(
+        [*COUNTERPOINT, "experiments", "cifar10"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        timeout=60,
+    )
+    assert (b"AugMix 1?4" if encoding == "ascii" else "AugMix 1–4".encode()) in listed.stdout
+
+
+@pytest.mark.parametrize("sets", [("--sets", ""), ("--sets=",)])
+def test_no_sets_are_given_as_an_empty_argument(call: Call, sets: tuple[str, ...]) -> None:
+    assert "nowhere does not exist" in call("evaluate", "nowhere", *sets).err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "after"),
+    [
+        (["train", "digits/single", "--out", "", *TINY], "--out"),
+        (["train", "digits/single", *TINY, "--out="], "--out="),
+        (["train", "digits/single", "--images", "", "--out", "run"], "--images"),
+        (["sweep", "digits/single", "--out", "", "--run"], "--out"),
+        (["reproduce", "all", "--results", ""], "--results"),
+        (["demo", "--out", ""], "--out"),
+        (["bench", "step", "cifar10/single", "--out", ""], "--out"),
+        (["corrupt", "digits", "--data", ""], "--data"),
+        (["evaluate", ""], "evaluate"),
+        (["report", "run", ""], "run"),
+        ([""], "counterpoint"),
+    ],
+)
+def test_an_empty_argument_is_not_the_current_folder(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], after: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ended = call(*arguments)
+    assert ended.status == 2
+    assert ended.err.startswith(f"error: the argument after {after} is empty, as a shell gives for a variable")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

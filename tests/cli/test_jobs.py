@@ -1,11 +1,12 @@
 """The states of jobs in the terminal, from results as values."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from counterpoint.cli.terminal.jobs import print_seeds, unlike_images
+from counterpoint.cli.terminal.jobs import fold, print_seeds, print_states, unlike_images
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.launching.states import State
 from counterpoint.records.images import Images
@@ -65,15 +66,51 @@ def with_figures(state: State, error: float, ece: float, cells_error: float) -> 
 
 def test_the_spread_over_seeds_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     print_seeds([with_figures(finished(i, 60), 0.02 * (i + 1), 0.05, 0.3 + 0.1 * i) for i in range(3)])
-    (row,) = (line.split("  ") for line in capsys.readouterr().out.splitlines() if line.startswith("single"))
-    assert [part.strip() for part in row if part.strip()] == [
-        "single__lr=0.1",
-        "3",
-        "4.00 ± 2.00",
-        "5.00 ± 0.00",
-        "40.00 ± 10.00",
-        "25.00 ± 0.00",
-    ]
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("single"))
+    assert " ".join(row) == "single__lr=0.1 3 4.00 ± 2.00 5.00 ± 0.00 40.00 ± 10.00 25.00 ± 0.00"
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_names_are_folded_between_settings_and_figures_are_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    named = "digits-quickstart__learning_rate=0.05__seed={}"
+    states = [with_figures(finished(i, 60), 0.7222, 0.1439, 0.7849) for i in range(2)]
+    states = [replace(state, job=replace(state.job, name=named.format(state.job.seed))) for state in states]
+    print_states(states)
+    first, second, *_ = re.split(r"(?=digits-quickstart)", capsys.readouterr().out)[1:]
+    for run in (first, second):
+        assert {"finished", "72.22%", "14.39%", "78.49%", "25.00%"} <= {*run.split()}
+    lines = {
+        40: ["digits-quickstart__", "learning_rate=0.05__", "seed=0"],
+        80: ["digits-quickstart__learning_rate=0.05__", "seed=0"],
+        120: [named.format(0)],
+    }
+    assert [line.split()[0] for line in first.splitlines()] == lines[columns]
+    print_seeds(states)
+    out = capsys.readouterr().out
+    assert all(figure in out for figure in ("72.22 ± 0.00", "14.39 ± 0.00", "78.49 ± 0.00", "25.00 ± 0.00"))
+    lines = {
+        40: ["digits-quickstart__", "learning_rate=0.05"],
+        80: ["digits-quickstart__", "learning_rate=0.05"],
+        120: ["digits-quickstart__learning_rate=0.05"],
+    }
+    assert [line.split()[0] for line in out.splitlines()[-len(lines[columns]) :]] == lines[columns]
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (60, ["cifar10-be+sd__policy.augmix.severity=1,2,3,4__seed=0"]),
+        (50, ["cifar10-be+sd__policy.augmix.severity=1,2,3,4__", "seed=0"]),
+        (38, ["cifar10-be+sd__", "policy.augmix.severity=1,2,3,4__seed=0"]),
+        (25, ["cifar10-be+sd__", "policy.augmix.severity=1,", "2,3,4__seed=0"]),
+        (5, ["cifar10-be+sd__", "policy.augmix.severity=", "1,2,", "3,4__", "seed=", "0"]),
+    ],
+)
+def test_a_name_is_broken_where_it_can_be_read(width: int, lines: list[str]) -> None:
+    assert fold("cifar10-be+sd__policy.augmix.severity=1,2,3,4__seed=0", width).split("\n") == lines
 
 
 def test_two_experiments_can_be_compared_over_seeds(capsys: pytest.CaptureFixture[str]) -> None:

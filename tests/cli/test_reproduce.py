@@ -1,5 +1,6 @@
 """`counterpoint reproduce` as a user meets it, on tiny rows."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -57,6 +58,23 @@ def test_the_command(
     assert "no folder" not in shown
     assert (tmp_path / "elsewhere" / "cifar100" / "single" / "smoke-0" / "run.json").exists()
     assert (tmp_path / "page.md").exists()
+
+
+def test_what_is_finished_needs_no_place_to_write(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = RowRun("cifar100/single", find_schedule("paper"), 0)
+    write_result(tmp_path / "results", run, row_results(run))
+    finished = ("reproduce", "table2", "--rows", "cifar100/single", "--device", "cpu", "--run")
+    assert call(*finished).status == 0
+    monkeypatch.setattr(os, "access", lambda _, mode, **__: not mode & os.W_OK)  # a folder that cannot be written to
+    before = Path("docs/reproduction.md").stat()
+    assert call(*finished).status == 0
+    assert Path("docs/reproduction.md").stat().st_ino == before.st_ino, "the page was not written again"
+    for more in (("--page", "new.md"), ("--seeds", "1"), ("--import-parts", "parts"), ("--export-parts", "parts")):
+        status, _, err = call(*finished, *more)
+        assert (status, "cannot be written (Permission denied)" in err) == (2, True), more
+    Path("docs/reproduction.md").write_text("an earlier page")
+    assert "docs cannot be written (Permission denied)" in call(*finished).err
 
 
 def test_a_row_that_fails_is_told_at_the_end_below_the_tables(

@@ -69,6 +69,13 @@ def test_a_preempted_run_goes_on_and_is_evaluated(call: Call, tmp_path: Path, mo
         f"1 finished, 1 waiting --run runs those that are not finished, or continues them next, for those that are "
         f"finished: {report}" in call(*sweep, "--seeds", "0,1").out
     )
+    monkeypatch.setattr(os, "access", lambda _, mode, **__: not mode & os.W_OK)  # a folder that cannot be written to
+    for run in ((), ("--run",)):
+        status, out, err = call(*sweep, *run)
+        assert (status, err) == (0, "")
+        assert "1 run: 1 finished" in out
+    status, _, err = call(*sweep, "--seeds", "0,1", "--run")
+    assert (status, "cannot be written (Permission denied)" in err) == (2, True)
 
 
 OWN = "--set images.size=8 --set depth=8 --set width=2 --set num_members=none --set epochs=1 --device cpu".split()
@@ -177,7 +184,7 @@ def test_seeds_may_be_given_several_times(call: Call, tmp_path: Path) -> None:
         (("--partition", "long"), "--partition works only on a cluster; add --launcher slurm"),
         (("--gpus", "0", "--minutes", "9"), "--gpus, --minutes works only on a cluster"),
         (("--launcher", "slurm", "--sbatch", "account"), "--sbatch account: it must be NAME=VALUE"),
-        (("--seeds", "0", "--seeds", ""), "they must be whole numbers separated by commas"),
+        (("--seeds", "0", "--seeds", ","), "they must be whole numbers separated by commas"),
         (("--seeds", "0-2"), "they must be whole numbers separated by commas"),
         (("--vary", "epochs"), "--vary epochs: it must be KEY=VALUE"),
     ],

@@ -8,7 +8,8 @@ import pytest
 import torch
 from PIL import Image
 
-from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt
+from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, VERSION, corrupt, read_about
+from counterpoint.corrupt.cells import write_about
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.evaluation.suites import (
@@ -153,6 +154,51 @@ def test_only_the_images_that_are_needed_are_made_unless_the_whole_set_is_there(
     assert corrupted_set(data, tmp_path, suite, count=4).images == 4
     made = {folder.name for folder in (tmp_path / "regenerated").iterdir()}
     assert made == {"digits-C-seed0", *(f"digits-C-seed0-first-{count}" for count in (2, 3, 4))}
+
+
+def test_a_file_that_was_changed_is_refused_and_made_again(tmp_path: Path) -> None:
+    data, suite = few_digits(3), replace(CORRUPTED, corruptions=("contrast", "fog"))
+    before = corrupted_set(data, tmp_path, suite)
+    expected = before.read("fog", 5).copy()
+    path = before.folder / "fog.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    after = corrupted_set(data, tmp_path, suite)
+    assert np.array_equal(after.read("contrast", 1), before.read("contrast", 1))
+    for severity in (1, 5):  # whichever cell of the file is read first
+        with pytest.raises(
+            InputError, match=r"fog\.npy is damaged: its MD5 is .*; remove this file, and the same comm"
+        ):
+            after.read("fog", severity)
+    path.unlink()
+    assert np.array_equal(corrupted_set(data, tmp_path, suite).read("fog", 5), expected)
+
+
+def test_a_file_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = []
+    monkeypatch.setattr(
+        "counterpoint.evaluation.suites.check_file", lambda folder, name: checked.append((folder, name))
+    )
+    found = corrupted_set(few_digits(2), tmp_path, replace(CORRUPTED, corruptions=("contrast", "fog")))
+    for name, severity in found.suite.cells:
+        found.read(name, severity)
+    assert checked == [(found.folder, "contrast"), (found.folder, "fog")]
+
+
+def test_a_file_that_another_process_has_just_made_is_read(tmp_path: Path) -> None:
+    """Of two processes that make one set, each writes an about.json with the files that it knows of."""
+    found = corrupted_set(few_digits(2), tmp_path, replace(CORRUPTED, corruptions=("contrast",)))
+    about = read_about(found.folder)
+    assert about is not None
+    write_about(found.folder, replace(about, finished={}))
+    assert found.read("contrast", 1).shape == (2, 32, 32, 1)
+
+
+def test_official_files_are_read_without_a_checksum(tmp_path: Path) -> None:
+    data = few_digits(2)
+    official_set(tmp_path / "digits-C", data)
+    assert corrupted_set(data, tmp_path).read("fog", 2).shape == (2, 32, 32, 3)
 
 
 def test_more_images_than_there_are_make_the_whole_set(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterpoint.errors import InputError
-from counterpoint.metrics import disagreement, entropy_of_mean, mean_pairwise_kl, mutual_information
+from counterpoint.metrics import disagreement, diversity, entropy_of_mean, mean_pairwise_kl, mutual_information
 from counterpoint.recalibration.apply import member_signals
 
 
@@ -41,6 +41,19 @@ def test_kl_by_hand() -> None:
     one_way = 0.5 * math.log(0.5 / 0.25) + 0.5 * math.log(0.5 / 0.75)
     other_way = 0.25 * math.log(0.25 / 0.5) + 0.75 * math.log(0.75 / 0.5)
     assert mean_pairwise_kl([[[0.5, 0.5]], [[0.25, 0.75]]]) == pytest.approx((one_way + other_way) / 2)
+
+
+@pytest.mark.parametrize("block", [1, 7 * 3 * 5, 1_000_000])
+def test_blocks_of_images_change_no_bit_of_the_kl(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    """A block of one probability holds one image; 7 images of 3 members and 5 classes do not divide 100."""
+    probs = np.random.default_rng(0).dirichlet([0.1] * 5, size=(3, 100))
+    clipped = np.maximum(probs, np.finfo(np.float32).tiny)
+    both = [
+        ((clipped[i] - clipped[j]) * (np.log(clipped[i]) - np.log(clipped[j]))).sum(axis=1).mean()
+        for i, j in ((0, 1), (0, 2), (1, 2))
+    ]
+    monkeypatch.setattr(diversity, "_BLOCK", block)
+    assert mean_pairwise_kl(probs) == np.mean(both) / 2
 
 
 @given(st.integers(2, 5), st.integers(1, 20), st.integers(0, 1000))

@@ -1,5 +1,6 @@
 """A run's folder: what it records, what it is refused for, and a log that survives a crash."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from counterpoint.config import Experiment
 from counterpoint.errors import InputError
 from counterpoint.normalisation import Normalisation
 from counterpoint.runs.description import Description, description_as_json
-from counterpoint.runs.folder import SCHEMA, Run, check_folder, keep_description, load_run, open_run
+from counterpoint.runs.folder import SCHEMA, Run, check_content, check_folder, keep_description, load_run, open_run
 from counterpoint.storage.locks import LOCK_FILE
 from tests.small import TINY
 
@@ -113,6 +114,20 @@ def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
         check_folder(tmp_path)
     (tmp_path / "run.json").touch()
     check_folder(tmp_path)
+
+
+def test_what_is_in_a_folder_can_be_checked_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run.json").touch()
+    monkeypatch.setattr(os, "access", lambda _, mode, **__: not mode & os.W_OK)
+    check_content(tmp_path)
+    check_content(tmp_path / "new")
+    with pytest.raises(InputError, match="cannot be written"):
+        check_folder(tmp_path)
+    for path in (tmp_path / "run.json", tmp_path / "run.json" / "new"):
+        with pytest.raises(InputError, match=r"run\.json is a file, but a folder is needed there"):
+            check_content(path)
 
 
 def test_the_log_ends_where_a_crash_cut_it_short(tmp_path: Path) -> None:

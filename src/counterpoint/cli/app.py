@@ -4,6 +4,8 @@ import errno
 import os
 import sys
 import time
+from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -87,11 +89,13 @@ def _run() -> None:
     # Threads of torch wait for each other in busy loops. If other programs run too, these loops take the processor from
     # the threads that they wait for. The variable is read when a command imports torch.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    _replace_what_cannot_be_shown()
     world = ALONE
     try:
         world = this_world()
         console.quiet = not world.is_first
         with exit_when_terminated():
+            _refuse_empty(sys.argv[1:])
             status = app(prog_name="counterpoint", standalone_mode=world.is_first)  # which prints, and ends the process
         sys.exit(status or 0)
     except Exception as error:
@@ -99,6 +103,24 @@ def _run() -> None:
         if message is None and not is_told_by_another(error, world):
             raise
         _fail(message or str(error), error, world)
+
+
+def _replace_what_cannot_be_shown() -> None:
+    """A terminal that has no “±”, or a file's name that is no text, must not end a command after its work."""
+    out = sys.stdout
+    if isinstance(out, TextIOWrapper) and (out.errors == "strict" or not out.encoding.lower().startswith("utf")):
+        out.reconfigure(errors="replace")
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """An empty path would silently be the current folder, and nothing else but --sets has a meaning when empty."""
+    for before, argument in zip(["counterpoint", *arguments], arguments, strict=False):
+        is_empty = argument == "" or (argument.startswith("--") and argument.find("=") == len(argument) - 1)
+        if is_empty and (after := argument or before).removesuffix("=") != "--sets":
+            raise InputError(
+                f"the argument after {after} is empty, as a shell gives for a variable that is not set; give a value, "
+                "or leave the option out"
+            )
 
 
 def _in_words(error: Exception) -> str | None:

@@ -26,6 +26,7 @@ from counterpoint.errors import InputError
 if TYPE_CHECKING:
     from counterpoint.launching.job import Job
     from counterpoint.launching.slurm import Resources
+    from counterpoint.reproduction.rows import RowResults, RowRun
 
 PAGE = Path("docs/reproduction.md")
 
@@ -109,7 +110,7 @@ def reproduce(
         select_rows,
         why_not_counted,
     )
-    from counterpoint.reproduction.tables import check_page, notes, terminal_tables, write_page
+    from counterpoint.reproduction.tables import check_page, is_written, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
     from counterpoint.storage.files import check_folder_path
 
@@ -124,14 +125,16 @@ def reproduce(
         )
     if run and page is None:
         page = PAGE
-    if page:
-        check_page(page)
-    for folder in (*((out, results) if run else ()), *((export_parts,) if export_parts else ())):
-        check_folder_path(folder)  # what hours of training make goes there
     chosen, folders = find_schedule(schedule), Folders(out, results)
     names = select_rows(table, rows or [])
     status, failed = 0, ""
     wanted = [RowRun(name, chosen, seed) for name in names for seed in parse_seeds(",".join(seeds or ["0"]))]
+    found = [results_of_row(results, name, chosen) for name in names]
+    makes = bool(import_parts or (run and _without_result(wanted, found)))
+    if page and (makes or not is_written(page, folders)):
+        check_page(page)
+    for folder in (*((out, results) if makes else ()), *((export_parts,) if export_parts else ())):
+        check_folder_path(folder)  # what hours of training make goes there
     if import_parts:
         _tell("imported from", import_parts, import_runs(import_parts, out, is_place, results))
     if where == "slurm":
@@ -169,9 +172,7 @@ def reproduce(
             f"no results: the folder {results} does not exist; name another one with --results", soft_wrap=True
         )
     found = [results_of_row(results, name, chosen) for name in names]
-    known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
-    missing = [row_run for row_run in wanted if row_run not in known]
-    if missing:
+    if missing := _without_result(wanted, found):
         console.print(f"{len(missing)} of {len(wanted)} results are missing; --run trains them, or continues them")
     for row_run in missing:
         if (reason := why_not_counted(results, row_run)) and reason not in failed:
@@ -184,6 +185,11 @@ def reproduce(
         # At the end, where a person looks and the launcher of a job finds the reason.
         Console(stderr=True).print(f"error: {problem}", style="bold red", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(status or bool(problems))
+
+
+def _without_result(wanted: "list[RowRun]", found: "list[RowResults]") -> "list[RowRun]":
+    known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
+    return [row_run for row_run in wanted if row_run not in known]
 
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:

@@ -110,7 +110,8 @@ def sweep(
     with TerminalWatcher() as watcher:
         on_own = images and experiments_on(images, root, skip_bad=skip_bad, watcher=watcher)
         jobs = make_jobs(wanted, out, on_own or named_experiment)
-    if run:
+    # A finished sweep needs no place, device or data any more.
+    if run and any(state.kind != "finished" for state in job_states(jobs, {})):
         check_folder_path(out)
         if where == "local":
             from counterpoint.devices import choose_device  # which imports torch; the states need none

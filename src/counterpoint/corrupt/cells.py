@@ -4,6 +4,7 @@ There is one .npy file per corruption, uint8 (5 · images, rows, columns, channe
 holds the labels five times. A set made here also has about.json; the official sets have none.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -89,6 +90,25 @@ def read_about(folder: Path | str) -> About | None:
         raise InputError(
             f"{path} is damaged, or counterpoint did not write it ({error}); remove the folder, or name another"
         ) from error
+
+
+def check_file(folder: Path, name: str) -> None:
+    """Raise if the file of a corruption is not as it was when it was made.
+
+    Official sets have no about.json. In a set that another process makes too, it may not name the file yet.
+    """
+    about, path = read_about(folder), folder / f"{name}.npy"
+    made = about and about.finished.get(name)
+    if made is not None and (found := file_md5(path)) != made:
+        raise InputError(
+            f"{path} is damaged: its MD5 is {found}, and it was made with {made} (about.json); remove this file, and "
+            "the same command makes it again"
+        )
+
+
+def file_md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
 
 
 def holds(folder: Path, names: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from counterpoint.corrupt.cells import About, claim, finished_file, holds, read_cell, working_in, write_about
+from counterpoint.corrupt.cells import About, claim, file_md5, finished_file, holds, read_cell, working_in, write_about
 from counterpoint.corrupt.constants import choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
@@ -77,8 +77,7 @@ def write_corrupted_set(
                 for written in in_parallel(_write_piece, _pieces(images_NHWC, temporary, how)):
                     done += written
                     progress(name, done, total)
-                with temporary.open("rb") as file:
-                    md5 = hashlib.file_digest(file, "md5").hexdigest()
+                md5 = file_md5(temporary)
             about = replace(about, finished=about.finished | {name: md5})
             write_about(out_dir, about)
 

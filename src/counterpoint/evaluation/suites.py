@@ -4,7 +4,7 @@ They are the official files if the data folder has them, otherwise ours, which a
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from counterpoint.corrupt import (
     read_cell,
     write_corrupted_set,
 )
-from counterpoint.corrupt.cells import holds
+from counterpoint.corrupt.cells import check_file, holds
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError, one_of
 from counterpoint.records.images import Part, Shift, Source
@@ -74,6 +74,8 @@ class CorruptedSet:
     folder: Path
     labels_N: Tensor
     source: Source
+    _checked: set[str] = field(default_factory=set, init=False)
+    """Corruptions whose files were found to be as they were made."""
 
     @property
     def images(self) -> int:
@@ -81,8 +83,12 @@ class CorruptedSet:
         return len(self.labels_N)
 
     def read(self, name: str, severity: int) -> np.ndarray:
-        """A cell's images as uint8 NHWC, memory-mapped."""
-        return read_cell(self.folder, name, severity, self.images)
+        """A cell's images as uint8 NHWC, memory-mapped. The first time that a file is read, it is checked."""
+        images_NHWC = read_cell(self.folder, name, severity, self.images)
+        if name not in self._checked:
+            check_file(self.folder, name)
+            self._checked.add(name)
+        return images_NHWC
 
     def shift(self, images: int) -> Shift:
         """The suite with the first `images` images of each cell."""
@@ -113,7 +119,7 @@ def corrupted_set(
         _check_labels(official, data.name, labels_N)
         found = CorruptedSet(suite, official, labels_N, Source("official"))
         for name in suite.corruptions:  # raises now, and not in the middle of the long work, if a file is missing
-            found.read(name, SEVERITIES[0])
+            read_cell(official, name, SEVERITIES[0], found.images)
         return found
     images = images or _test_images(data)
     out = _folder(data, root, suite, default_constants(*images.image_shape[1:]))

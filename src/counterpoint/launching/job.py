@@ -8,7 +8,7 @@ from counterpoint.errors import InputError
 from counterpoint.experiments.hashes import read_results_of
 from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import check_folder, find_run
+from counterpoint.runs.folder import check_content, find_run
 from counterpoint.storage.files import read_json
 from counterpoint.storage.locks import is_locked
 
@@ -70,7 +70,7 @@ def check_files(job: Job) -> None:
     if job.results is not None and job.results.exists() and not job.results.is_relative_to(job.folder):
         return  # a row of the paper that has a result needs its folder no more
     try:
-        check_folder(job.folder)
+        check_content(job.folder)
         find_run(job.folder, job.experiment, seed=job.seed)
     except InputError as error:
         raise InputError(f"{error}. If you move {job.folder} away, --run begins the run again") from None

@@ -11,6 +11,7 @@ from counterpoint.metrics.checks import Floats, probabilities
 from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 _ROUNDING = 1e-12
+_BLOCK = 1 << 18  # probabilities
 
 
 def disagreement(probs_MNK: ArrayLike) -> float:
@@ -22,7 +23,11 @@ def disagreement(probs_MNK: ArrayLike) -> float:
     >>> disagreement([[[0.9, 0.1], [0.6, 0.4]], [[0.8, 0.2], [0.3, 0.7]]])  # two members, two images, two classes
     0.5
     """
-    predicted_MN = _several_members(probs_MNK).argmax(axis=2)
+    return disagreement_of_checked(_several_members(probs_MNK))
+
+
+def disagreement_of_checked(members_MNK: Floats) -> float:
+    predicted_MN = members_MNK.argmax(axis=2)
     return float(np.mean([(first_N != second_N).mean() for first_N, second_N in combinations(predicted_MN, 2)]))
 
 
@@ -36,13 +41,24 @@ def mean_pairwise_kl(probs_MNK: ArrayLike) -> float:
     >>> round(mean_pairwise_kl([[[0.9, 0.1]], [[0.5, 0.5]]]), 3)
     0.439
     """
-    members_MNK = np.maximum(_several_members(probs_MNK), SMALLEST_PROBABILITY)
-    # Both orders at once: KL(p ‖ q) + KL(q ‖ p) = Σ (p − q) · (log p − log q).
-    both_orders = [
-        ((p_NK - q_NK) * (log_p_NK - log_q_NK)).sum(axis=1).mean()
-        for (p_NK, log_p_NK), (q_NK, log_q_NK) in combinations(zip(members_MNK, np.log(members_MNK), strict=True), 2)
-    ]
-    return float(np.mean(both_orders) / 2)
+    return kl_of_checked(_several_members(probs_MNK))
+
+
+def kl_of_checked(members_MNK: Floats) -> float:
+    """In blocks of images whose arrays fit into the processor's cache."""
+    members, images, classes = members_MNK.shape
+    pairs = [*combinations(range(members), 2)]
+    both_orders_PN = np.empty((len(pairs), images))
+    step = max(1, _BLOCK // (members * classes))
+    for start in range(0, images, step):
+        block = slice(start, start + step)
+        clipped_MBK = np.maximum(members_MNK[:, block], SMALLEST_PROBABILITY)
+        logs_MBK = np.log(clipped_MBK)
+        for pair, (p, q) in enumerate(pairs):
+            # Both orders at once: KL(p ‖ q) + KL(q ‖ p) = Σ (p − q) · (log p − log q).
+            both_BK = (clipped_MBK[p] - clipped_MBK[q]) * (logs_MBK[p] - logs_MBK[q])
+            both_orders_PN[pair, block] = both_BK.sum(axis=1)
+    return float(np.mean([both_orders_N.mean() for both_orders_N in both_orders_PN]) / 2)
 
 
 def entropy_of_mean(probs_MNK: ArrayLike) -> Floats:

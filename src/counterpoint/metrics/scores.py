@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.checks import Floats, class_labels, probabilities
+from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
 
 # A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
@@ -51,15 +51,21 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
     [0.02, 0.72]
     """
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
-    labels = class_labels(labels_N, "labels_N", *probs.shape)
-    of_label_N = np.maximum(probs[np.arange(len(labels)), labels], SMALLEST_PROBABILITY)
-    one_hot_NK = np.eye(probs.shape[1])[labels]
+    return scores_of_checked(probs, class_labels(labels_N, "labels_N", *probs.shape))
+
+
+def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
+    """`image_scores` of arrays that were checked."""
+    rows_N, best_N = np.arange(len(labels_N)), probs_NK.argmax(axis=1)
+    of_label_N = probs_NK[rows_N, labels_N]
+    off_NK = probs_NK.copy()
+    off_NK[rows_N, labels_N] -= 1
     return ImageScores(
-        confidence=probs.max(axis=1),
-        correct=probs.argmax(axis=1) == labels,
+        confidence=probs_NK[rows_N, best_N],
+        correct=best_N == labels_N,
         # log(1 / p) instead of −log(p), so that a probability of 1 gives 0.0 and not −0.0.
-        nll=np.log(1 / of_label_N),
-        brier=((probs - one_hot_NK) ** 2).sum(axis=1),
+        nll=np.log(1 / np.maximum(of_label_N, SMALLEST_PROBABILITY)),
+        brier=np.square(off_NK, out=off_NK).sum(axis=1),
     )
 
 

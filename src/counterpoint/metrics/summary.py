@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
 from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
-from counterpoint.metrics.diversity import disagreement, mean_pairwise_kl
+from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
 from counterpoint.metrics.floor import noise_floor
 from counterpoint.metrics.intervals import Interval
-from counterpoint.metrics.scores import ImageScores, image_scores
+from counterpoint.metrics.scores import ImageScores, scores_of_checked
 from counterpoint.metrics.selective import aurc, risk_coverage
 from counterpoint.records.figures import (
     Bin,
@@ -64,10 +64,10 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
     several = len(members_MNK) > 1
     return SetScores(
-        image_scores(members_MNK.mean(axis=0), labels),
-        tuple(image_scores(member_NK, labels) for member_NK in members_MNK),
-        disagreement(members_MNK) if several else None,
-        mean_pairwise_kl(members_MNK) if several else None,
+        scores_of_checked(members_MNK.mean(axis=0), labels),
+        tuple(scores_of_checked(member_NK, labels) for member_NK in members_MNK),
+        disagreement_of_checked(members_MNK) if several else None,
+        kl_of_checked(members_MNK) if several else None,
     )
 
 

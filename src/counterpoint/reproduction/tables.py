@@ -114,8 +114,14 @@ def check_page(path: Path) -> None:
 
 
 def write_page(path: Path, folders: Folders) -> None:
-    """Write `page` to a file."""
-    write_atomically(path, page(folders).encode())
+    """Write `page` to a file, unless it holds it already."""
+    if not is_written(path, folders):
+        write_atomically(path, page(folders).encode())
+
+
+def is_written(path: Path, folders: Folders) -> bool:
+    """Whether the file holds `page` as it would be now."""
+    return path.is_file() and path.read_bytes() == page(folders).encode()
 
 
 def _sections(schedule: Schedule, folders: Folders) -> list[str]:

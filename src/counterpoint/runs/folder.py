@@ -15,7 +15,15 @@ from counterpoint.errors import InputError, shown
 from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.progress import began_with, diverged_after, read_lines
 from counterpoint.runs.description import Description, description_as_json, read_description
-from counterpoint.storage.files import check_folder_path, check_links, read_json, write_atomically, write_json, writing
+from counterpoint.storage.files import (
+    check_folder_path,
+    check_links,
+    nearest_folder,
+    read_json,
+    write_atomically,
+    write_json,
+    writing,
+)
 from counterpoint.storage.folders import quoted, why_no_run
 from counterpoint.storage.locks import LOCK_FILE
 from counterpoint.storage.provenance import command_line, now
@@ -115,8 +123,14 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
 
 
 def check_folder(folder: Path) -> None:
-    """Raise if the folder holds files but no run, or a link that leads out of it, or if it cannot be written to."""
+    """Raise if a run cannot begin or go on in the folder: as `check_content`, or if it cannot be written to."""
     check_folder_path(folder)
+    check_content(folder)
+
+
+def check_content(folder: Path) -> None:
+    """Raise if the folder holds files but no run, or a link that leads out of it, or if it is a file."""
+    nearest_folder(folder)
     check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return

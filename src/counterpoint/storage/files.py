@@ -53,11 +53,17 @@ def writing(path: Path) -> Iterator[None]:
 def check_folder_path(folder: Path) -> None:
     """Raise if nothing can be written to the folder, or if it is not there and cannot be made."""
     with writing(folder):
-        nearest = next(path for path in (folder, *folder.parents) if path.exists())
-        if not nearest.is_dir():
-            raise InputError(f"{nearest} is a file, but a folder is needed there; give another path")
+        nearest = nearest_folder(folder)
         if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def nearest_folder(folder: Path) -> Path:
+    """The folder, or else the first one above it that is there. Raise if a file is in the way."""
+    nearest = next(path for path in (folder, *folder.parents) if path.exists())
+    if not nearest.is_dir():
+        raise InputError(f"{nearest} is a file, but a folder is needed there; give another path")
+    return nearest
 
 
 def check_file_path(path: Path, suggested: str) -> None:

@@ -1,5 +1,8 @@
 """A conversion that would be wrong is refused, and the module to blame is named."""
 
+from collections.abc import Callable
+from itertools import product
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -88,6 +91,72 @@ def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
     ensemble = batch_ensemble(model.to(dtype), 3, 0.5, example_input=images)
     logits = ensemble(images.expand(3, *images.shape))
     assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
+
+
+class MixesFirst(nn.Module):
+    """It mixes rows before its first layer, so that r and s of a member change nothing that others get."""
+
+    def __init__(self, mix: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.mix, self.words, self.layers = mix, nn.Embedding(9, 4), nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.layers(self.mix(x if x.is_floating_point() else self.words(x)))
+        return logits
+
+
+MIXES: dict[str, Callable[[Tensor], Tensor]] = {
+    "mean": lambda x: x - x.mean(0),
+    "largest": lambda x: x / x.abs().max(),
+    "row before": lambda x: x + x.roll(1, 0),
+    "first row": lambda x: x + x[:1],
+    "last row": lambda x: x * x[-1:],
+    "pairs within a member": lambda x: x + x.unflatten(0, (-1, 2)).flip(1).flatten(0, 1),
+}
+EXAMPLES = {
+    "two rows": torch.tensor([[0.1, 0.9, -0.4, 0.2], [0.3, -0.5, 0.8, 0.4]]),
+    "one row": torch.tensor([[0.1, 0.9, -0.4, 0.2]]),
+    "zeros": torch.zeros(2, 4),
+    "words": torch.tensor([3, 5]),
+}
+
+
+NOT_FOUND = {  # the model fails on the first two; other orders of the same words have the same largest number
+    ("pairs within a member", "one row"),
+    ("largest", "zeros"),
+    ("largest", "words"),
+}
+
+
+@pytest.mark.parametrize(("mix", "example"), sorted({*product(MIXES, EXAMPLES)} - NOT_FOUND))
+def test_rows_that_are_mixed_before_the_first_layer_are_found(mix: str, example: str) -> None:
+    torch.manual_seed(0)
+    with pytest.raises(
+        InputError, match=r"the code of MixesFirst itself before it calls 'layers' \(Sequential\) mixes the rows"
+    ):
+        batch_ensemble(MixesFirst(MIXES[mix]), 2, example_input=EXAMPLES[example])
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_rows_that_are_not_mixed_pass(example: str) -> None:
+    assert batch_ensemble(MixesFirst(lambda x: x * x), 2, example_input=EXAMPLES[example]).num_members == 2
+
+
+def test_one_member_must_keep_its_images_apart_too() -> None:
+    with pytest.raises(InputError, match="mixes the rows of a batch"):
+        batch_ensemble(MixesFirst(MIXES["mean"]), 1, example_input=EXAMPLES["two rows"])
+    assert batch_ensemble(MixesFirst(MIXES["mean"]), 1, example_input=EXAMPLES["one row"]).num_members == 1
+
+
+def test_rows_like_the_example_are_in_its_range() -> None:
+    """A model may refuse what is out of the range of its inputs."""
+
+    def within(x: Tensor) -> Tensor:
+        if not ((x >= 0) & (x <= 1)).all():
+            raise ValueError("out of range")
+        return x
+
+    assert batch_ensemble(MixesFirst(within), 2, example_input=torch.ones(3, 4)).num_members == 2
 
 
 class Faint(MixesBetween):

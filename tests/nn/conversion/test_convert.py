@@ -1,5 +1,7 @@
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -249,6 +251,61 @@ def test_a_list_of_functions_with_the_model_in_them_is_refused() -> None:
     model.steps = [torch.relu, lambda x: model[0](x)]
     with pytest.raises(InputError, match=r"'steps' of the model \(Sequential\) holds a function that uses this very"):
         batch_ensemble(model, 2)
+
+
+@dataclass(slots=True)
+class Step:
+    function: Any
+
+    def run(self, x: Tensor) -> Tensor:
+        return self.function(x)
+
+
+def _applied(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    return function(x)
+
+
+HIDDEN: dict[str, Callable[[nn.Linear], Any]] = {
+    "a partial of a function": lambda layer: partial(lambda x: layer(x)),
+    "a partial with a function": lambda layer: partial(_applied, lambda x: layer(x)),
+    "a method of an object with a function": lambda layer: Step(lambda x: layer(x)).run,
+    "a function that is a method": lambda layer: MethodType(lambda _self, x: layer(x), Step(None)),
+    "a method of a weight": lambda layer: layer.weight.matmul,
+    "objects in lists in dicts": lambda layer: {"steps": [(Step(lambda x: layer(x)),)]},
+    "a set": lambda layer: {lambda x: layer(x)},
+    "a function with a partial": lambda layer: (lambda applied: lambda x: applied(x))(partial(_applied, layer)),
+    "a function with an object": lambda layer: (lambda step: lambda x: step.run(x))(Step(layer)),
+    "an object, and a function with it": lambda layer: (lambda step: (step, lambda x: step.run(x), step))(Step(layer)),
+    "a function with a dict": lambda layer: (lambda layers: lambda x: layers["first"](x))({"first": layer}),
+    "a function with a list of functions": lambda layer: (lambda steps: lambda x: steps[0](x))([lambda x: layer(x)]),
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_a_function_with_the_model_in_it_is_found_wherever_it_is_kept(how: str) -> None:
+    model: Any = nn.Sequential(nn.Linear(3, 3))
+    model.kept = HIDDEN[how](model[0])
+    with pytest.raises(InputError, match=r"'kept' of the model \(Sequential\) holds a function that uses this very"):
+        batch_ensemble(model, 2)
+
+
+@pytest.mark.parametrize(
+    "keep", [lambda layer: layer.__call__, lambda layer: partial(_applied, layer), lambda layer: Step(layer).run]
+)
+def test_what_a_copy_takes_along_is_not_refused(keep: Callable[[nn.Linear], Any]) -> None:
+    class Keeps(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(3, 3)
+            self.kept = keep(self.layer)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.kept(x)
+
+    torch.manual_seed(0)
+    ensemble = batch_ensemble(Keeps(), 2, 0.5, example_input=torch.randn(2, 3))
+    probs_MBK = ensemble.predict_members(torch.randn(2, 3))
+    assert not torch.allclose(probs_MBK[0], probs_MBK[1]), "its members are the layer's"
 
 
 def test_a_hook_of_saving_and_loading_may_use_the_model() -> None:

@@ -1,9 +1,11 @@
 """The states of jobs, as the terminal shows them."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 
+from rich.measure import Measurement
 from rich.table import Table
 
 from counterpoint.cli.terminal.progress import console
@@ -16,12 +18,15 @@ from counterpoint.records.results import Results
 from counterpoint.reproduction.tables import cells_in_words
 from counterpoint.storage.folders import quoted
 
-_HEADINGS = ("run", "state", "error", "ECE", "-C error", "-C ECE")
+_HEADINGS = ("error", "ECE", "-C error", "-C ECE")
+_LEAST_WIDTH = 20
+"""Of the names in a very narrow terminal."""
 
 
 def print_states(states: Sequence[State]) -> None:
     """A table of all jobs, why some failed, and how many there are of each state."""
-    console.print(_table(states), highlight=False)
+    rows = [(state.job.name, _state_in_words(state), *_figures(state)) for state in states]
+    _print_named(rows, ("run", "state"), _HEADINGS)
     for state in states:
         if state.kind == "failed":
             # On a line of its own, however long: the log's path can then be copied.
@@ -34,16 +39,43 @@ def print_states(states: Sequence[State]) -> None:
     console.print(counted(states), highlight=False)
 
 
-def _table(states: Sequence[State]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in _HEADINGS:
-        # Folded where the terminal is narrow: a name or a figure that is cut short is a wrong one.
-        words = heading in _HEADINGS[:2]
-        table.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
-    for state in states:
-        detail = state.detail if state.kind != "failed" else ""
-        table.add_row(state.job.name, ", ".join(filter(None, (state.kind, detail))), *_figures(state))
-    return table
+def _state_in_words(state: State) -> str:
+    return f"{state.kind}, {state.detail}" if state.detail and state.kind != "failed" else state.kind
+
+
+def _print_named(rows: Sequence[Sequence[str]], words: Sequence[str], figures: Sequence[str], title: str = "") -> None:
+    """A table whose first column has names. They are folded into the room that the other columns leave.
+
+    A name or a figure that is cut short is a wrong one. So the table is wider than the terminal if it must be.
+    """
+
+    def drawn(width: int | None) -> Table:
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, title=title or None, title_justify="left")
+        for heading in (*words, *figures):
+            table.add_column(heading, justify="left" if heading in words else "right", no_wrap=True)
+        for name, *others in rows:
+            table.add_row(fold(name, width) if width else "", *others)
+        return table
+
+    others = _width(drawn(None)) - len(words[0])
+    table = drawn(max(_LEAST_WIDTH, console.width - others))
+    table.width = _width(table)
+    console.print(table, highlight=False, crop=False)
+
+
+def _width(table: Table) -> int:
+    return Measurement.get(console, console.options.update(max_width=1_000), table).maximum
+
+
+def fold(name: str, width: int) -> str:
+    """The name in lines of this width: broken between settings or, if one is too long, after its = and commas."""
+    lines = [""]
+    for setting in re.split(r"(?<=__)", name):
+        for part in [setting] if len(setting) <= width else re.split(r"(?<=[=,/])", setting):
+            if lines[-1] and len(lines[-1]) + len(part) > width:
+                lines.append("")
+            lines[-1] += part
+    return "\n".join(lines)
 
 
 def unlike_images(states: Sequence[State]) -> Iterator[str]:
@@ -72,16 +104,19 @@ def print_seeds(states: Sequence[State]) -> None:
         if state.results:
             experiment = state.job.experiment
             groups.setdefault((experiment.name, config_hash(experiment)), []).append(state)
-    table = Table(box=None, pad_edge=False, title="mean ± standard deviation over seeds, in %", title_justify="left")
-    for heading, words in zip(("runs", "seeds", *_HEADINGS[2:]), (True, *(False,) * 5), strict=True):
-        table.add_column(heading, justify="left" if words else "right", overflow="fold", no_wrap=not words)
     several = [group for group in groups.values() if len(group) > 1]
-    for group in several:
-        name = _without_seed(group[0].job.name) or group[0].job.name
-        table.add_row(name, str(len(group)), *_over_seeds([state.results for state in group if state.results]))
-    if several:
+    rows = [
+        (
+            _without_seed(group[0].job.name) or group[0].job.name,
+            str(len(group)),
+            *_over_seeds([state.results for state in group if state.results]),
+        )
+        for group in several
+    ]
+    if rows:
         console.print()
-        console.print(table, highlight=False)
+        title = "mean ± standard deviation over seeds, in %"
+        _print_named(rows, ("runs",), ("seeds", *_HEADINGS), title)
     names = [name for group in several if (name := _without_seed(str(group[0].job.folder)))]
     if len(names) > 1:
         compare = f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -60,6 +61,30 @@ class Example:
         logits: Tensor = ensemble(*inputs, **by_name)
         return logits
 
+    def run_rows(self, ensemble: Ensemble, given_MB: Tensor) -> Tensor:
+        """The logits (M, B, …, K) when the rows `given_MB` get the example, and all others rows that are like it.
+
+        Such a row is the row before it. Its real numbers are made smaller, each in its own way: so they stay in the
+        range that the model takes.
+        """
+        generator = torch.Generator().manual_seed(2)
+
+        def views(tensor: Tensor) -> Tensor:
+            if not tensor.dim():
+                return tensor
+            axis = axis_of_rows(tensor, self.batch_axis)
+            is_real = tensor.is_floating_point() or tensor.is_complex()
+            given = ensemble.for_all(tensor + 1 if is_real and not tensor.any() else tensor)  # smaller zeros are zeros
+            others = given.roll(1, axis + 1)
+            if is_real:
+                others = others * (0.5 + 0.4 * torch.rand(others.shape, generator=generator, device="cpu")).to(others)
+            shape = [1] * given.dim()
+            shape[0], shape[axis + 1] = given_MB.shape
+            return torch.where(given_MB.view(shape).to(given.device), given, others)
+
+        logits: Tensor = ensemble(*map_tensors(self.inputs, views), **map_tensors(self.by_name, views))
+        return logits
+
     def rows(self, ensemble: Ensemble) -> int:
         """M·B"""
         inputs, by_name = (map_tensors(value, ensemble.for_all) for value in (self.inputs, self.by_name))
@@ -79,21 +104,58 @@ def run_watched(
 
 
 def check_members(ensemble: Ensemble, example: Example) -> None:
-    """Refuse an ensemble whose members are not independent, or not the plain networks that `extract_member` gives."""
-    failed = f"{_model(ensemble)} does not convert: it runs on the example input, but as an ensemble it does not"
-
-    def run() -> Tensor:
-        logits_MBK: Tensor = run_watched(ensemble.network, lambda: example.run_members(ensemble), failed)[0]
-        return logits_MBK
-
+    """Refuse an ensemble whose rows or members are not independent, or whose members are not the plain networks that
+    `extract_member` gives.
+    """
     with _awake(ensemble.network):
-        before_MBK = run()
+        before_MBK = _run(ensemble, example)
+        if before_MBK.isnan().any():
+            raise InputError(
+                f"{_model(ensemble)} gives logits on the example input that are no numbers (NaN), so its members "
+                "cannot be compared; give an example that it can be run on"
+            )
+        _check_rows(ensemble, example)
         for index in range(ensemble.num_members):
             with _perturbed(ensemble.network, index, _MUCH):
-                after_MBK = run()
+                after_MBK = _run(ensemble, example)
             _check_independent(ensemble, example, index, before_MBK, after_MBK)
             with _perturbed(ensemble.network, index, _LITTLE):
-                _check_same_as_plain(ensemble, example, index, run()[index])
+                _check_same_as_plain(ensemble, example, index, _run(ensemble, example)[index])
+
+
+def _run(ensemble: Ensemble, example: Example, given_MB: Tensor | None = None) -> Tensor:
+    """The logits of the example or, if `given_MB` says which rows get it, of those rows and others like it."""
+    failed = f"{_model(ensemble)} does not convert: it runs on the example input, but as an ensemble it does not"
+    logits_MBK: Tensor = run_watched(ensemble.network, lambda: _logits(ensemble, example, given_MB), failed)[0]
+    return logits_MBK
+
+
+def _logits(ensemble: Ensemble, example: Example, given_MB: Tensor | None) -> Tensor:
+    return example.run_members(ensemble) if given_MB is None else example.run_rows(ensemble, given_MB)
+
+
+def _check_rows(ensemble: Ensemble, example: Example) -> None:
+    """Change one row, and then all others: what the rest gives must stay.
+
+    This also finds what mixes rows before the first converted layer, where r and s change nothing.
+    """
+    shape = (ensemble.num_members, example.rows(ensemble) // ensemble.num_members)
+    none_MB = torch.zeros(shape, dtype=torch.bool, device="cpu")
+    first_MB = none_MB.clone()
+    first_MB[0, 0] = True
+    before_MBK = _run(ensemble, example, none_MB)
+    for changed_MB in (first_MB, ~first_MB):
+        after_MBK = _run(ensemble, example, changed_MB)
+        if not close(after_MBK[~changed_MB], before_MBK[~changed_MB], _SAME):
+            before, after = (
+                _moments(ensemble.network, partial(_logits, ensemble, example, given))
+                for given in (none_MB, changed_MB)
+            )
+            raise InputError(
+                f"{_model(ensemble)} does not convert: {_first_mixing(ensemble, before, after, ~changed_MB)} mixes the "
+                "rows of a batch. A change of some rows of the input changes what is computed there for others. Change "
+                "the model so that each row depends on itself alone"
+            )
 
 
 def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logits_BK: Tensor) -> None:
@@ -110,17 +172,16 @@ def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logit
 
 
 def _check_independent(ensemble: Ensemble, example: Example, index: int, before_MBK: Tensor, after_MBK: Tensor) -> None:
-    if before_MBK.isnan().any():
+    others_MB = torch.ones(after_MBK.shape[:2], dtype=torch.bool, device="cpu")
+    others_MB[index] = False
+    if others_MB.any() and not close(after_MBK[others_MB], before_MBK[others_MB], _SAME):
+        before = _moments(ensemble.network, lambda: _logits(ensemble, example, None))
+        with _perturbed(ensemble.network, index, _MUCH):
+            after = _moments(ensemble.network, lambda: _logits(ensemble, example, None))
         raise InputError(
-            f"{_model(ensemble)} gives logits on the example input that are no numbers (NaN), so its members cannot be "
-            "compared; give an example that it can be run on"
-        )
-    others = [i for i in range(ensemble.num_members) if i != index]
-    if others and not close(after_MBK[others], before_MBK[others], _SAME):
-        raise InputError(
-            f"{_model(ensemble)} does not convert: {_first_mixing(ensemble, example, index)} mixes the rows of a "
-            f"batch. A change of member {index}'s r and s changes what other members compute there. Leave the layers "
-            "before it out (exclude=…), or change it so that each row depends on itself alone"
+            f"{_model(ensemble)} does not convert: {_first_mixing(ensemble, before, after, others_MB)} mixes the rows "
+            f"of a batch. A change of member {index}'s r and s changes what other members compute there. Leave it out "
+            "if it is a layer (exclude=…), or change it so that each row depends on itself alone"
         )
     if torch.equal(after_MBK[index], before_MBK[index]):
         raise InputError(
@@ -167,20 +228,15 @@ def _perturbed(network: nn.Module, index: int, size: float) -> Iterator[None]:
                 factor[index] = values
 
 
-def _first_mixing(ensemble: Ensemble, example: Example, index: int) -> str:
-    """The module in which member `index` first reaches another member's rows."""
-    before = _moments(ensemble.network, lambda: example.run_members(ensemble))
-    with _perturbed(ensemble.network, index, _MUCH):
-        after = _moments(ensemble.network, lambda: example.run_members(ensemble))
-    others = [i for i in range(ensemble.num_members) if i != index]
-    rows = example.rows(ensemble)
+def _first_mixing(ensemble: Ensemble, before: list[Moment], after: list[Moment], same_MB: Tensor) -> str:
+    """The module in which rows first change that should be the same before and after."""
     for old, new in zip(before, after, strict=True):
         for was, now in zip(old.tensors, new.tensors, strict=True):
-            axis = _row_axis(was, rows)
+            axis = _row_axis(was, same_MB.numel())
             if axis is None:
                 continue
-            theirs_now, theirs = (_members(x, axis, ensemble.num_members)[others] for x in (now, was))
-            if not close(theirs_now, theirs, _SAME):
+            same_now, same = (_members(x, axis, same_MB.numel())[same_MB.flatten()] for x in (now, was))
+            if not close(same_now, same, _SAME):
                 return _blamed(new, ensemble.network)
     return "its own code, after the last module that it calls,"
 

@@ -1,14 +1,15 @@
 """Turn any model into a BatchEnsemble that keeps its weights."""
 
 import copy
+import gc
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Literal, get_args
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
@@ -53,8 +54,8 @@ def batch_ensemble(
 
     `example_input` is an input of the model: a tensor, a tuple of arguments, or a dict of arguments by name. If you
     give it, the conversion is checked. Layers whose weights the model reads directly, without calling the layer, are
-    then left out. A model whose members would not be independent is refused; the error names the module that mixes the
-    rows of a batch.
+    then left out. A model whose members, or whose images, would not be independent is refused; the error names the
+    module that mixes the rows of a batch.
 
     `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
     rows in the model's inputs, if it is not the first. `logits` is a function that finds the logits in what the model
@@ -149,23 +150,35 @@ def _copied(model: nn.Module) -> nn.Module:
 
 
 def _reaches(value: Any, own: set[int]) -> bool:
-    """Whether it is, or directly contains, a function that holds a part of the model or a part's method.
+    """Whether it is, or holds at any depth, a function that holds a part of the model at any depth.
 
-    deepcopy does not copy what functions hold: variables around them, and defaults of their arguments.
+    deepcopy copies what objects and methods hold, but not what functions hold: variables around them, and defaults of
+    their arguments.
     """
-    contained = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
-    found = list(contained)
-    for function in found:  # grows by the functions that functions hold
-        if not isinstance(function, FunctionType):
-            continue
-        held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        for cell in function.__closure__ or ():
-            with suppress(ValueError):  # an empty one
-                held.append(cell.cell_contents)
-        if any(id(getattr(one, "__self__", one)) in own for one in held):
+    todo = [(value, False)]  # with whether a function holds it
+    seen: set[tuple[int, bool]] = set()
+    while todo:
+        one, is_in_function = todo.pop()
+        if id(one) in own and is_in_function:
             return True
-        found += [one for one in held if isinstance(one, FunctionType) and all(one is not other for other in found)]
+        if id(one) in own or isinstance(one, Tensor | type | ModuleType) or (id(one), is_in_function) in seen:
+            continue
+        seen.add((id(one), is_in_function))
+        if isinstance(one, FunctionType | BuiltinFunctionType):
+            todo += [(held, True) for held in _held_by_function(one)]
+        else:
+            todo += [(held, is_in_function) for held in gc.get_referents(one)]
     return False
+
+
+def _held_by_function(function: Any) -> list[Any]:
+    if isinstance(function, BuiltinFunctionType):
+        return [function.__self__]  # such as weight.matmul
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty one
+            held.append(cell.cell_contents)
+    return held
 
 
 def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:
