@@ -14,6 +14,7 @@ from counterpoint.data.stratified import TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
 from counterpoint.images.listing import notes_on_depth, picture_name
+from counterpoint.own_images import OwnImages
 from counterpoint.watching import SILENT, Watcher
 
 
@@ -43,6 +44,8 @@ class UserImages:
     name: str
     source: Path
     """What the user named, as an absolute path."""
+    settings: OwnImages
+    """How they were read and split: the settings `images` of an experiment that trains on them."""
     skip_bad: bool
     """Whether files that give no image are left out."""
     key: str
@@ -98,7 +101,7 @@ def load_images(
     >>> images.train.classes, len(images.train), len(images.val), len(images.test)
     (('cat', 'dog'), 12, 4, 4)
     """
-    source, decoding = Path(source), Decoding(size, grey)
+    source, decoding, settings = Path(source), Decoding(size, grey), OwnImages(size, grey, val, test, seed)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
@@ -108,6 +111,7 @@ def load_images(
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
         source=source.absolute(),
+        settings=settings,
         skip_bad=skip_bad,
         key=images.key,
         keys=_part_keys(images, parts_N, decoding),

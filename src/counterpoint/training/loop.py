@@ -34,7 +34,7 @@ from counterpoint.training.monitoring import (
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
-from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.run_images import check_images_of, check_unseen_by
 from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, WARNING, Watcher
 
@@ -127,6 +127,7 @@ def train(
             device = choose_device(options.device, world)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
+            check_images_of(experiment, data)
             held.enter_context(hold(folder, experiment, device, options.deterministic, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
