@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from counterpoint.watching import SILENT, TrainingProgress, Watcher
+from counterpoint.watching import SILENT, WARNING, TrainingProgress, Watcher
 from tests.heard import Heard
 
 PROGRESS = TrainingProgress("work", 0, 9, 1, 3, math.nan, math.nan, 0.0)
@@ -22,6 +22,13 @@ def test_a_plain_watcher_tells_nobody(watcher: Watcher, capfd: pytest.CaptureFix
     tell_everything(watcher)
     assert capfd.readouterr() == ("", "")
     assert vars(watcher) == {}, "nor does it remember"
+
+
+def test_what_a_person_should_act_on_becomes_a_warning_of_python(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(UserWarning, match="^a warning$") as heard:
+        tell_everything(WARNING)
+    assert len(heard) == 1
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_watcher_of_ones_own_hears_it() -> None:

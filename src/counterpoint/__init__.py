@@ -10,11 +10,16 @@ if TYPE_CHECKING:
     from counterpoint.augment import apply_augmix, make_views, mixing_weights, perturb, sample_augmix
     from counterpoint.config import Experiment
     from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS
+    from counterpoint.data import load_images
     from counterpoint.errors import InputError
     from counterpoint.evaluation.comparison import compare_run
     from counterpoint.evaluation.imported.importing import evaluate_logits
     from counterpoint.evaluation.over_seeds import compare_experiments
+    from counterpoint.evaluation.pipeline import evaluate_run
+    from counterpoint.evaluation.recalibration import recalibrate_run
+    from counterpoint.evaluation.threshold import threshold_run
     from counterpoint.experiments import EXPERIMENTS
+    from counterpoint.export import export_run
     from counterpoint.metrics import brier, disagreement, ece, ece_rms, nll, reliability_bins
     from counterpoint.nn import (
         BatchEnsembleConv2d,
@@ -30,8 +35,10 @@ if TYPE_CHECKING:
     )
     from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
     from counterpoint.report import write_report
+    from counterpoint.runs.folder import load_run
     from counterpoint.serving.network import load_ensemble
     from counterpoint.serving.predict import Predictor, load_predictor
+    from counterpoint.training.loop import train
 
 __version__ = "0.1.0"
 
@@ -39,18 +46,25 @@ _PUBLIC = {
     "augment": "apply_augmix make_views mixing_weights perturb sample_augmix",
     "config": "Experiment",
     "corrupt": "CORRUPTIONS EXTRA_CORRUPTIONS",  # `corrupt` itself is the room: use counterpoint.corrupt.corrupt
+    "data": "load_images",
     "errors": "InputError",
     "evaluation.comparison": "compare_run",
     "evaluation.imported.importing": "evaluate_logits",
     "evaluation.over_seeds": "compare_experiments",
+    "evaluation.pipeline": "evaluate_run",
+    "evaluation.recalibration": "recalibrate_run",
+    "evaluation.threshold": "threshold_run",
     "experiments": "EXPERIMENTS",
+    "export": "export_run",
     "metrics": "brier disagreement ece ece_rms nll reliability_bins",
     "nn": "BatchEnsembleConv2d BatchEnsembleLinear Ensemble batch_ensemble deep_ensemble parameter_groups resnet "
     "resnext29 vit wide_resnet",
     "policy": "Adversarial AugMix MemberPolicy StochasticDepth",
     "report": "write_report",
+    "runs.folder": "load_run",
     "serving.network": "load_ensemble",
     "serving.predict": "Predictor load_predictor",
+    "training.loop": "train",
 }
 _ROOM_OF = {name: room for room, names in _PUBLIC.items() for name in names.split()}
 
@@ -78,17 +92,24 @@ __all__ = [
     "ece",
     "ece_rms",
     "evaluate_logits",
+    "evaluate_run",
+    "export_run",
     "load_ensemble",
+    "load_images",
     "load_predictor",
+    "load_run",
     "make_views",
     "mixing_weights",
     "nll",
     "parameter_groups",
     "perturb",
+    "recalibrate_run",
     "reliability_bins",
     "resnet",
     "resnext29",
     "sample_augmix",
+    "threshold_run",
+    "train",
     "vit",
     "wide_resnet",
     "write_report",

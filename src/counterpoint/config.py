@@ -54,7 +54,8 @@ class Experiment:
     instead."""
     pretrained: bool = False
     """Whether training starts from the weights that the library publishes for the model. Only models of timm,
-    torchvision and transformers have them. `init_std` then becomes none unless you set it."""
+    torchvision and transformers have them. With `--set` or `--pretrained`, `init_std` becomes none unless you set it
+    too; in Python set it yourself."""
     num_members: int | None = 4
     """How many members the ensemble has; none trains a single network."""
     ensemble: Literal["batch", "deep"] = "batch"
@@ -75,7 +76,8 @@ class Experiment:
     """How many images a training step takes; every member sees its own view of each of them."""
     optimiser: Literal["sgd", "adamw"] = "sgd"
     """What changes the weights: SGD, as in the paper, or AdamW, with which transformers and ConvNeXts are usually
-    trained. With adamw, `learning_rate` becomes 0.001 and `weight_decay` 0.05 unless you set them."""
+    trained. With `--set optimiser=adamw`, `learning_rate` becomes 0.001 and `weight_decay` 0.05 unless you set them
+    too; in Python set them yourself."""
     learning_rate: float = 0.1
     """The highest learning rate; it then falls along a cosine to `final_learning_rate`."""
     final_learning_rate: float = 1e-6

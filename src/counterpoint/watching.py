@@ -1,11 +1,17 @@
 """Progress of long work. The library calls a watcher; only the command line prints."""
 
+import warnings
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class ValidationFigures:
-    """The averaged prediction's figures on the validation images."""
+    """The averaged prediction's figures on the validation images.
+
+    >>> from counterpoint.watching import ValidationFigures
+    >>> ValidationFigures(error=0.1, nll=0.4, ece=0.02).error
+    0.1
+    """
 
     error: float
     nll: float
@@ -17,6 +23,11 @@ class TrainingProgress:
     """How far a training is. Loss and error are this epoch's means over views.
 
     A watcher gets the first one, with a speed of 0, when all inputs are checked and the first step begins.
+
+    >>> from counterpoint.watching import TrainingProgress
+    >>> progress = TrainingProgress("mine", 1, total_steps=2, epoch=1, epochs=2, loss=2, error=1, images_per_second=9)
+    >>> progress.step / progress.total_steps
+    0.5
     """
 
     experiment: str
@@ -31,7 +42,23 @@ class TrainingProgress:
 
 
 class Watcher:
-    """Gets the progress of long work. This class ignores it; the command line's class draws progress bars."""
+    """Gets the progress of long work. This class ignores it; the command line's class draws progress bars.
+
+    Give an object of a class of your own to a function that takes a `watcher`, with the methods that you want.
+
+    >>> from pathlib import Path
+    >>> from counterpoint import Experiment
+    >>> from counterpoint.data import load
+    >>> from counterpoint.training.loop import Options, train
+    >>> from counterpoint.watching import Watcher
+    >>> class Printing(Watcher):
+    ...     def trained(self, progress):
+    ...         print(f"step {progress.step} of {progress.total_steps}")
+    >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    >>> finished = train(experiment, "runs/mine", load("digits"), options=Options(device="cpu"), watcher=Printing())
+    step 0 of 2
+    step 2 of 2
+    """
 
     def trained(self, progress: TrainingProgress) -> None:
         """A training has come this far."""
@@ -46,4 +73,13 @@ class Watcher:
         """Something that a person should act on."""
 
 
+class _OnlyWarning(Watcher):
+    """Makes a Python warning of what a person should act on, and ignores the rest."""
+
+    def warned(self, text: str) -> None:
+        warnings.warn(text, stacklevel=2)
+
+
 SILENT = Watcher()
+WARNING = _OnlyWarning()
+"""What a training tells where nobody gave it a watcher: a person who trains from Python hears of what is wrong."""

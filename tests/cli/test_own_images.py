@@ -20,6 +20,7 @@ from counterpoint.runs.folder import load_run
 from counterpoint.training.loop import Options, train
 from counterpoint.training.run_images import parts_of_run
 from counterpoint.training.starting_weights import weights_hash
+from counterpoint.watching import SILENT
 from tests.cli.conftest import Call
 from tests.images.collection import CLASSES, add_bad_files, write_collection
 from tests.images.pictures import write_classes
@@ -307,7 +308,8 @@ def test_a_run_goes_on_with_the_size_that_it_has(tmp_path: Path, call: Call) -> 
     experiment = own_experiment("photos", None, [word for word in sized if "=" in word])
     data = load_images(photos, 20)
     begun = with_warmup(experiment, len(data.train), [])
-    assert not train(begun, Path("run"), data, options=Options(device="cpu"), should_stop=lambda: True)
+    on_cpu = Options(device="cpu")
+    assert not train(begun, Path("run"), data, options=on_cpu, watcher=SILENT, should_stop=lambda: True)
     ended = call("train", "--images", photos, "--out", "run", *quick, "--set", "epochs=2")
     assert ended.status == 0, ended.err
     assert "finished: run" in ended.out

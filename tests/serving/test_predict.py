@@ -1,9 +1,11 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from counterpoint.augment.standard import to_unit
 from counterpoint.data.sets import DataSet
@@ -16,7 +18,7 @@ from counterpoint.records.files import read_evaluated
 from counterpoint.runs.folder import Run
 from counterpoint.serving.correction import Correction, find_correction
 from counterpoint.serving.network import load_ensemble
-from counterpoint.serving.predict import Prediction, Predictor, Unread, find_files, load_predictor
+from counterpoint.serving.predict import _FILES_AT_ONCE, Prediction, Predictor, Unread, find_files, load_predictor
 
 UNCORRECTED = Correction(NONE, "none")
 
@@ -109,17 +111,54 @@ def test_images_in_memory_get_the_probabilities_of_their_files(run: Run, picture
     assert of_members == members_MNK.max(axis=2).T.tolist()
 
 
+def test_arrays_may_run_backwards_and_be_read_only(bare_run: Run, digits: DataSet) -> None:
+    predictor = load_predictor(bare_run.folder, device="cpu")
+    images = digits.test.images_NCHW[:5].numpy()
+    backwards = np.ascontiguousarray(images[..., ::-1])[..., ::-1]
+    turned = np.ascontiguousarray(images.swapaxes(2, 3)).swapaxes(2, 3)
+    fixed = images.copy()
+    fixed.flags.writeable = False
+    expected = predictor.probabilities(torch.from_numpy(images))
+    for same in (images, backwards, turned, fixed):
+        for found, wanted in zip(predictor.probabilities(same), expected, strict=True):
+            assert np.array_equal(found, wanted)
+
+
 @pytest.mark.parametrize(
     ("images", "words"),
     [
         (torch.zeros(2, 1, 32, 32), r"float32 of shape \(2, 1, 32, 32\)"),
         (np.zeros((1, 32, 32), np.uint8), r"uint8 of shape \(1, 32, 32\)"),
         (np.zeros((2, 32, 32, 1), np.uint8), r"uint8 of shape \(2, 32, 32, 1\)"),
+        (np.zeros((0, 1, 32, 32), np.uint8), r"uint8 of shape \(0, 1, 32, 32\)"),
+        (np.array([None]), r"object of shape \(1,\)"),
+        (torch.tensor(0, dtype=torch.uint8), r"uint8 of shape \(\)"),
+        ([[0]], "a list, and no tensor or NumPy array"),
+        ("new.png", "a str, and no tensor or NumPy array"),
     ],
 )
-def test_other_images_in_memory_are_refused(bare_run: Run, images: torch.Tensor | np.ndarray, words: str) -> None:
-    with pytest.raises(InputError, match=rf"the images are {words}; they must be uint8 of shape \(N, 1, 32, 32\)"):
+def test_other_images_in_memory_are_refused(bare_run: Run, images: Any, words: str) -> None:
+    needed = r"they must be uint8 of shape \(N, 1, 32, 32\), with N of 1 or more"
+    with pytest.raises(InputError, match=f"the images are {words}; {needed}"):
         load_predictor(bare_run.folder, device="cpu").probabilities(images)
+
+
+@pytest.mark.parametrize("images", [np.zeros((2, 1, 32, 32), np.uint8), [Image.new("L", (32, 32))], b"new.png"])
+def test_images_in_memory_are_no_paths(bare_run: Run, images: Any) -> None:
+    predictor = load_predictor(bare_run.folder, device="cpu")
+    with pytest.raises(InputError, match=r"a picture is named with a .*`probabilities` takes images in memory"):
+        list(predictor.predict(images))
+
+
+@pytest.mark.parametrize("top", [-1, 1.5, "3"])
+def test_a_number_of_classes_that_is_none_is_refused(bare_run: Run, top: Any) -> None:
+    with pytest.raises(InputError, match=f"top is {top!r}; it must be a whole number of 0 or more"):
+        load_predictor(bare_run.folder, top=top, device="cpu")
+
+
+def test_a_batch_has_no_more_rows_than_files_are_read_at_once(bare_run: Run) -> None:
+    """On a GPU every batch is filled up to this size, also that of a single picture."""
+    assert load_predictor(bare_run.folder, device="cpu")._members.images_at_once == _FILES_AT_ONCE
 
 
 def test_one_path_is_a_file_or_all_files_of_a_folder(bare_run: Run, pictures: list[Path]) -> None:

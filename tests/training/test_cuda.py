@@ -25,6 +25,7 @@ from counterpoint.training.engines import Engine, EngineName, make_engine, make_
 from counterpoint.training.loop import Options, train, update
 from counterpoint.training.network import build_model
 from counterpoint.training.step import Forward, TrainState, take_step
+from counterpoint.watching import SILENT
 from tests.small import ALL_AUGMENTATIONS, TINY, noise_data
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -250,7 +251,7 @@ def test_resume_gives_the_same_bits_when_deterministic(
 ) -> None:
     """Compiling takes most of the time: the compiled networks are the smaller ones, without adversarial views."""
     options = Options(device="cuda", deterministic=True, engine=engine)
-    assert train(experiment, tmp_path / "whole", tiny_data(), options=options)
+    assert train(experiment, tmp_path / "whole", tiny_data(), options=options, watcher=SILENT)
     calls = 0
 
     def after_five_steps() -> bool:
@@ -258,8 +259,10 @@ def test_resume_gives_the_same_bits_when_deterministic(
         calls += 1
         return calls == 5
 
-    assert not train(experiment, tmp_path / "parts", tiny_data(), options=options, should_stop=after_five_steps)
-    assert train(experiment, tmp_path / "parts", tiny_data(), options=options)
+    assert not train(
+        experiment, tmp_path / "parts", tiny_data(), options=options, watcher=SILENT, should_stop=after_five_steps
+    )
+    assert train(experiment, tmp_path / "parts", tiny_data(), options=options, watcher=SILENT)
     whole, parts = (
         load_file(sorted((tmp_path / name / "checkpoints").glob("step-*"))[-1]) for name in ("whole", "parts")
     )
@@ -271,7 +274,13 @@ def test_the_gpu_learns_what_the_cpu_learns(tmp_path: Path) -> None:
     experiment = replace(RESNET, policy=MemberPolicy(), epochs=1)
     losses = []
     for device in ("cpu", "cuda"):
-        train(experiment, tmp_path / device, tiny_data(200), options=Options(device=device, engine="eager"))
+        train(
+            experiment,
+            tmp_path / device,
+            tiny_data(200),
+            options=Options(device=device, engine="eager"),
+            watcher=SILENT,
+        )
         log = (tmp_path / device / "log.jsonl").read_text()
         losses.append(float(log.rpartition('"loss": ')[2].partition(",")[0]))
     assert losses[1] == pytest.approx(losses[0], rel=0.02)

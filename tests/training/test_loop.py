@@ -362,6 +362,12 @@ def test_a_learning_rate_of_sgd_is_questioned_with_adamw(tmp_path: Path) -> None
     assert not [warning for warning in heard.warnings if "AdamW" in warning]
 
 
+def test_a_training_from_python_warns_without_a_watcher(tmp_path: Path) -> None:
+    """Nobody who writes optimiser="adamw" in Python may miss that the learning rate is still that of SGD."""
+    with pytest.warns(UserWarning, match="learning_rate is 0.1, as for SGD; with AdamW"):
+        assert train(replace(EXPERIMENT, optimiser="adamw", steps=1), tmp_path / "run", small_data(), options=ON_CPU)
+
+
 def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
     endless = replace(EXPERIMENT, epochs=1_000_000, batch_size=1)
     with pytest.raises(

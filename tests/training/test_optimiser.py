@@ -1,13 +1,24 @@
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn import Linear, Parameter
 
 from counterpoint.config import Experiment, override
+from counterpoint.data import parts_of
 from counterpoint.nn import Ensemble, resnet
+from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.training.batches import epoch_batches
+from counterpoint.training.engines import Engine
+from counterpoint.training.loop import update
 from counterpoint.training.network import build_model
 from counterpoint.training.optimiser import learning_rate, make_optimiser, set_learning_rate
+from counterpoint.training.step import TrainState
+from tests.small import noise_data
 
 EXPERIMENT = Experiment("test", "digits")
 
@@ -43,21 +54,106 @@ def test_one_step_equals_nesterov_by_hand() -> None:
         torch.testing.assert_close(p.detach(), before[name] - 0.1 * (decayed + 0.9 * velocity))
 
 
-def test_two_steps_equal_adamw_by_hand() -> None:
-    model = Ensemble(resnet(3, width=2))
-    optimiser = make_optimiser(model, replace(EXPERIMENT, optimiser="adamw", learning_rate=0.01, weight_decay=0.1))
-    expected = {name: p.detach().double() for name, p in model.named_parameters()}
-    mean, square = ({name: torch.zeros_like(p) for name, p in expected.items()} for _ in range(2))
-    for step in (1, 2):
-        for name, p in model.named_parameters():
-            p.grad = torch.randn_like(p)
-            mean[name] = 0.9 * mean[name] + 0.1 * p.grad
-            square[name] = 0.999 * square[name] + 0.001 * p.grad**2
-            moved = mean[name] / (1 - 0.9**step) / ((square[name] / (1 - 0.999**step)).sqrt() + 1e-8)
-            expected[name] = expected[name] * (1 - 0.01 * 0.1) - 0.01 * moved
-        optimiser.step()
+class AdamWByHand:
+    """The formula of Loshchilov and Hutter (2019), one parameter after another."""
+
+    def __init__(self, parameters: Mapping[str, Tensor], kept: float) -> None:
+        self.parameters, self.kept, self.steps = parameters, kept, 0
+        self.mean, self.square = ({name: torch.zeros_like(p) for name, p in parameters.items()} for _ in range(2))
+
+    @torch.no_grad()
+    def step(self, gradients: Mapping[str, Tensor], rates: Mapping[str, float], decays: Mapping[str, float]) -> None:
+        self.steps += 1
+        for name, parameter in self.parameters.items():
+            gradient = gradients[name]
+            self.mean[name] = self.kept * self.mean[name] + (1 - self.kept) * gradient
+            self.square[name] = 0.999 * self.square[name] + 0.001 * gradient**2
+            mean = self.mean[name] / (1 - self.kept**self.steps)
+            square = self.square[name] / (1 - 0.999**self.steps)
+            parameter -= rates[name] * decays[name] * parameter
+            parameter -= rates[name] * mean / (square.sqrt() + 1e-8)
+
+
+def test_adamw_trains_a_batch_ensemble_as_by_hand() -> None:
+    """With every group, its own rates and decays, and the schedule. Only the gradients come from the same network."""
+    experiment = replace(
+        EXPERIMENT,
+        model="resnet",
+        width=2,
+        num_members=2,
+        policy=MemberPolicy(augmix=AugMix((1.0, 4.0))),
+        batch_size=6,
+        optimiser="adamw",
+        learning_rate=0.02,
+        final_learning_rate=0.001,
+        warmup_steps=3,
+        momentum=0.8,
+        weight_decay=0.3,
+        decay_rs=False,
+        decay_linear_rs=True,
+        decay_batchnorm=False,
+        member_rate=0.5,
+    )
+    model = build_model(experiment, 3, 3, seed=0).double().train()
+    engine = Engine(TrainState.before_first_step(model, experiment), experiment, model)
+    kinds = {name: kind_by_name(name) for name, _ in model.named_parameters()}
+    assert set(kinds.values()) == {"weights", "member_biases", "batchnorm", "rs", "linear_rs"}
+    decays = {name: 0.0 if kind in ("rs", "batchnorm") else 0.3 for name, kind in kinds.items()}
+    shares = {name: 0.5 if kind in ("rs", "linear_rs", "member_biases") else 1.0 for name, kind in kinds.items()}
+    expected = {name: p.detach().clone() for name, p in model.named_parameters()}
+    start, by_hand = {name: p.clone() for name, p in expected.items()}, AdamWByHand(expected, kept=0.8)
+    part = parts_of(noise_data(48, 3), replace(experiment, train_on="all")).train
+    for step, batch in enumerate(epoch_batches(part, experiment, seed=0, epoch=0, num_blocks=3, dtype=torch.float64)):
+        update(engine, batch, total=8)
+        gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        highest = 0.001 + 0.019 * (1 + math.cos(math.pi * step / 7)) / 2
+        rate = highest * min((step + 1) / 4, 1)
+        by_hand.step(gradients, {name: rate * share for name, share in shares.items()}, decays)
+    assert by_hand.steps == 8
     for name, p in model.named_parameters():
-        torch.testing.assert_close(p.detach().double(), expected[name], rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(p.detach(), expected[name], rtol=1e-10, atol=1e-12, msg=name)
+        assert not torch.allclose(p.detach(), start[name], atol=1e-3), name
+
+
+def kind_by_name(name: str) -> str:
+    """In counterpoint's ResNets the first layer of a pair is the convolution, and the second its BatchNorm."""
+    *_, layer, parameter = name.split(".")
+    if layer == "classifier":
+        return {"r": "linear_rs", "s": "linear_rs", "bias": "member_biases"}.get(parameter, "weights")
+    return "rs" if parameter in ("r", "s") else "batchnorm" if layer == "1" else "weights"
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw"])
+def test_a_parameter_may_lie_in_memory_as_it_likes(name: Literal["sgd", "adamw"]) -> None:
+    """Somebody's network may have a weight that is a part of a larger tensor, or that is transposed."""
+    experiment = replace(EXPERIMENT, optimiser=name, learning_rate=0.01)
+    values, gradient = torch.randn(6, 8), torch.randn(6, 8)
+    ways = (values.clone(), values.t().contiguous().t(), torch.stack([values, values], dim=2)[..., 0])
+    after = []
+    for way in ways:
+        layer = Linear(8, 6, bias=False)
+        layer.weight = Parameter(way)
+        optimiser = make_optimiser(Ensemble(layer), experiment)
+        for _ in range(3):
+            optimiser.zero_grad()
+            (gradient * layer.weight).sum().backward()
+            optimiser.step()
+        after.append(layer.weight.detach())
+    assert not torch.allclose(after[0], values, atol=1e-3)
+    for found in after[1:]:
+        torch.testing.assert_close(found, after[0])
+
+
+def test_adamw_takes_a_momentum_that_is_a_whole_number() -> None:
+    """Nothing of the gradients before is kept: each step has the sign of its own gradient."""
+    weight = Linear(1, 1, bias=False)
+    torch.nn.init.ones_(weight.weight)
+    experiment = replace(EXPERIMENT, optimiser="adamw", learning_rate=0.01, weight_decay=0.0, momentum=0)
+    optimiser = make_optimiser(Ensemble(weight), experiment)
+    for gradient in (2.0, -2.0):
+        weight.weight.grad = torch.tensor([[gradient]])
+        optimiser.step()
+    assert weight.weight.item() == pytest.approx(1.0)
 
 
 def ensemble() -> Ensemble:

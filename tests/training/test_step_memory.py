@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -119,11 +120,15 @@ def test_our_networks_save_memory_by_themselves_and_train_to_the_same_bits(
     assert all(torch.equal(tensor, saved.tensors[name]) for name, tensor in plain.tensors.items())
 
 
-def test_the_error_proposes_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    network, shape = build_model(PHOTOS, 3, 3, seed=0, size=(160, 160)), (3, 160, 160)
+@pytest.mark.parametrize(("optimiser", "power"), [("sgd", 1), ("adamw", 0.5)])
+def test_the_error_proposes_what_fits(
+    monkeypatch: pytest.MonkeyPatch, optimiser: Literal["sgd", "adamw"], power: float
+) -> None:
+    experiment = replace(PHOTOS, optimiser=optimiser)
+    network, shape = build_model(experiment, 3, 3, seed=0, size=(160, 160)), (3, 160, 160)
     monkeypatch.setattr(FREE, lambda: 400 << 20)
     with pytest.raises(InputError) as raised:
-        check_step(network, PHOTOS, shape, 1_000)
+        check_step(network, experiment, shape, 1_000)
     said = str(raised.value)
     assert said.startswith(
         "a step needs about 0.7 GiB of memory even with --less-memory, and 0.4 GiB are free: it needs"
@@ -131,13 +136,13 @@ def test_the_error_proposes_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "close other programs, or train a new run with --set batch_size=" in said
     assert said.endswith("fewer num_members (now 3) or a smaller network")
     batch, rate, side = (float(said.partition(f"--set {key}=")[2].split()[0].rstrip(",")) for key in KEYS)
-    assert rate == pytest.approx(0.1 * batch / BATCH, rel=0.05)
-    assert check_step(network, replace(PHOTOS, batch_size=int(batch)), shape, 1_000)
+    assert rate == pytest.approx(0.1 * (batch / BATCH) ** power, rel=0.05)
+    assert check_step(network, replace(experiment, batch_size=int(batch)), shape, 1_000)
     with pytest.raises(InputError):
-        check_step(network, replace(PHOTOS, batch_size=int(batch) + 1), shape, 1_000)
-    check_step(network, PHOTOS, (3, int(side), int(side)), 1_000)
+        check_step(network, replace(experiment, batch_size=int(batch) + 1), shape, 1_000)
+    check_step(network, experiment, (3, int(side), int(side)), 1_000)
     with pytest.raises(InputError):
-        check_step(network, PHOTOS, (3, int(side) + 32, int(side) + 32), 1_000)
+        check_step(network, experiment, (3, int(side) + 32, int(side) + 32), 1_000)
 
 
 def test_another_network_is_told_of_less_memory(monkeypatch: pytest.MonkeyPatch) -> None:

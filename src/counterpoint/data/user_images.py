@@ -15,6 +15,7 @@ from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_im
 from counterpoint.images.duplicates import first_alike, notes_on_copies
 from counterpoint.images.listing import notes_on_depth, notes_on_groups, picture_name
 from counterpoint.images.splits import Split, narrow
+from counterpoint.own_images import OwnImages
 from counterpoint.watching import SILENT, Watcher
 
 _DARK, _LOOKED_AT = 64, 256
@@ -47,6 +48,8 @@ class UserImages:
     name: str
     source: Path
     """What the user named, as an absolute path."""
+    settings: OwnImages
+    """How they were read and split: the settings `images` of an experiment that trains on them."""
     skip_bad: bool
     """Whether files that give no image are left out."""
     key: str
@@ -111,7 +114,7 @@ def load_images(
     >>> images.train.classes, len(images.train), len(images.val), len(images.test)
     (('cat', 'dog'), 12, 4, 4)
     """
-    source, decoding = Path(source), Decoding(size, grey)
+    source, decoding, settings = Path(source), Decoding(size, grey), OwnImages(size, grey, val, test, seed)
     images = open_images(source, decoding, cache=cache, skip_bad=skip_bad, workers=workers, watcher=watcher)
     added = 0
     if split is not None and not with_added:
@@ -124,6 +127,7 @@ def load_images(
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
         source=source.absolute(),
+        settings=settings,
         skip_bad=skip_bad,
         key=images.key,
         keys=_part_keys(images, parts_N, decoding),

@@ -60,7 +60,7 @@ def check_trusted(run: Run, trusted_model: str | None) -> None:
         raise InputError(
             f"{run.folder} says that its network is made by {name}, but a run's files alone never make "
             f"counterpoint run code; if you know and trust that function, name it: "
-            f"`{command_name()} {quoted(run.folder)} … --model {name}`"
+            f"`{command_name()} {quoted(run.folder)} … --model {name}`, or trusted_model={name!r} in Python"
         )
 
 

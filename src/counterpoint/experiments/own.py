@@ -31,8 +31,8 @@ _PHOTOGRAPHS = Experiment(
 
 def own_experiment(
     name: str,
-    recipe: Experiment | None,
-    assignments: Sequence[str],
+    recipe: Experiment | None = None,
+    assignments: Sequence[str] = (),
     *,
     fine_tuned: bool = False,
     size: int | None = None,
@@ -45,6 +45,11 @@ def own_experiment(
 
     `size` is the side of the images if that is not set. By default it is 64 pixels for counterpoint's own networks,
     which are made for small images: their first layers keep the images large, and a step on 224 pixels needs 44 GiB.
+
+    >>> from counterpoint.experiments.own import own_experiment
+    >>> experiment = own_experiment("photos", assignments=["optimiser=adamw", "policy.flip=false"])
+    >>> experiment.learning_rate, experiment.images.size
+    (0.001, 64)
     """
     if recipe is not None:
         title = f"{name}/{recipe.name.rpartition('/')[2]}"
@@ -105,8 +110,13 @@ def _augmix(members: int) -> AugMix:
     return AugMix(tuple(1 + 3 * member / (members - 1) for member in range(members)))
 
 
-def with_warmup(experiment: Experiment, training_images: int, assignments: Sequence[str]) -> Experiment:
-    """The learning rate rises over the first epoch, or the first fifth of a shorter training, unless that is set."""
+def with_warmup(experiment: Experiment, training_images: int, assignments: Sequence[str] = ()) -> Experiment:
+    """The learning rate rises over the first epoch, or the first fifth of a shorter training, unless that is set.
+
+    >>> from counterpoint.experiments.own import own_experiment, with_warmup
+    >>> with_warmup(own_experiment("photos"), 1000).warmup_steps  # 1000 images in batches of 128
+    8
+    """
     if _is_set("warmup_steps", assignments):
         return experiment
     per_epoch = math.ceil(training_images / experiment.batch_size)

@@ -44,7 +44,7 @@ def export_run(
     path: Path | str,
     root: Path | str | None = None,
     *,
-    not_sure_below: str | None = None,
+    not_sure_below: str | float | None = None,
     trusted_model: str | None = None,
 ) -> Written:
     """Write the run as an .onnx or .pt2 file, with a model card beside it, which has the file's name and .md.

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from counterpoint.devices import choose_device
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
 from counterpoint.images.listing import is_hidden
@@ -45,11 +45,14 @@ class Prediction:
     False
     """
 
-    path: str | None  # None for pixels that have no name
+    path: str | None
+    """None for pixels that have no name."""
     ensemble: Opinion
     members: tuple[Opinion, ...]
-    sure: bool | None  # None where no threshold was asked for
-    top: tuple[Opinion, ...] = ()  # the ensemble's likeliest classes, as many as were asked for
+    sure: bool | None
+    """Whether the ensemble's confidence is at least `not_sure_below`. None where that was not given."""
+    top: tuple[Opinion, ...] = ()
+    """The ensemble's likeliest classes, as many as were asked for."""
 
     @property
     def agree(self) -> bool:
@@ -74,7 +77,7 @@ class Predictor:
     """A run's members, ready for pictures. `load_predictor` makes one from a run's folder.
 
     Pictures are decoded as squares of the size that the run was trained with. `classes` are the names of the classes,
-    `correction` says how the confidences are corrected.
+    `correction` says how the confidences are corrected. Use it in one thread at a time.
 
     >>> from pathlib import Path
     >>> import torch
@@ -101,17 +104,21 @@ class Predictor:
         model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
+        if not isinstance(top, int) or top < 0:
+            raise InputError(f"top is {shown(repr(top))}; it must be a whole number of 0 or more")
         self.top = min(top, len(description.classes))
         self.decoding = Decoding(description.height, grey=description.channels == 1)
-        self._members: Members = fold_members(model, where, normalisation=description.normalisation, compiled=False)
+        self._members: Members = fold_members(
+            model, where, normalisation=description.normalisation, compiled=False, most_images=_FILES_AT_ONCE
+        )
 
     def predict(self, paths: Path | str | Iterable[Path | str]) -> Iterator[Prediction | Unread]:
-        """One answer for each file, in order; of a folder, for each file in it.
+        """One answer for each file, in order; of a folder, for each file in it. `probabilities` takes images in memory.
 
         While one batch is in the network, the next one is decoded.
         """
         named = [paths] if isinstance(paths, str | Path) else paths
-        for batch, pictures in read_ahead(self._read, _batches(find_files(map(Path, named)))):
+        for batch, pictures in read_ahead(self._read, _batches(find_files(map(_as_path, named)))):
             yield from self._answer(batch, pictures)
 
     def probabilities(self, images_NCHW: torch.Tensor | np.ndarray) -> tuple[Floats, Floats]:
@@ -119,13 +126,8 @@ class Predictor:
 
         The images are uint8, from 0 to 255, and have the channels and the size that the run was trained with.
         """
-        images = torch.as_tensor(images_NCHW)
         channels, size = 1 if self.decoding.grey else 3, self.decoding.size
-        if images.dtype != torch.uint8 or images.ndim != 4 or images.shape[1:] != (channels, size, size):
-            raise InputError(
-                f"the images are {str(images.dtype).removeprefix('torch.')} of shape {tuple(images.shape)}; they must "
-                f"be uint8 of shape (N, {channels}, {size}, {size})"
-            )
+        images = _as_tensor(images_NCHW, (channels, size, size))
         return corrected_probs(self._members, self.correction.recalibration, images)
 
     def answer(self, picture_CHW: np.ndarray, path: str | None = None) -> Prediction:
@@ -206,6 +208,29 @@ def load_predictor(
     run = load_run(folder)
     correction = find_correction(run.folder, not_sure_below)
     return Predictor(run, correction, device=device, trusted_model=trusted_model, top=top)
+
+
+def _as_path(path: object) -> Path:
+    if not isinstance(path, str | Path):
+        raise InputError(
+            f"a picture is named with a {type(path).__name__}; name it with the path of its file or of a folder: "
+            "`predict` reads files, and `probabilities` takes images in memory"
+        )
+    return Path(path)
+
+
+def _as_tensor(images: object, shape_CHW: tuple[int, int, int]) -> torch.Tensor:
+    """The images on the CPU. They must be uint8 of this shape, and at least one."""
+    needed = f"they must be uint8 of shape (N, {', '.join(map(str, shape_CHW))}), with N of 1 or more"
+    if not isinstance(images, torch.Tensor | np.ndarray):
+        raise InputError(f"the images are a {type(images).__name__}, and no tensor or NumPy array; {needed}")
+    found = str(images.dtype).removeprefix("torch.")
+    if found != "uint8" or images.shape[1:] != shape_CHW or len(images) == 0:
+        raise InputError(f"the images are {found} of shape {tuple(images.shape)}; {needed}")
+    if isinstance(images, torch.Tensor):
+        return images.cpu()
+    # torch takes no array that runs backwards, and warns of one that cannot be written to, such as a Pillow image's.
+    return torch.from_numpy(np.require(images, requirements=["C", "W"]))
 
 
 def _batches(paths: Iterable[Path]) -> Iterator[list[Path]]:

@@ -35,9 +35,9 @@ from counterpoint.training.monitoring import (
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
-from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.run_images import check_images_of, check_unseen_by
 from counterpoint.training.step import seed_layers
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, WARNING, Watcher
 
 CHECKPOINT_SECONDS = 60.0  # between checkpoints: the network and its momentum are 53 MiB for ResNeXt-29
 _STOP_MARGIN_SECONDS = 5.0  # for the checkpoint, before max_minutes are over
@@ -98,7 +98,7 @@ def train(
     start: Run | None = None,
     root: Path | str | None = None,
     options: Options | None = None,
-    watcher: Watcher = SILENT,
+    watcher: Watcher = WARNING,
     should_stop: Callable[[], bool] = lambda: False,
     world: World = ALONE,
 ) -> bool:
@@ -106,7 +106,8 @@ def train(
 
     The result is False if `max_minutes` or `should_stop` ended the training early. The run then has a checkpoint to
     continue from. To train in several processes, call this in each of them with its own `world` (docs/parallel.md).
-    Only the first process writes files and calls the watcher.
+    Only the first process writes files and calls the watcher. Without a `watcher`, what you should act on becomes a
+    Python warning, and progress is not shown.
 
     `start` is a finished run whose weights a new run begins with. It must not have been trained on images that the new
     run validates or tests on. To check this, its images are read again, with the data folder `root`.
@@ -127,6 +128,7 @@ def train(
             device = choose_device(options.device, world)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
+            check_images_of(experiment, data)
             held.enter_context(hold(folder, experiment, device, options.deterministic, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)

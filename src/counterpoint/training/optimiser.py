@@ -32,8 +32,11 @@ def make_optimiser(model: Ensemble, experiment: Experiment) -> Optimizer:
         rate = experiment.learning_rate * group["rate_scale"]
         # A recorded step reads the rate from the GPU's memory.
         group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
+    # On a CPU the fused updates take each tensor as contiguous memory, and change the wrong values where it is not.
     if experiment.optimiser == "adamw":
-        return AdamW(groups, betas=(experiment.momentum, _SQUARES_KEPT), fused=True, capturable=on_gpu)
+        # In Python the momentum may be the whole number 0, and torch takes only floats.
+        betas = (float(experiment.momentum), _SQUARES_KEPT)
+        return AdamW(groups, betas=betas, fused=on_gpu, capturable=on_gpu)
     return SGD(groups, momentum=experiment.momentum, nesterov=experiment.momentum > 0, fused=on_gpu)
 
 

@@ -1,12 +1,14 @@
 """The images of a run: read as it wants them, named, and told apart from those that its weights learned from before."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from counterpoint.config import Experiment
-from counterpoint.data import DataSet, Parts, UserImages, load, load_images, parts_of
+from counterpoint.data import DATASETS, DataSet, Parts, UserImages, load, load_images, parts_of
 from counterpoint.errors import InputError
 from counterpoint.images.splits import Split
+from counterpoint.own_images import OwnImages
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.runs.split_file import read_split
 from counterpoint.training.starting_weights import weights_hash
@@ -27,13 +29,13 @@ def read_images(
 
     `split` is that of an earlier run, and `with_added` whether images are taken that were added since.
     """
-    settings = experiment.images
+    settings = _settings(experiment)
     assert settings is not None
     return load_images(
         source,
         settings.size,
         grey=settings.grey,
-        val=settings.val if experiment.train_on == "split" else 0,
+        val=settings.val,
         test=settings.test,
         seed=settings.split_seed,
         split=split,
@@ -41,6 +43,37 @@ def read_images(
         cache=root and root / "images",
         skip_bad=skip_bad,
         watcher=watcher,
+    )
+
+
+def _settings(experiment: Experiment) -> OwnImages | None:
+    """How the user's own images are read for the experiment; with train_on=all none are split off to validate on."""
+    if experiment.images is None or experiment.train_on == "split":
+        return experiment.images
+    return replace(experiment.images, val=0.0)
+
+
+def check_images_of(experiment: Experiment, data: DataSet | UserImages) -> None:
+    """Raise unless these are the experiment's images, read as it says: `evaluate` will read them again as it says."""
+    is_own = isinstance(data, UserImages)
+    if is_own != (experiment.dataset == "images") or (data.name in DATASETS and data.name != experiment.dataset):
+        raise InputError(
+            f"dataset is {experiment.dataset}, and the data are {'your own images, ' if is_own else ''}{data.name}; "
+            "give the experiment the data that it names, or name these"
+        )
+    wanted = _settings(experiment)
+    if isinstance(data, UserImages) and wanted is not None and data.settings != wanted:
+        raise InputError(
+            f"the images of {data.name} were loaded with {_as_arguments(data.settings)}, and the experiment wants "
+            f"{_as_arguments(wanted)}; load them as it wants, or set its images and train_on"
+        )
+
+
+def _as_arguments(settings: OwnImages) -> str:
+    """As `load_images` takes them."""
+    return (
+        f"size={settings.size}, grey={settings.grey}, val={settings.val}, test={settings.test} and "
+        f"seed={settings.split_seed}"
     )
 
 

@@ -115,7 +115,9 @@ def test_test_images_are_refused(run: Run, photos: Path) -> None:
 
 def test_test_images_of_ones_own_are_refused(tmp_path: Path) -> None:
     photos = write_collection(tmp_path / "photos", {"train": 30, "test": 12})
-    experiment = own_experiment("photos", None, ["images.size=16", "depth=8", "width=4", "num_members=2", "steps=1"])
+    experiment = own_experiment(
+        "photos", None, ["images.size=16", "depth=8", "width=4", "num_members=2", "steps=1", "batch_size=8"]
+    )
     data = read_images(experiment, photos, tmp_path / "data")
     assert train(experiment, tmp_path / "run", data, options=Options(device="cpu"))
     shutil.copytree(photos / "test" / CLASSES[0], tmp_path / "outside")
