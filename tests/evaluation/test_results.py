@@ -23,6 +23,7 @@ from counterpoint.metrics import (
     noise_floor,
     score_set,
 )
+from counterpoint.metrics.scores import scores_of_checked
 from counterpoint.records.codec import encode
 from counterpoint.records.figures import Bin
 from counterpoint.records.files import read_evaluated, read_results
@@ -89,10 +90,10 @@ def test_each_cell_is_scored_once(run: Run, tmp_path: Path, monkeypatch: pytest.
 
     def counted(probs_NK: np.ndarray, labels_N: np.ndarray) -> Any:
         predictors.append(probs_NK.shape)
-        return image_scores(probs_NK, labels_N)
+        return scores_of_checked(probs_NK, labels_N)
 
     monkeypatch.setattr("counterpoint.evaluation.results.score_set", counted_set)
-    monkeypatch.setattr("counterpoint.metrics.summary.image_scores", counted)
+    monkeypatch.setattr("counterpoint.metrics.summary.scores_of_checked", counted)
     evaluated(run)
     assert sets == [(3, 80, 3), *[(3, 30, 3)] * 75]
     assert predictors == [*[(80, 3)] * 4, *[(30, 3)] * 4 * 75], "the ensemble and three members"
