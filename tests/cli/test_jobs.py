@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from counterpoint.cli.terminal.jobs import fold, print_seeds, print_states, unlike_images
+from counterpoint.cli.terminal.progress import console
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.launching.states import State
 from counterpoint.records.images import Images
@@ -74,7 +75,7 @@ def test_the_spread_over_seeds_is_shown(capsys: pytest.CaptureFixture[str]) -> N
 def test_names_are_folded_between_settings_and_figures_are_whole(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(console, "_width", columns)  # what it was made with: COLUMNS may have been set then
     named = "digits-quickstart__learning_rate=0.05__seed={}"
     states = [with_figures(finished(i, 60), 0.7222, 0.1439, 0.7849) for i in range(2)]
     states = [replace(state, job=replace(state.job, name=named.format(state.job.seed))) for state in states]

@@ -15,6 +15,7 @@ from counterpoint.experiments.schedules import find_schedule
 from counterpoint.records.codec import decode, encode
 from counterpoint.records.compared import Compared
 from counterpoint.records.files import read_record
+from counterpoint.records.over_seeds import ComparedExperiments
 from counterpoint.records.results import HealthAfter, HealthRecord, Results
 from counterpoint.reproduction.rows import (
     Folders,
@@ -186,15 +187,25 @@ PLAIN_FIGURES = [RESULTS / name / "figures.json" for name in ("cifar10-batch-ens
 """A few numbers of several runs: no records."""
 
 
+COMMANDS = r"(counterpoint (train|evaluate|reproduce)|python benchmarks/row_in_one_go\.py)"
+"""What trains or evaluates a row."""
+
+
 def shown(path: Path) -> str:
     return path.relative_to(RESULTS).as_posix()
 
 
+def kind_of(path: Path) -> type[Results | Compared | ComparedExperiments]:
+    if path.parent.name != "comparisons":
+        return Results
+    return ComparedExperiments if path.stem.endswith("-over-seeds") else Compared
+
+
 @pytest.mark.parametrize("path", [path for path in RECORDS if path not in PLAIN_FIGURES], ids=shown)
 def test_every_committed_record_can_be_read(path: Path) -> None:
-    kind: type[Results | Compared] = Compared if path.parent.name == "comparisons" else Results
-    record = read_record(path, kind, "")
-    assert record.experiment in EXPERIMENTS
+    record = read_record(path, kind_of(path), "")
+    experiment = record.ours.experiment if isinstance(record, ComparedExperiments) else record.experiment
+    assert experiment in EXPERIMENTS
     found, kept = encode(record), read_json(path)
     if "ood" in kept:  # of earlier versions, read as outside images: tests/records/test_files.py
         del found["outside"]
@@ -209,7 +220,7 @@ def test_a_committed_result_counts_and_says_how_it_was_made(path: Path) -> None:
     values = read_json(RESULTS / path)
     assert (values["schedule"], values["hash"]) == (schedule, config_hash(from_dict(result.config)))
     for made in (result.trained, result.evaluation):
-        assert re.fullmatch(r"counterpoint (train|evaluate|reproduce) [^/][^ ]*( (?!/)[^ ]+)*", made.command)
+        assert re.fullmatch(rf"{COMMANDS} [^/][^ ]*( (?!/)[^ ]+)*", made.command)
         assert re.match(r"[0-9a-f]{7}", made.commit or "")
         assert {"python", "torch", "numpy"} <= set(made.versions)
         assert made.device
