@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +120,24 @@ def test_lines_for_programs_from_a_list(
     assert len(lines[0]["members"]) == QUICK.members
     csv = call("predict", short_run.folder, pictures, "--format", "csv", "--device", "cpu")
     assert csv.out.startswith("path,class,confidence,agree,sure,recalibration,member_1_class")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has other names of files")
+def test_lines_for_programs_are_utf_8_whatever_the_terminal_is(short_run: Run, tmp_path: Path) -> None:
+    names = [os.fsencode(tmp_path / "Größe.png"), os.fsencode(tmp_path) + b"/\xff.png"]
+    for name in names:
+        with open(name, "wb") as file:
+            Image.new("L", (8, 8)).save(file, format="PNG")
+    command = [sys.executable, "-m", "counterpoint", "predict", str(short_run.folder), *map(os.fsdecode, names)]
+    ended = subprocess.run(
+        [*command, "--format", "jsonl", "--device", "cpu"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        timeout=120,
+    )
+    found = [json.loads(line)["path"] for line in ended.stdout.decode("utf-8").splitlines()]
+    assert [os.fsencode(path) for path in found] == names
 
 
 def test_wrong_arguments_are_named(short_run: Run, pictures: Path, call: Call) -> None:

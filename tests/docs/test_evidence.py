@@ -78,7 +78,7 @@ def many_seeds() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def intervals_over_seeds() -> Iterator[tuple[float, float, float]]:
-    """The mean difference in -C ECE of two kinds of network over all seeds, with its interval at the level of the rule."""
+    """The mean difference in -C ECE of two kinds of network over all seeds, with the interval of the rule."""
     for runs, others in permutations(many_seeds().values(), 2):
         differences = [runs[seed]["corrupted_ece"] - others[seed]["corrupted_ece"] for seed in runs]
         centre = mean(differences)

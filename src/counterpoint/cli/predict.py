@@ -1,5 +1,6 @@
 """`counterpoint predict`."""
 
+import io
 import itertools
 import sys
 from collections import Counter
@@ -97,10 +98,17 @@ def predict(
     else:
         as_csv = partial(csv_lines, members=members, top=predictor.top)
         lines = (as_csv if format_ == "csv" else json_lines)(answers(itertools.chain([first], files)), correction.name)
+        _write_utf8()
         for line in lines:
             print(line, flush=True)  # as soon as it is known; no terminal may wrap it
     if unread:
         raise typer.Exit(1)
+
+
+def _write_utf8() -> None:
+    """Programs read these lines, so they are UTF-8 everywhere. Bytes that are no text are escaped as in JSON."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _named(paths: list[str]) -> Iterator[Path]:
