@@ -106,7 +106,8 @@ def _wanted(val: float, test: float) -> list[str]:
 def _check_found(parts: Tensor, val: float, test: float, name: str, *, is_known: bool) -> None:
     """Raise if a part has no image of the class, because all of them are needed elsewhere."""
     why = (
-        "the earlier run has its images in other parts; add some images, or start without that run"
+        "the earlier run has its images in other parts (with train_on=all it validated on none); add some images, set "
+        "train_on as there, or start without that run"
         if is_known
         else "other classes have images in its groups too; set another images.split_seed, or make the parts yourself"
     )
