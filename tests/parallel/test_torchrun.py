@@ -28,6 +28,17 @@ def die_or_update(engine, batch, total):
 loop.update = die_or_update
 main()
 """
+LEAVING = """
+import sys
+from pathlib import Path
+from counterpoint.parallel.group import joined
+from counterpoint.parallel.world import this_world
+
+with joined(this_world()):
+    import torch.distributed.nn  # as torch.compile does
+left = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+sys.exit(any("gloo" in name for name in left))
+"""
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -49,6 +60,13 @@ def test_torchrun_trains_in_two_processes(tmp_path: Path) -> None:
     log = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert [(record["event"], record["step"]) for record in log] == [("started", 0), ("epoch", 3)]
     assert log[0]["processes"] == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are listed in /proc")
+def test_no_thread_of_the_group_is_left(tmp_path: Path) -> None:
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    ended = python(*TORCHRUN, str(tmp_path / "leaving.py"))
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_an_error_is_told_once() -> None:

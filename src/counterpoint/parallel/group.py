@@ -30,6 +30,10 @@ def joined(world: World, patience: timedelta = PATIENCE) -> Iterator[None]:
         return
     import torch.distributed as dist
 
+    # Its functions have the group of that moment as a default. Imported later (torch.compile does it), they would keep
+    # the group alive after its end, and gloo's threads could abort the process while Python ends.
+    import torch.distributed.nn
+
     with _reaching_others():
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo", timeout=patience)
     yield
