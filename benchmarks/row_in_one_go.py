@@ -7,7 +7,8 @@ It does what `counterpoint reproduce --run` does, but what can be done early is 
 - Twelve processes compile the fast engine's kernels into Triton's cache, each of them every twelfth kernel.
 - One process imports and compiles what the evaluation needs, and makes the corrupted images while the first network
   trains. It evaluates each network as soon as its last checkpoint is there, while the next one trains. With
-  --recalibrate it then does what `evaluate --sets validation-extra` and `recalibrate --choose` do.
+  --recalibrate it then does what `evaluate --sets validation-extra` and `recalibrate --choose` do, but for a row that
+  is trained on all images: it holds none out, and takes its recalibration from its twin.
 - The data may come later: the training begins when the folder DATA is there. It must be whole then, with CIFAR, with
   frost/ if the photographs are to be used, and with the other CIFAR if its images are to be outside images. So unpack
   into another folder, and rename that.
@@ -172,12 +173,13 @@ class Place:
         return self.folders.results / "recalibration" / f"{row_run.row.replace('/', '-')}-{row_run.place.name}.json"
 
 
-def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place, recalibrating: bool) -> None:
+def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place, recalibrate: bool) -> None:
     """Prepare the evaluations. After the last checkpoint of a row evaluate it, keep its result, and recalibrate it."""
     os.nice(10)  # the training comes first
     began_by = os.getppid()
-    suites = (CORRUPTED, VALIDATION_EXTRA) if recalibrating else (CORRUPTED,)
+    recalibrated = {row_run for row_run in row_runs if recalibrate and row_run.experiment.train_on == "split"}
     for row_run in row_runs:
+        suites = (CORRUPTED, VALIDATION_EXTRA) if row_run in recalibrated else (CORRUPTED,)
         _prepare_evaluation(row_run, place, suites)
     for row_run in row_runs:
         folder = place.run(row_run)
@@ -190,7 +192,7 @@ def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place, recalibratin
         if not place.result(row_run).exists():
             results = _evaluated(row_run, place, CORRUPTED)
             say(f"evaluated; written: {keep_row(place.folders, row_run, results)}")
-        if recalibrating and not place.recalibration(row_run).exists():
+        if row_run in recalibrated and not place.recalibration(row_run).exists():
             _evaluated(row_run, place, VALIDATION_EXTRA)
             write_record(place.recalibration(row_run), recalibrate_run(load_run(folder), choosing=True))
             say(f"recalibrated; written: {place.recalibration(row_run)}")
@@ -304,12 +306,6 @@ def main() -> int:
     if arguments.part == "evaluate":
         evaluate_when_trained(row_runs, place, arguments.recalibrate)
         return 0
-    on_all = [row_run.row for row_run in row_runs if row_run.experiment.train_on == "all"]
-    if arguments.recalibrate and on_all:
-        sys.exit(
-            f"{', '.join(on_all)} holds no images out, so it takes its recalibration from its twin; leave "
-            "--recalibrate out"
-        )
     missing = [row_run for row_run in row_runs if not place.result(row_run).exists()]
     if not missing:
         sys.exit(f"{arguments.out / 'results'} has the result of each row already; move one away to run the row again")
