@@ -3,6 +3,8 @@
 import copy
 import json
 import math
+import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -134,6 +136,27 @@ def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     before = final_state(tmp_path / "run")
     assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     assert all(torch.equal(before[k], v) for k, v in final_state(tmp_path / "run").items())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a descriptor's path")
+def test_the_log_is_on_the_disk_before_the_checkpoint_that_follows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power failure a finished run without its last epoch could not be evaluated."""
+    synced: list[tuple[str, int]] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        fsync(descriptor)
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        synced.append((path.name, path.read_text().count('"event": "epoch"') if path.name == "log.jsonl" else 0))
+
+    monkeypatch.setattr(os, "fsync", note)
+    train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+    (saved,) = [i for i, (name, _) in enumerate(synced) if name.startswith(".step-000000015")]
+    logged = [i for i, (name, epochs) in enumerate(synced) if (name, epochs) == ("log.jsonl", 3)]
+    assert logged
+    assert logged[0] < saved
 
 
 def test_training_learns_and_the_watcher_sees_it(tmp_path: Path) -> None:

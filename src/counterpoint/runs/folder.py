@@ -4,6 +4,7 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,9 +81,14 @@ class Run:
             ) from None
 
     def append_log(self, **values: Any) -> None:
-        """Add one record as a line of JSON. `read_log` leaves out a line that a crash cut short."""
+        """Add one record as a line of JSON. `read_log` leaves out a line that a crash cut short.
+
+        It is synced: a checkpoint that is written next must not outlive the epochs before it in a power failure.
+        """
         with writing(self._log), self._log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(values, allow_nan=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     def trim_log(self, step: int) -> None:
         """Drop what was logged after `step`, the step of the last checkpoint. Later steps will be done again."""
