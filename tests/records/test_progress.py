@@ -31,7 +31,7 @@ def test_a_run_is_trained_when_its_last_step_has_a_checkpoint(tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["[]", "null", "{}", '{"description": 3}', '{"description": {"total_steps": "33"}}'])
 def test_files_of_another_shape_say_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "step-odd.safetensors").touch()
+    (tmp_path / "checkpoints" / "step-000000033.safetensors").touch()
     (tmp_path / "run.json").write_text(text)
     assert not is_trained(tmp_path)
 

@@ -71,6 +71,21 @@ def test_the_last_two_are_kept_in_the_order_of_their_steps(tmp_path: Path) -> No
     assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == names
 
 
+def test_a_copy_that_somebody_keeps_takes_no_checkpoints_place(tmp_path: Path) -> None:
+    """Its name sorts after every step. Two such copies would have every new checkpoint removed."""
+    save(tmp_path, 1)
+    copies = ["step-000000001 (copy).safetensors", "step-best.safetensors", "step-9999999999.safetensors"]
+    for name in copies:
+        (tmp_path / "checkpoints" / name).write_bytes(b"mine")
+    save(tmp_path, 2, 3)
+    newest = latest_checkpoint(tmp_path)
+    assert newest is not None
+    assert newest.step == 3
+    sweep_checkpoints(tmp_path, 3)
+    names = ["step-000000002.safetensors", "step-000000003.safetensors"]
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == sorted([*names, *copies])
+
+
 def cut_short(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
 

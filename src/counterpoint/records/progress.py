@@ -4,7 +4,6 @@ The files may come from a stranger. Nothing here imports torch.
 """
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ from counterpoint.storage.folders import quoted
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
 _Count = Annotated[int, Range(0, MOST_STEPS)]
+_DIGITS = len(str(MOST_STEPS))
+"""Of the step in a checkpoint's name. Names in order are steps in order."""
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,13 @@ def _damaged(log: Path, number: int, problem: Exception) -> InputError:
 
 
 def checkpoint_name(step: int) -> str:
-    """The file of a step's checkpoint. Names in order are steps in order."""
-    return f"step-{step:09d}.safetensors"
+    """The file of a step's checkpoint."""
+    return f"step-{step:0{_DIGITS}d}.safetensors"
 
 
 def checkpoint_paths(folder: Path) -> list[Path]:
-    """The checkpoints of the run in `folder`, the oldest first."""
-    return sorted((folder / "checkpoints").glob("step-*.safetensors"))
+    """The checkpoints of the run in `folder`, the oldest first. A copy that a person keeps beside them is none."""
+    return sorted((folder / "checkpoints").glob(f"step-{'[0-9]' * _DIGITS}.safetensors"))
 
 
 def epochs_done(folder: Path) -> int:
@@ -125,7 +126,7 @@ def why_not_trained(folder: Path) -> str:
     total = _total_steps(record)
     if total is None or is_trained(folder):
         return ""
-    steps = [int(found[1]) for path in checkpoint_paths(folder) if (found := re.match(r"step-(\d+)\.", path.name))]
+    steps = [int(path.stem.removeprefix("step-")) for path in checkpoint_paths(folder)]
     return not_finished(folder, record, max(steps, default=0), total)
 
 
