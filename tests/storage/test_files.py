@@ -28,6 +28,21 @@ def test_a_failure_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.Mo
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
 
 
+def test_two_processes_of_the_same_number_write_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in two containers that share a folder: one writes the whole file while the other is in the middle of it."""
+    path, fsync = tmp_path / "file", os.fsync
+
+    def meanwhile(descriptor: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        write_atomically(path, b"two")
+        assert path.read_bytes() == b"two"
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    write_atomically(path, b"one")
+    assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"one")]
+
+
 def test_json_comes_back_and_nonsense_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     write_json(path, {"a": [1, 2.5, None, "é"]})

@@ -4,6 +4,7 @@ import errno
 import json
 import math
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 def write_atomically(path: Path, content: bytes) -> None:
     """After a crash at any moment `path` holds its old content or the new one, never a part."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # Not the process's number: in containers that share a folder, two processes often have the same one.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
