@@ -109,6 +109,8 @@ def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
     check_folder(tmp_path)
     (tmp_path / LOCK_FILE).touch()
     check_folder(tmp_path)
+    (tmp_path / ".run.json.123.tmp").write_text('{"sch')  # a kill while the run was begun
+    check_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(InputError, match="is not empty and holds no run; choose another --out"):
         check_folder(tmp_path)

@@ -20,7 +20,7 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
 from counterpoint.records.images import Constants
-from counterpoint.storage.files import write_json
+from counterpoint.storage.files import leftovers, write_json
 from counterpoint.storage.locks import shared
 
 
@@ -126,7 +126,7 @@ def claim(folder: Path, about: About) -> About:
     found = read_about(folder)
     if found is None:
         # A process that was killed here may have left about.json under its temporary name.
-        if foreign := sorted({*folder.iterdir()} - {*folder.glob(".about.json.*.tmp")}):
+        if foreign := sorted({*folder.iterdir()} - {*leftovers(folder, "about.json")}):
             raise InputError(
                 f"{folder} holds {foreign[0].name} but no corrupted set that counterpoint made; name another folder"
             )

@@ -17,7 +17,7 @@ from torch import Tensor
 from counterpoint.errors import InputError
 from counterpoint.records.progress import checkpoint_name, checkpoint_paths, not_finished
 from counterpoint.runs.folder import Run
-from counterpoint.storage.files import write_atomically
+from counterpoint.storage.files import leftovers, write_atomically
 
 _KEPT = 2
 _MODEL = "model."
@@ -149,7 +149,7 @@ def sweep_checkpoints(run_folder: Path, step: int) -> None:
     What a process left behind that was killed while writing is removed. Checkpoints of later steps are damaged, and
     are put aside under another name, so that they do not count among the two that are kept.
     """
-    for leftover in (run_folder / "checkpoints").glob(".step-*.tmp"):
+    for leftover in leftovers(run_folder / "checkpoints", "step-*"):
         leftover.unlink()
     for path in checkpoint_paths(run_folder):
         if path.name > checkpoint_name(step):

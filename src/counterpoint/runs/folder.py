@@ -19,6 +19,7 @@ from counterpoint.runs.description import Description, description_as_json, read
 from counterpoint.storage.files import (
     check_folder_path,
     check_links,
+    leftovers,
     nearest_folder,
     read_json,
     write_atomically,
@@ -140,7 +141,7 @@ def check_content(folder: Path) -> None:
     check_links(folder)
     if not folder.is_dir() or (folder / "run.json").exists():
         return
-    if any(entry.name != LOCK_FILE for entry in folder.iterdir()):
+    if {*folder.iterdir()} - {folder / LOCK_FILE, *leftovers(folder, "run.json")}:
         raise InputError(f"{folder} is not empty and holds no run; choose another --out")
 
 

@@ -33,6 +33,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         sync_folder(path.parent)
 
 
+def leftovers(folder: Path, name: str) -> Iterator[Path]:
+    """What processes left in the folder that were killed while they wrote a file of this name, or of this pattern."""
+    return folder.glob(f".{name}.*.tmp")
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Inside, a full disk or a folder that cannot be written to becomes an error that says what to do."""
