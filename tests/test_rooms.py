@@ -25,6 +25,7 @@ TIERS = [
         "processes",
         "setting_types",
         "threads",
+        "time_limit",
     }
     | {"watching", "storage", "records", "parallel"},
     {"images", "data", "augment", "corrupt", "nn", "models", "metrics", "recalibration"},

@@ -3,7 +3,6 @@
 import itertools
 import os
 import shutil
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -20,11 +19,10 @@ from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt, find_f
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError, StoppedError
-from counterpoint.evaluation import pipeline
 from counterpoint.evaluation.comparison import compare_run
 from counterpoint.evaluation.image_groups import OUTSIDE
 from counterpoint.evaluation.members import load_model, member_logits
-from counterpoint.evaluation.pipeline import TimeLimit, evaluate_run, recompute_results
+from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import brier, disagreement, ece, ece_rms, error, nll
 from counterpoint.records.files import read_evaluated, read_results, write_record
@@ -60,9 +58,9 @@ def test_a_limit_of_time_stops_it_and_the_same_call_goes_on(
     shutil.rmtree(run.folder / "logits")
     (run.folder / "results.json").unlink()
     seconds = itertools.count(step=10)  # every look at the clock is ten seconds after the one before
-    for module in ("pipeline", "results"):
+    for module in ("evaluation.pipeline", "evaluation.results", "time_limit"):
         clock = SimpleNamespace(monotonic=lambda: next(seconds))
-        monkeypatch.setattr(f"counterpoint.evaluation.{module}.time", clock)
+        monkeypatch.setattr(f"counterpoint.{module}.time", clock)
     calls = 0
     while not (run.folder / "results.json").exists():
         calls += 1
@@ -335,30 +333,3 @@ def test_a_damaged_neighbour_is_told_and_fails_only_who_reads_it(run: Run, root:
     assert os.path.getsize(run.folder / "recalibrated.json") == 1, "it is not touched"
     with pytest.raises(InputError, match=r"recalibrated\.json is damaged or is not JSON"):
         read_evaluated(run.folder)
-
-
-def asked_at(seconds: Sequence[float], minutes: float | None, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """What a limit says that is asked after so many seconds."""
-    clock = iter(seconds)
-    monkeypatch.setattr(pipeline, "time", SimpleNamespace(monotonic=lambda: 100 + next(clock)))
-    limit = TimeLimit(minutes, started=100)
-    return [limit.is_near() for _ in seconds]
-
-
-def test_no_piece_is_begun_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece took 20 seconds, so that none is begun in the last 20 of the 60."""
-    assert asked_at([0, 20, 30, 39, 41], 1, monkeypatch) == [False, False, False, False, True]
-
-
-def test_the_first_piece_is_always_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked_at([90, 91], 1, monkeypatch) == [False, True]
-
-
-def test_without_a_limit_it_is_never_near(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked_at([0, 1e6, 1e9], None, monkeypatch) == [False, False, False]
-
-
-@pytest.mark.parametrize("minutes", [float("nan"), float("inf")])
-def test_a_limit_is_a_number(minutes: float) -> None:
-    with pytest.raises(InputError, match="leave it out for no limit"):
-        TimeLimit(minutes, started=0)

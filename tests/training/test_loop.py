@@ -16,6 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import counterpoint.time_limit
 import counterpoint.training.loop
 from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
@@ -129,6 +130,25 @@ def test_max_minutes_stops_with_a_checkpoint(tmp_path: Path) -> None:
     assert checkpoint is not None
     assert checkpoint.step == 1
     assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
+
+
+def test_no_step_is_begun_that_would_end_after_max_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step takes 20 seconds of the clock, and a minute has room for two of them and a checkpoint."""
+    seconds, now = 0.0, time.monotonic()
+    clock = SimpleNamespace(monotonic=lambda: now + seconds)
+
+    def slow(engine: Engine, batch: Batch, total: int) -> None:
+        nonlocal seconds
+        seconds += 20
+        update(engine, batch, total)
+
+    monkeypatch.setattr(counterpoint.training.loop, "time", clock)
+    monkeypatch.setattr(counterpoint.time_limit, "time", clock)
+    monkeypatch.setattr(counterpoint.training.loop, "update", slow)
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=replace(ON_CPU, max_minutes=1.0))
+    checkpoint = latest_checkpoint(tmp_path / "run")
+    assert checkpoint is not None
+    assert (checkpoint.step, seconds) == (2, 40)
 
 
 def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Evaluate a finished run from start to end: corrupted images, logits, figures."""
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ import torch
 
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.errors import InputError, StoppedError
+from counterpoint.errors import StoppedError
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
     clean_groups,
@@ -36,6 +35,7 @@ from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import describe_environment
+from counterpoint.time_limit import TimeLimit
 from counterpoint.training.network import describe_run
 from counterpoint.training.run_images import parts_of_run
 from counterpoint.watching import SILENT, Watcher
@@ -172,28 +172,3 @@ def _figures(run: AnyRun, device: torch.device, started: float, watcher: Watcher
     for note in stale_notes(run.folder, results):
         watcher.noted(note)
     return results
-
-
-class TimeLimit:
-    """Tells, before each piece of work, whether it would probably end too late: whether the longest one so far would.
-
-    The first piece is always done, so that every call gets further.
-    """
-
-    def __init__(self, minutes: float | None, started: float) -> None:
-        """`started` is when the evaluation began, by the monotonic clock."""
-        if minutes is not None and not math.isfinite(minutes):
-            raise InputError(f"max_minutes is {minutes}; leave it out for no limit")
-        self._end = math.inf if minutes is None else started + 60 * minutes
-        self._asked: float | None = None
-        self._longest = 0.0
-
-    def is_near(self) -> bool:
-        """To be asked before each piece of work."""
-        now = time.monotonic()
-        if self._asked is None:
-            self._asked = now
-            return False
-        self._longest = max(self._longest, now - self._asked)
-        self._asked = now
-        return now + self._longest > self._end

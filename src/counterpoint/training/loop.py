@@ -21,6 +21,7 @@ from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
+from counterpoint.time_limit import TimeLimit
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
 from counterpoint.training.engines import Engine, EngineName, check_saving, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
@@ -176,8 +177,9 @@ def train(
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
             )
         start_alike(state, world)
-        limit = math.inf if options.max_minutes is None else 60 * options.max_minutes - _STOP_MARGIN_SECONDS
-        return _train_epochs(training, lambda: any_of(world, should_stop() or clock.here > limit))
+        limit = TimeLimit(options.max_minutes, clock.started, _STOP_MARGIN_SECONDS)
+        limit.is_near()  # the first step begins
+        return _train_epochs(training, lambda: any_of(world, should_stop() or limit.is_near()))
 
 
 @dataclass(frozen=True, eq=False)
