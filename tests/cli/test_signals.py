@@ -1,6 +1,7 @@
 """Ctrl-C and the request to end: a checkpoint, and a status that tells them apart. Real signals, to this process."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -183,6 +184,39 @@ def test_ctrl_c_that_ends_the_reader_too_leaves_a_checkpoint(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
     assert latest_checkpoint(out) is not None
+
+
+def test_a_closed_terminal_leaves_a_checkpoint(tmp_path: Path) -> None:
+    """The system sends SIGHUP to the process that leads the terminal, and every word to the terminal is an error."""
+    ours, its = os.openpty()
+    out, log = tmp_path / "run", tmp_path / "run" / "log.jsonl"
+    words = [sys.executable, "-m", "counterpoint", "train", "digits/single", "--out", str(out), "--set", "width=2"]
+    lead = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    become = [sys.executable, "-c", f"{lead}; os.execv(sys.executable, sys.argv[1:])", *words]
+    with subprocess.Popen(become, stdin=its, stdout=its, stderr=its) as process:
+        os.close(its)
+        while not log.exists() or '"event": "epoch"' not in log.read_text():
+            assert process.poll() is None, os.read(ours, 1 << 20)
+            if select.select([ours], [], [], 0.05)[0]:
+                os.read(ours, 1 << 20)
+        os.close(ours)
+        assert process.wait() == 129
+    assert latest_checkpoint(out) is not None
+
+
+def test_the_end_of_the_terminal_comes_twice_and_is_ignored_after_nohup() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signal() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.is_set()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        with stop_on_signal() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert stop.status == 129
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def start(*command: object, stderr: int | None = None) -> subprocess.Popen[bytes]:

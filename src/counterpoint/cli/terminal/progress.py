@@ -35,9 +35,13 @@ class Terminal(Console):
     when_unread: Callable[[], None] = staticmethod(_end_unread)
 
     def on_broken_pipe(self) -> None:
+        self.fall_silent()
+        self.when_unread()
+
+    def fall_silent(self) -> None:
+        """Print nothing any more."""
         self.quiet = True
         write_nowhere(sys.stdout)
-        self.when_unread()
 
 
 def write_nowhere(stream: TextIO) -> None:

@@ -1,8 +1,8 @@
-"""Ctrl-C (SIGINT) and the request to end (SIGTERM): work ends with a checkpoint if it can, and the exit status tells
-which signal came. Output that nobody reads, as after `| head`, asks for the same.
+"""Ctrl-C (SIGINT), the request to end (SIGTERM) and the end of the terminal (SIGHUP): work ends with a checkpoint if it
+can, and the exit status tells which signal came. Output that nobody reads, as after `| head`, asks for the same.
 
-The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end, 141 where
-nobody reads.
+The status is 128 plus the signal's number, as shells have it: 130 after Ctrl-C, 143 after a request to end, 129 after
+the terminal's end, 141 where nobody reads.
 """
 
 import signal
@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
 
 import typer
 
-from counterpoint.cli.terminal.progress import UNREAD, console
+from counterpoint.cli.terminal.progress import UNREAD, console, write_nowhere
 
-_Handler = Callable[[int, FrameType | None], Any]
+_HANG_UP = (signal.SIGHUP,) if sys.platform != "win32" else ()
 
 
 @dataclass
@@ -41,9 +40,10 @@ def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
     """
     stop = Stop()
 
-    def handle(number: int, _: FrameType | None) -> None:
+    def handle(number: int) -> None:
         if stop.is_set():
-            if at_once_if_again:
+            # Shell and system both tell that the terminal has ended. That is no second wish.
+            if at_once_if_again and number not in _HANG_UP:
                 sys.exit(128 + number)
             return
         stop.status = 128 + number
@@ -62,11 +62,13 @@ def stop_on_signal(*, at_once_if_again: bool = True) -> Iterator[Stop]:
 
 @contextmanager
 def exit_when_terminated() -> Iterator[None]:
-    """Inside, a request to end unwinds as Ctrl-C does, so that nothing half-written is left. It is status 143."""
+    """Inside, a request to end, and the end of the terminal, unwind as Ctrl-C does, so that nothing half-written is
+    left. The status is 143 or 129.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may choose what a signal does
         return
-    with _handled_by(lambda number, _: sys.exit(128 + number), signal.SIGTERM):
+    with _handled_by(lambda number: sys.exit(128 + number), signal.SIGTERM):
         yield
 
 
@@ -81,8 +83,20 @@ def ended_by_ctrl_c(words: str) -> Iterator[None]:
 
 
 @contextmanager
-def _handled_by(handler: _Handler, *numbers: signal.Signals) -> Iterator[None]:
-    before = {number: signal.signal(number, handler) for number in numbers}
+def _handled_by(handler: Callable[[int], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Inside, the handler gets these signals and the end of the terminal, unless that is ignored, as after `nohup`."""
+    hang_up = [one for one in _HANG_UP if signal.getsignal(one) != signal.SIG_IGN]
+    on_terminal = sys.stdout.isatty(), sys.stderr.isatty()  # which a terminal that has ended does not say any more
+
+    def handle(number: int, _: FrameType | None) -> None:
+        if number in hang_up:  # each further word to the terminal would be an error
+            if on_terminal[0]:
+                console.fall_silent()
+            if on_terminal[1]:
+                write_nowhere(sys.stderr)
+        handler(number)
+
+    before = {number: signal.signal(number, handle) for number in (*numbers, *hang_up)}
     try:
         yield
     finally:
