@@ -156,6 +156,8 @@ def test_a_finished_run_is_left_alone(tmp_path: Path) -> None:
     before = final_state(tmp_path / "run")
     assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     assert all(torch.equal(before[k], v) for k, v in final_state(tmp_path / "run").items())
+    started = [line["step"] for line in load_run(tmp_path / "run").read_log() if line["event"] == "started"]
+    assert started == [0], "results would name a part of the training that there never was"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a descriptor's path")

@@ -186,8 +186,9 @@ def begin(
     if world.is_first:
         sweep_checkpoints(folder, state.step)
     warn_of_draws(state.model, experiment, world, watcher)
-    processes = {} if world.is_alone else {"processes": world.size}
-    run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
+    if state.step < prepared.description.total_steps:  # a finished run trains no further part
+        processes = {} if world.is_alone else {"processes": world.size}
+        run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
     return run, state
 
 
