@@ -227,6 +227,8 @@ def test_foreign_json_is_refused() -> None:
         from_dict(to_dict(BASE) | {"colour": 3})
     with pytest.raises(InputError, match="epochs=True: it must be a whole number"):
         from_dict(to_dict(BASE) | {"epochs": True})
+    with pytest.raises(InputError, match="augmix severity inf is not allowed"):
+        from_dict(to_dict(BASE) | {"policy": {"augmix": {"severity": [1, 2, 3, 10**400]}}})
 
 
 def test_differences_name_the_keys() -> None:
@@ -254,6 +256,8 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
         ({"epochs": "many"}, "epochs=many: it must be a whole number"),
         ({"learning_rate": None}, "learning_rate=None: it must be a number"),
         ({"batch_size": 10**5000}, "batch_size is a value of the type int, too long to be shown; it must be from 1 to"),
+        ({"learning_rate": 10**400}, "learning_rate is inf; it must be a finite number of 0 or more"),
+        ({"weight_decay": -(10**400)}, "weight_decay is -inf; it must be a finite number of 0 or more"),
         ({"policy": 3}, "policy=3: it must be set by its parts"),
         ({"name": 3}, "name=3: it must be a text"),
     ],

@@ -14,6 +14,11 @@ def test_a_policy_names_a_value_outside_its_choices() -> None:
         Adversarial(space="log")  # type: ignore[arg-type]
 
 
+def test_a_number_that_no_float_can_hold_is_refused() -> None:
+    with pytest.raises(InputError, match=r"adversarial severity 1000.*… is not allowed; each entry must be a finite"):
+        Adversarial(severity=(10**400, 0, 0, 0))
+
+
 def test_consistency_and_adversarial_views_exclude_each_other() -> None:
     with pytest.raises(InputError, match=r"augmix jsd is 12.0, and there is an adversarial perturbation too"):
         MemberPolicy(augmix=AugMix(jsd=12.0), adversarial=Adversarial())

@@ -10,6 +10,7 @@ Each augmentation has a vector of severities and an assignment:
 A member whose severity is 0 does not get the augmentation.
 """
 
+import sys
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Literal, get_args
@@ -48,8 +49,8 @@ def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None
 
 
 def _is_finite(value: object) -> bool:
-    """Whether it is a number of 0 or more that is not infinite."""
-    return isinstance(value, int | float) and 0 <= value < float("inf")
+    """Whether it is a number of 0 or more that a float can hold, and not infinite."""
+    return isinstance(value, int | float) and 0 <= value <= sys.float_info.max
 
 
 def _check_length(name: str, values: tuple[float, ...], assignment: str, num_members: int, key: str) -> None:

@@ -1,6 +1,7 @@
 """The values of a setting by its type: read from a text, checked, and described in words."""
 
 import dataclasses
+import math
 import types
 from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -78,9 +79,9 @@ def check(key: str, value: Any, annotation: Any) -> Any:
         if get_origin(option) is Mapping and isinstance(value, Mapping):
             return dict(value)
         if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
-            return tuple(float(v) for v in value)
+            return tuple(map(_as_float, value))
         if option is float and _is_number(value):
-            return float(value)
+            return _as_float(value)
         if isinstance(option, type) and type(value) is option:
             return value
     raise InputError(f"{key}={shown(value)}: it must be {describe_type(annotation, key)}")
@@ -88,6 +89,14 @@ def check(key: str, value: Any, annotation: Any) -> Any:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _as_float(value: float) -> float:
+    """A whole number that is too large for a float counts as infinite, as it does on the command line."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def describe_type(annotation: Any, key: str) -> str:
