@@ -52,6 +52,13 @@ def test_json_comes_back_and_nonsense_is_refused(tmp_path: Path) -> None:
     assert read_json(path) == {"a": [1, 2.5, None, "é"]}
 
 
+def test_a_files_name_that_is_no_text_comes_back(tmp_path: Path) -> None:
+    name = os.fsdecode(b"photos-\xff-\xc3\xa9")
+    write_json(tmp_path / "x.json", {"source": name})
+    assert (tmp_path / "x.json").read_text("utf-8") == '{\n "source": "photos-\\udcff-é"\n}\n'
+    assert read_json(tmp_path / "x.json") == {"source": name}
+
+
 def test_reading_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"absent\.json does not exist"):
         read_json(tmp_path / "absent.json")

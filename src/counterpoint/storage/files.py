@@ -109,8 +109,12 @@ def check_links(folder: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """`value` as readable JSON, atomically; NaN and infinity are refused, because JSON has no such numbers."""
-    write_atomically(path, (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+    """`value` as readable JSON, atomically; NaN and infinity are refused, because JSON has no such numbers.
+
+    A file's name may be no text. What Python makes of its bytes is written as JSON writes it, such as \\udcff.
+    """
+    text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_atomically(path, text.encode(errors="backslashreplace"))
 
 
 def read_json(path: Path) -> Any:
