@@ -462,7 +462,8 @@ def dead_by_epoch(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             dying(model, next(counts))
             return measure_health(model)
 
-        monkeypatch.setattr("counterpoint.training.loop.measure_health", measure)
+        for module in ("preparing", "loop"):
+            monkeypatch.setattr(f"counterpoint.training.{module}.measure_health", measure)
 
     return make
 
@@ -497,6 +498,25 @@ def test_scales_that_start_at_zero_were_not_lost(tmp_path: Path, dead_by_epoch: 
     assert warning.startswith("small, epoch 3: 73.8% of the network's channels (31 of 42) are switched off")
 
 
+def test_scales_that_start_at_zero_were_not_lost_in_an_interrupted_run_either(
+    tmp_path: Path, dead_by_epoch: Callable[..., None]
+) -> None:
+    dead_by_epoch(14, 15, 31, before=14)
+    heard, stops = Heard(), iter([False, True])
+    for finished in (False, True):
+        ended = train(
+            EXPERIMENT,
+            tmp_path / "run",
+            small_data(),
+            options=ON_CPU,
+            watcher=heard,
+            should_stop=lambda: next(stops, False),
+        )
+        assert ended == finished
+    (warning,) = heard.warnings
+    assert warning.startswith("small, epoch 3: 73.8% of the network's channels (31 of 42) are switched off")
+
+
 def test_a_resumed_run_is_not_warned_again(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:
     dead_by_epoch(4, 5, 9)
     heard = Heard()
@@ -520,7 +540,7 @@ def test_an_older_log_goes_on_with_health(tmp_path: Path) -> None:
     assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: next(asked))
     log = tmp_path / "run" / "log.jsonl"
     records = [json.loads(line) for line in log.read_text().splitlines()]
-    assert sum("health" in record for record in records) == 1
+    assert sum("health" in record for record in records) == 2, "before the first step, and after the first epoch"
     log.write_text("".join(json.dumps({k: v for k, v in r.items() if k != "health"}) + "\n" for r in records))
     assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU)
     assert ["health" in record for record in epochs(tmp_path / "run")] == [False, True, True]

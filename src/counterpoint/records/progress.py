@@ -44,7 +44,8 @@ class _Line:
     validation: Mapping[str, Any] | None = None
 
     def problem(self) -> str:
-        return "epoch is missing" if self.health is not None and not (self.epoch and self.step) else ""
+        is_epoch = self.event == "epoch" and self.health is not None
+        return "epoch is missing" if is_epoch and not (self.epoch and self.step) else ""
 
 
 def read_lines(log: Path) -> list[dict[str, Any]]:

@@ -44,7 +44,7 @@ def health_warnings(
 
 
 def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
-    """The health of each epoch in a run's log. Early logs have none."""
+    """The network's health before its first step and after each epoch, from a run's log. Early logs have none."""
     try:
         return [decode(Health, record["health"]) for record in log if "health" in record]
     except FieldError as wrong:
@@ -55,7 +55,7 @@ def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
 
 def health_record(run: Run) -> HealthRecord | None:
     """A run's health in up to eleven epochs, and the warnings at its end. None where the log has no health."""
-    records = [record for record in run.read_log() if "health" in record]
+    records = [record for record in run.read_log() if record["event"] == "epoch" and "health" in record]
     if not records:
         return None
     healths, first = logged_health(records), records[0]

@@ -226,8 +226,7 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
     log = run.read_log()
     report = Throttled(training.watcher, run.experiment, state, total, per_epoch, logged_validation(log))
     saved = clock.here
-    # Some networks start with scales of 0 in their last BatchNorms. Those were not lost.
-    healths = logged_health(log) if state.step else [measure_health(state.model)]
+    healths = logged_health(log)
     if state.step < total:
         report(clock.here)
     while state.step < total:

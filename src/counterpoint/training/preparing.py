@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
 from counterpoint.devices import moved, training_arithmetic
 from counterpoint.errors import InputError
 from counterpoint.model_names import is_own
-from counterpoint.nn import Ensemble
+from counterpoint.nn import Ensemble, measure_health
 from counterpoint.parallel.group import copy_from_first, from_first
 from counterpoint.parallel.world import World
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, sweep_checkpoints
@@ -187,8 +187,10 @@ def begin(
         sweep_checkpoints(folder, state.step)
     warn_of_draws(state.model, experiment, world, watcher)
     if state.step < prepared.description.total_steps:  # a finished run trains no further part
-        processes = {} if world.is_alone else {"processes": world.size}
-        run.append_log(event="started", step=state.step, engine=engine, **processes, environment=environment)
+        more: dict[str, Any] = {} if world.is_alone else {"processes": world.size}
+        if not state.step:  # some networks start with scales of 0 in their last BatchNorms: those will not be lost
+            more["health"] = asdict(measure_health(state.model))
+        run.append_log(event="started", step=state.step, engine=engine, **more, environment=environment)
     return run, state
 
 
