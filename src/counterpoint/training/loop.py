@@ -224,7 +224,8 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
     run, state, clock, world = training.run, training.engine.state, training.clock, training.engine.world
     total, per_epoch = training.total, training.per_epoch
     log = run.read_log()
-    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, logged_validation(log))
+    images, validated = len(training.images), logged_validation(log)
+    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, validated)
     saved = clock.here
     healths = logged_health(log)
     if state.step < total:

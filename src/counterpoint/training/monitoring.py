@@ -84,6 +84,8 @@ class Throttled:
     state: TrainState
     total: int
     per_epoch: int
+    images: int
+    """In an epoch."""
     validated: ValidationFigures | None
     """After the last epoch."""
     _first_step: int = field(init=False)
@@ -100,6 +102,7 @@ class Throttled:
             return
         self._last = seconds
         loss, error = self.state.means()
+        seen = self._images_seen(step) - self._images_seen(self._first_step)
         self.watcher.trained(
             TrainingProgress(
                 experiment=self.experiment.name,
@@ -109,10 +112,15 @@ class Throttled:
                 epochs=math.ceil(self.total / self.per_epoch),
                 loss=loss,
                 error=error,
-                images_per_second=(step - self._first_step) * self.experiment.batch_size / max(seconds, 1e-9),
+                images_per_second=seen / max(seconds, 1e-9),
                 validated=self.validated,
             )
         )
+
+    def _images_seen(self, step: int) -> int:
+        """In all epochs up to this step. The last batch of an epoch is smaller where the batch does not divide it."""
+        epochs, steps = divmod(step, self.per_epoch)
+        return epochs * self.images + steps * self.experiment.batch_size
 
 
 def validate(
