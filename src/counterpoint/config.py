@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -114,8 +115,8 @@ class Experiment:
                 raise InputError(f"{key} is {shown(value)}; it must be from {least:,} to {most:,}")
         for key in ("learning_rate", "final_learning_rate", "weight_decay", "member_rate", "init_std"):
             value = getattr(self, key)
-            if value is not None and not 0 <= value < float("inf"):
-                raise InputError(f"{key} is {value}; it must be a finite number of 0 or more")
+            if value is not None and not 0 <= value <= sys.float_info.max:
+                raise InputError(f"{key} is {shown(value)}; it must be a finite number of 0 or more")
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be at least 0 and below 1")
         if (self.dataset == "images") != (self.images is not None):
