@@ -13,9 +13,17 @@ It does what `counterpoint reproduce --run` does, but what can be done early is 
   frost/ if the photographs are to be used, and with the other CIFAR if its images are to be outside images. So unpack
   into another folder, and rename that.
 
-OUT/runs has the runs, OUT/results the results of the rows, and OUT/results/recalibration what recalibrates them. If the
-time is over first, or SIGTERM comes, the training ends with a checkpoint, and the same command goes on from it.
-`counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS` packs the runs at any time.
+OUT/runs has the runs, OUT/results the results of the rows with their condensed scores, and OUT/results/recalibration
+what recalibrates them. If the time is over first, or SIGTERM comes, the training ends with a checkpoint, and the same
+command goes on from it. `counterpoint reproduce TABLE --out OUT/runs --export-parts PARTS` packs the runs of rows at
+any time.
+
+With --set the rows are run with other settings. Such a run counts for no row, and has a name and a folder of its own.
+This compares it with the row:
+
+    python benchmarks/row_in_one_go.py cifar100/batch-ensemble --set decay_linear_rs=true --out OUT
+    counterpoint compare OUT/results/cifar100-batch-ensemble__decay_linear_rs=true/paper-0.json \\
+        results/cifar100/batch-ensemble/paper-0.json
 """
 
 import argparse
@@ -32,14 +40,17 @@ from typing import Any
 import torch
 
 from counterpoint.cli.terminal.signals import exit_when_terminated, stop_on_signal
-from counterpoint.config import Experiment
+from counterpoint.config import Experiment, override
 from counterpoint.data import DataSet, ImageSet, data_root, load, parts_of
 from counterpoint.devices import choose_device, moved
+from counterpoint.errors import InputError
 from counterpoint.evaluation.members import fold_members, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite, corrupted_set
+from counterpoint.experiments import config_hash
 from counterpoint.experiments.schedules import find_schedule
+from counterpoint.launching.plan import settings_name
 from counterpoint.records.files import write_record
 from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
@@ -156,12 +167,45 @@ def kernel_key(kernel: Any, arguments: Sequence[Any], options: dict[str, Any]) -
 
 
 @dataclass(frozen=True)
+class ChangedRow(RowRun):
+    """A row with other settings. It does not count for the row, so it has a name and a place of its own."""
+
+    settings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return settings_name(self.row, self.settings)
+
+    @property
+    def experiment(self) -> Experiment:
+        return override(super().experiment, (f"name={self.name}", *self.settings))
+
+    @property
+    def place(self) -> Path:
+        return Path(self.name, super().place.name)
+
+
+def wanted_runs(arguments: argparse.Namespace) -> list[RowRun]:
+    """What the command names. Raises if a row is unknown, or if the settings are wrong or change nothing."""
+    schedule, settings = find_schedule(arguments.schedule), tuple(arguments.set)
+    rows = [RowRun(row, schedule, arguments.seed) for row in dict.fromkeys(arguments.rows)]
+    if not settings:
+        return rows
+    changed = [ChangedRow(run.row, run.schedule, run.seed, settings) for run in rows]
+    for row, run in zip(rows, changed, strict=True):
+        if config_hash(run.experiment) == config_hash(row.experiment):
+            raise InputError(f"{' '.join(settings)} changes nothing in {row.row}; leave --set out, and it is the row")
+    return [*changed]
+
+
+@dataclass(frozen=True)
 class Place:
-    """Where the rows' runs and results go, where the data come from, and the device."""
+    """Where the rows' runs and results go, where the data come from, the device, and whether rows are recalibrated."""
 
     folders: Folders
     root: Path
     device: torch.device
+    recalibrate: bool
 
     def run(self, row_run: RowRun) -> Path:
         return self.folders.runs / row_run.place
@@ -170,32 +214,50 @@ class Place:
         return self.folders.results / f"{row_run.place}.json"
 
     def recalibration(self, row_run: RowRun) -> Path:
-        return self.folders.results / "recalibration" / f"{row_run.row.replace('/', '-')}-{row_run.place.name}.json"
+        return self.folders.results / "recalibration" / f"{'-'.join(row_run.place.parts)}.json"
+
+    def lacks_recalibration(self, row_run: RowRun) -> bool:
+        wanted = self.recalibrate and row_run.experiment.train_on == "split"
+        return wanted and not self.recalibration(row_run).exists()
+
+    def is_missing(self, row_run: RowRun) -> bool:
+        """A row that has its result is not trained again for a recalibration, if its run is elsewhere."""
+        if not self.result(row_run).exists():
+            return True
+        return self.lacks_recalibration(row_run) and is_trained(self.run(row_run))
 
 
-def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place, recalibrate: bool) -> None:
-    """Prepare the evaluations. After the last checkpoint of a row evaluate it, keep its result, and recalibrate it."""
+def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place) -> int:
+    """Prepare the evaluations. After the last checkpoint of a row evaluate it, keep its result, and recalibrate it.
+
+    A row that cannot be does not stop the others. The status is then 1.
+    """
     os.nice(10)  # the training comes first
-    began_by = os.getppid()
-    recalibrated = {row_run for row_run in row_runs if recalibrate and row_run.experiment.train_on == "split"}
+    began_by, status = os.getppid(), 0
     for row_run in row_runs:
-        suites = (CORRUPTED, VALIDATION_EXTRA) if row_run in recalibrated else (CORRUPTED,)
+        suites = (CORRUPTED, VALIDATION_EXTRA) if place.lacks_recalibration(row_run) else (CORRUPTED,)
         _prepare_evaluation(row_run, place, suites)
     for row_run in row_runs:
-        folder = place.run(row_run)
-        if place.result(row_run).exists() and not is_trained(folder):
-            continue  # the result of an earlier run, whose folder is elsewhere
-        while not is_trained(folder):
+        while not is_trained(place.run(row_run)):
             if os.getppid() != began_by:
                 raise SystemExit("the training was ended")
             time.sleep(0.2)
-        if not place.result(row_run).exists():
-            results = _evaluated(row_run, place, CORRUPTED)
-            say(f"evaluated; written: {keep_row(place.folders, row_run, results)}")
-        if row_run in recalibrated and not place.recalibration(row_run).exists():
-            _evaluated(row_run, place, VALIDATION_EXTRA)
-            write_record(place.recalibration(row_run), recalibrate_run(load_run(folder), choosing=True))
-            say(f"recalibrated; written: {place.recalibration(row_run)}")
+        try:
+            _keep(row_run, place)
+        except InputError as error:
+            status = 1
+            say(f"{row_run.place} failed: {error}")
+    return status
+
+
+def _keep(row_run: RowRun, place: Place) -> None:
+    if not place.result(row_run).exists():
+        results = _evaluated(row_run, place, CORRUPTED)
+        say(f"evaluated; written: {keep_row(place.folders, row_run, results)}")
+    if place.lacks_recalibration(row_run):
+        _evaluated(row_run, place, VALIDATION_EXTRA)
+        write_record(place.recalibration(row_run), recalibrate_run(load_run(place.run(row_run)), choosing=True))
+        say(f"recalibrated; written: {place.recalibration(row_run)}")
 
 
 def _prepare_evaluation(row_run: RowRun, place: Place, suites: Sequence[Suite]) -> None:
@@ -263,13 +325,14 @@ def run(arguments: argparse.Namespace, row_runs: Sequence[RowRun], place: Place)
         return started[-1]
 
     try:
-        shares = arguments.compilers if place.device.type == "cuda" else 0
+        untrained = [row_run for row_run in row_runs if not is_trained(place.run(row_run))]
+        shares = arguments.compilers if untrained and place.device.type == "cuda" else 0
         compilers = [start("--part", "compile", "--share", str(share)) for share in range(shares)]
         evaluator = start("--part", "evaluate")
         wait_for_compilers(compilers)
-        is_finished = train_all(row_runs, place, arguments.max_minutes)
+        is_finished = train_all(untrained, place, arguments.max_minutes)
         if not is_finished:
-            _wait_for_results([row_run for row_run in row_runs if is_trained(place.run(row_run))], place, evaluator)
+            _wait_until_kept([row_run for row_run in row_runs if is_trained(place.run(row_run))], place, evaluator)
             return 1
         return evaluator.wait() and start("--part", "evaluate").wait()  # one that failed is tried once more
     finally:
@@ -277,12 +340,12 @@ def run(arguments: argparse.Namespace, row_runs: Sequence[RowRun], place: Place)
             process.terminate()
 
 
-def _wait_for_results(trained: Sequence[RowRun], place: Place, evaluator: "subprocess.Popen[bytes]") -> None:
-    while evaluator.poll() is None and not all(place.result(row_run).exists() for row_run in trained):
+def _wait_until_kept(trained: Sequence[RowRun], place: Place, evaluator: "subprocess.Popen[bytes]") -> None:
+    while evaluator.poll() is None and any(map(place.is_missing, trained)):
         time.sleep(0.2)
 
 
-def main() -> int:
+def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train and evaluate some of the paper's rows without waiting.")
     parser.add_argument(
         "rows", nargs="+", help="such as cifar100/batch-ensemble (`counterpoint experiments` lists them)"
@@ -290,27 +353,45 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder for the runs and the results")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--schedule", default="paper", help="paper, short or smoke")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a setting of each row to change, as in `counterpoint train --set` (`counterpoint settings` lists them)",
+    )
     parser.add_argument("--recalibrate", action="store_true", help="recalibrate each row after its evaluation")
     parser.add_argument("--max-minutes", type=float, default=28.0, help="the trainings stop before so many minutes")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--compilers", type=int, default=12, help="how many processes compile kernels")
     parser.add_argument("--part", choices=["all", "compile", "evaluate"], default="all", help=argparse.SUPPRESS)
     parser.add_argument("--share", type=int, default=0, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    row_runs = [RowRun(row, find_schedule(arguments.schedule), arguments.seed) for row in arguments.rows]
-    if arguments.part == "compile":
-        compile_share([row_run.experiment for row_run in row_runs], arguments.share, arguments.compilers)
-        return 0
+    return parser.parse_args()
+
+
+def main() -> int:
+    try:
+        return run_part(read_arguments())
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def run_part(arguments: argparse.Namespace) -> int:
+    wanted = wanted_runs(arguments)
     folders = Folders(arguments.out / "runs", arguments.out / "results")
-    place = Place(folders, data_root(), choose_device(arguments.device))
-    if arguments.part == "evaluate":
-        evaluate_when_trained(row_runs, place, arguments.recalibrate)
-        return 0
-    missing = [row_run for row_run in row_runs if not place.result(row_run).exists()]
-    if not missing:
-        sys.exit(f"{arguments.out / 'results'} has the result of each row already; move one away to run the row again")
-    with exit_when_terminated():
-        return run(arguments, missing, place)
+    place = Place(folders, data_root(), choose_device(arguments.device), arguments.recalibrate)
+    missing = [row_run for row_run in wanted if place.is_missing(row_run)]
+    if arguments.part == "compile":
+        compile_share([row_run.experiment for row_run in missing], arguments.share, arguments.compilers)
+    elif arguments.part == "evaluate":
+        return evaluate_when_trained(missing, place)
+    elif missing:
+        with exit_when_terminated():
+            return run(arguments, missing, place)
+    else:
+        say(f"nothing is missing in {folders.results}; move a result away to run it again")
+    return 0
 
 
 if __name__ == "__main__":

@@ -108,12 +108,17 @@ def rows_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tiny_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every row with a network of width 2 on tiny images, and a smoke schedule of five steps, not of a whole epoch."""
+    make_rows_tiny(monkeypatch, steps=5)
+    yield
+    counterpoint.data._load_once.cache_clear()
+
+
+def make_rows_tiny(monkeypatch: pytest.MonkeyPatch, *, steps: int) -> None:
+    """Every row with a network of width 2 on tiny images, and a smoke schedule of so many steps."""
     for name, row in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, replace(row, model="resnet", width=2, batch_size=9))
     for dataset in ("cifar10", "cifar100"):
         monkeypatch.setitem(counterpoint.data.DATASETS, dataset, partial(_load, dataset))
-    monkeypatch.setattr(schedules, "SMOKE_STEPS", 5)
+    monkeypatch.setattr(schedules, "SMOKE_STEPS", steps)
     # There is no public way to forget what was loaded, and what a name loads has just changed.
-    counterpoint.data._load_once.cache_clear()
-    yield
     counterpoint.data._load_once.cache_clear()

@@ -167,7 +167,7 @@ def test_runs_without_common_images_are_refused(pair: tuple[Path, Path], runs: l
     with pytest.raises(
         InputError,
         match=r"sent1 was evaluated on 80 test images of digits and 30 images per cell "
-        r"\(regenerated 0 1 texture cifar-c\), "
+        r"\(regenerated, seed 0, generator 1, frost texture, constants cifar-c\), "
         r"and .*other on 80 test images of cifar10 and .*; give runs evaluated on the same images",
     ):
         compare_run(pair[0], [other.folder])

@@ -43,6 +43,7 @@ def test_what_the_seeds_decide_is_said(pairs: Made) -> None:
     assert "On corrupted images all seeds agree in NLL and Brier, so nothing says how far others would differ." in words
     assert "On the outside images of “letters” A has a higher AUROC than B, over seeds." in words
     assert words[-1].startswith("With 3 pairs of seeds an interval reaches 4.3 standard errors to each side, so only")
+    assert not any("paired" in sentence for sentence in words)
 
 
 def test_the_figures_and_each_pair_are_shown(pairs: Made) -> None:
@@ -70,10 +71,11 @@ def test_two_groups_show_each_run(tmp_path: Path) -> None:
     ours = write_trainings(tmp_path / "ours", {0: 0.10, 1: 0.12}, "epochs=9")
     other = write_trainings(tmp_path / "other", {0: 0.13, 1: 0.04, 2: 0.19})
     words, (figures, clean, *_) = made(compare_experiments(ours, [other]))
-    assert words[:3] == [
+    assert words[:4] == [
         f"A: {SINGLE} (ours), seeds 0 and 1",
         f"B: {SINGLE} (other), seeds 0, 1 and 2",
         "A and B differ in epochs (9, 200).",
+        "A and B do not have the same seeds, so their runs are not paired: they are two groups.",
     ]
     assert "On clean images the seeds do not decide error, NLL and ECE: these intervals hold 0." in words
     assert words[-1].startswith("With 2 and 3 seeds an interval reaches 3.9 standard errors")

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from pathlib import Path
 
 import numpy as np
@@ -132,12 +132,19 @@ def _check_enough(ours: Trainings, other: Trainings) -> None:
     if not few:
         return
     have = " and ".join(f"{one.place} has one evaluated seed ({one.seeds[0]}){_left_out(one)}" for one in few)
-    run, beside = (next(iter(one.runs.values())) for one in (ours, other))
+    new = next(seed for seed in count() if seed not in few[0].runs)
+    run, beside = _two_runs(ours, other)
     raise InputError(
         f"{have}; an interval over seeds needs at least two of each experiment. Train and evaluate another seed "
-        f"(`counterpoint train --seed 1`, or --seeds 0,1 of sweep and reproduce), or compare two runs over images: "
+        f"(`counterpoint train --seed {new}`, or --seeds of sweep and reproduce), or compare two runs over images: "
         f"`counterpoint compare {quoted(run)} {quoted(beside)}`"
     )
+
+
+def _two_runs(ours: Trainings, other: Trainings) -> tuple[Path, Path]:
+    """One of each, with the same seed if there is one."""
+    shared = [seed for seed in ours.seeds if seed in other.seeds]
+    return (ours.runs[shared[0] if shared else ours.seeds[0]], other.runs[shared[0] if shared else other.seeds[0]])
 
 
 def _left_out(trainings: Trainings) -> str:

@@ -69,6 +69,8 @@ def comparison_in_words(ours: TrainedExperiment, comparison: SeedsComparison) ->
         left_out = f" (left out, not evaluated yet: {some(one.without_results)})" if one.without_results else ""
         yield f"{letter}: {name}, {_seeds(one)}{left_out}"
     yield _settings_apart(ours, other)
+    if not _has_pairs(comparison):
+        yield "A and B do not have the same seeds, so their runs are not paired: they are two groups."
     yield from _not_shared(ours, comparison)
     for one_set in _sets(comparison):
         yield from _set_in_words(one_set)

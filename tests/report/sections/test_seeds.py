@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from counterpoint.config import Experiment, to_dict
+from counterpoint.report import render
 from counterpoint.report.run import ReportedRun, label_runs
 from counterpoint.report.sections.seeds import seeds
 from counterpoint.report.tables import Table
@@ -82,6 +83,9 @@ def test_a_column_for_each_experiment(make_evaluated: MakeEvaluated) -> None:
     ]
     (table,) = tables(label_runs(runs))
     assert [column.label for column in table.columns] == ["Metric", "a", "b"]
+    advice = "shows how far they differ, with an interval over seeds"
+    assert advice in render(runs)
+    assert advice not in render(runs[:2]), "there is nothing to compare"
 
 
 def test_columns_of_one_name_are_told_apart_by_their_settings(make_evaluated: MakeEvaluated) -> None:
@@ -112,6 +116,9 @@ def test_each_seed_has_its_marker_in_a_plot_of_error_and_one_of_ece(make_evaluat
     content = seeds(runs)
     assert content is not None
     assert [len(one.plots) for one in content.sets] == [2, 2]
+    for one in content.sets:
+        images = one.table.caption.removeprefix("Spread over seeds on ")
+        assert all(f"of each seed on {images}." in plot.caption for plot in one.plots)
     error, ece = content.sets[0].plots
     for plot, values in (
         (error, [run.clean.ensemble.error for run in runs]),

@@ -45,6 +45,11 @@ class SetSeeds:
 class Seeds(Content):
     sets: tuple[SetSeeds, ...]
 
+    @property
+    def has_several(self) -> bool:
+        """Whether there are experiments to compare."""
+        return any(len(one.table.columns) > 2 for one in self.sets)
+
     def blocks(self) -> Iterator[Block]:
         yield Block("Spread over seeds, not over images", tuple(one.table for one in self.sets))
 
@@ -85,7 +90,7 @@ def _plot(images: str, metric: Metric, groups: Sequence[Sequence[Measured]], nam
     return Plot(
         strips_chart(strips, f"{name} of each seed on {images}. {words}."),
         legend([run for group in groups for run, _ in group]),
-        f"{name} of each seed. The line is the mean. The band is one standard deviation to each side.",
+        f"{name} of each seed on {images}. The line is the mean. The band is one standard deviation to each side.",
         (),
     )
 
