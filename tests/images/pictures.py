@@ -41,6 +41,17 @@ def bomb(width: int = 100_000, height: int = 100_000) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
+def tiled(tile_side: int, side: int = 16) -> bytes:
+    """A grey TIFF of few pixels, all of which lie in the corner of one black tile."""
+    tile = zlib.compress(bytes(tile_side * tile_side))
+    # Width, height, bits, compression by zlib, 0 is black, channels, the tile's width and height, its place and length.
+    place = 8 + 2 + 10 * 12 + 4
+    tags = {256: side, 257: side, 258: 8, 259: 8, 262: 1, 277: 1, 322: tile_side, 323: tile_side}
+    tags |= {324: place, 325: len(tile)}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + struct.pack("<I", 0) + tile
+
+
 def write(path: Path, content: bytes | np.ndarray | None = None, seed: int = 0) -> Path:
     """A file, by default a small PNG whose pixels depend on the seed."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from PIL import Image, features
 from counterpoint.errors import InputError
 from counterpoint.images import MOST_PIXELS, Decoding, decode
 from counterpoint.images.decode import to_pixels
-from tests.images.pictures import bomb, colours, saved, turned
+from tests.images.pictures import bomb, colours, saved, tiled, turned
 
 SQUARE = colours(8, 8)
 AS_IS = Decoding(8)
@@ -267,6 +267,20 @@ def test_fewer_pixels_can_be_allowed() -> None:
     assert decode(picture, Decoding(8), most_pixels=600).shape == (3, 8, 8)
     with pytest.raises(InputError, match=r"claims 30 × 20 pixels; at most 599 are decoded"):
         decode(picture, Decoding(8), most_pixels=599)
+
+
+def test_a_tile_may_be_larger_than_its_picture_but_not_than_the_limit() -> None:
+    """All of it is decoded: one of 46,336 pixels a side takes 2 GB of memory, and 2 MB in the file."""
+    assert decode(tiled(32), Decoding(16, grey=True), most_pixels=1024).shape == (1, 16, 16)
+    with pytest.raises(InputError, match=r"has tiles that claim 48 × 48 pixels; at most 2,303 are decoded"):
+        decode(tiled(48), Decoding(16, grey=True), most_pixels=2303)
+
+
+def test_fewer_pixels_can_be_allowed_when_it_is_resized() -> None:
+    strip = saved(Image.new("L", (300, 10)))
+    assert decode(strip, Decoding(20), most_pixels=12_000).shape == (3, 20, 20)
+    with pytest.raises(InputError, match=r"would be resized to 600 × 20 pixels; at most 11,999 are decoded"):
+        decode(strip, Decoding(20), most_pixels=11_999)
 
 
 def test_a_strip_that_would_grow_beyond_the_limit_is_refused() -> None:

@@ -1,8 +1,11 @@
 """Folded members against the network they come from."""
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.prune import l1_unstructured
 
 from counterpoint.nn import Ensemble, batch_ensemble, resnet, resnext29
 from counterpoint.nn.conversion import BatchNorm
@@ -73,7 +76,7 @@ def test_the_ensemble_is_left_as_it_is() -> None:
 
 
 class NormFirst(nn.Module):
-    """BatchNorm where it cannot be folded: before the convolution, after a ReLU, between calls, without statistics."""
+    """BatchNorm before the convolution, after a ReLU, between calls, without statistics."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,29 +98,65 @@ class Backwards(nn.Sequential):
         return self[0](self[1](input))
 
 
-def test_batchnorm_that_cannot_be_folded_stays() -> None:
-    ensemble = ensemble_of(NormFirst())
-    folded = fold(ensemble)
-    assert sum(isinstance(module, nn.BatchNorm2d) for module in folded.modules()) == 4
-    assert relative_difference(ensemble, images_of(5)) < 1e-5
-    backwards = ensemble_of(nn.Sequential(Backwards(nn.Conv2d(3, 3, 3), nn.BatchNorm2d(3)), nn.Flatten()))
-    assert relative_difference(backwards, images_of(5)) < 1e-5
+class Apart(nn.Module):
+    """A Sequential that is never called as a whole: what lies between its layers is used too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6))
+        self.head = nn.Linear(12, 4)
+
+    def forward(self, images_NCHW: Tensor) -> Tensor:
+        first = self.layers[0](images_NCHW)
+        return self.head(torch.cat([first, self.layers[1](first)], 1).mean(dim=(2, 3)))
 
 
-def test_layers_with_a_second_use_keep_it() -> None:
-    conv, norm = nn.Conv2d(3, 3, 3, padding=1, padding_mode="reflect"), nn.BatchNorm2d(3, affine=True)
-    again = nn.Sequential(conv, norm, nn.ReLU(), conv, nn.ReLU(), conv, norm, norm, nn.Flatten())
-    ensemble = ensemble_of(again)
+def doubled(_: nn.Module, _inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+    return 2 * output
+
+
+def with_hook() -> nn.Module:
+    """A hook changes what BatchNorm gets."""
+    layers = nn.Sequential(nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.Flatten())
+    layers[0].register_forward_hook(doubled)
+    return layers
+
+
+@torch.no_grad()
+def with_pruned_weight() -> nn.Module:
+    """A hook computes the weight before each call."""
+    conv = l1_unstructured(nn.Conv2d(3, 6, 3), "weight", 0.5)
+    return nn.Sequential(conv, nn.BatchNorm2d(6), nn.Flatten())
+
+
+def backwards() -> nn.Module:
+    return nn.Sequential(Backwards(nn.Conv2d(3, 3, 3), nn.BatchNorm2d(3)), nn.Flatten())
+
+
+def with_second_uses() -> nn.Module:
+    conv, norm = nn.Conv2d(3, 3, 3, padding=1, padding_mode="reflect"), nn.BatchNorm2d(3)
+    return nn.Sequential(conv, norm, nn.ReLU(), conv, nn.ReLU(), conv, norm, norm, nn.Flatten())
+
+
+@pytest.mark.parametrize("build", [NormFirst, Apart, backwards, with_hook, with_pruned_weight, with_second_uses])
+def test_a_strangers_batchnorm_stays(build: Callable[[], nn.Module]) -> None:
+    """Only counterpoint's own networks say that nothing comes between a convolution and its BatchNorm."""
+    ensemble = ensemble_of(build())
+    norms = [module for module in ensemble.modules() if isinstance(module, nn.BatchNorm2d)]
     assert relative_difference(ensemble, images_of(4)) < 1e-5
-    members = batch_ensemble(nn.Sequential(again, nn.Linear(192, 5)), 2).eval()
+    assert [type(module) for module in fold(ensemble).modules() if isinstance(module, nn.BatchNorm2d)] == [
+        type(norm) for norm in norms
+    ]
+
+
+def test_hooks_on_a_network_of_ours_keep_its_batchnorm() -> None:
+    network = resnet(10, width=4)
+    network.get_submodule("stem.0").register_forward_hook(doubled)
+    ensemble = ensemble_of(network)
+    assert relative_difference(ensemble, images_of(4)) < 1e-5
+    assert sum(isinstance(module, nn.BatchNorm2d) for module in fold(ensemble).modules()) == 1
+
+
+def test_layers_of_a_batch_ensemble_with_a_second_use_keep_it() -> None:
+    members = batch_ensemble(nn.Sequential(with_second_uses(), nn.Linear(192, 5)), 2).eval()
     assert relative_difference(members, images_of(4)) < 1e-5
-
-
-def test_batchnorm_without_affine_parameters_is_folded() -> None:
-    layers = nn.Sequential(nn.Conv2d(3, 5, 3, bias=True), nn.BatchNorm2d(5, affine=False), nn.Flatten())
-    assert isinstance(layers[1], nn.BatchNorm2d)
-    layers[1].running_mean = torch.randn(5)
-    layers[1].running_var = torch.rand(5) + 0.1
-    ensemble = Ensemble(layers).eval()
-    assert relative_difference(ensemble, images_of(4)) < 1e-5
-    assert not any(isinstance(module, nn.BatchNorm2d) for module in fold(ensemble).modules())

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 
 from counterpoint.errors import InputError
 
@@ -31,6 +32,7 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "GIF", "BMP", "PPM", "AVIF", "JPEG200
 _HEIC = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"mif1", b"msf1")
 """What the names of this format begin with, in a file's first box. Pillow cannot read it."""
 _ORIENTATION_TAG = 0x0112
+_TILE_SIDES = (322, 323)  # the tags of a TIFF's
 _UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -81,17 +83,17 @@ def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -
         # Warnings about odd metadata do not matter, and a picture that is too large is refused below.
         warnings.simplefilter("ignore")
         try:
-            return to_pixels(_upright(_open(content, most_pixels)), decoding)
+            return to_pixels(_upright(_open(content, most_pixels)), decoding, most_pixels)
         except InputError:
             raise
         except Exception as error:  # a damaged file can raise almost anything
             raise InputError(f"is damaged or cut short ({str(error) or type(error).__name__})") from None
 
 
-def to_pixels(image: Image.Image, decoding: Decoding) -> NDArray[np.uint8]:
-    """A loaded picture of any mode as (C, H, W)."""
+def to_pixels(image: Image.Image, decoding: Decoding, most_pixels: int = MOST_PIXELS) -> NDArray[np.uint8]:
+    """A loaded picture of any mode as (C, H, W). On the way it never gets more than `most_pixels`."""
     eight_bit = _to_eight_bit(image).convert("L" if decoding.grey else "RGB")
-    pixels = np.asarray(_square(eight_bit, decoding.size))
+    pixels = np.asarray(_square(eight_bit, decoding.size, most_pixels))
     return np.ascontiguousarray(pixels[None] if decoding.grey else pixels.transpose(2, 0, 1))
 
 
@@ -104,6 +106,10 @@ def _open(content: bytes, most_pixels: int) -> Image.Image:
     except Image.DecompressionBombError:
         raise InputError(f"claims more than {most_pixels:,} pixels, the most that are decoded") from None
     _check_pixels(image.width, image.height, "claims", most_pixels)
+    if isinstance(image, TiffImageFile):
+        # A tile may be larger than the picture, and is decoded whole.
+        width, height = (image.tag_v2.get(side, 1) for side in _TILE_SIDES)
+        _check_pixels(width, height, "has tiles that claim", most_pixels)
     return image
 
 
@@ -115,7 +121,7 @@ def _why_unknown(content: bytes) -> str:
     return f"is no picture of a known format ({', '.join(_FORMATS)})"
 
 
-def _check_pixels(width: int, height: int, verb: str, most: int = MOST_PIXELS) -> None:
+def _check_pixels(width: int, height: int, verb: str, most: int) -> None:
     if width * height > most:
         raise InputError(f"{verb} {width:,} × {height:,} pixels; at most {most:,} are decoded")
 
@@ -148,11 +154,11 @@ def _scaled(values_HW: np.ndarray, brightest: int, kind: str) -> Image.Image:
     return Image.fromarray(np.rint(values_HW * (255 / brightest)).astype(np.uint8))
 
 
-def _square(image: Image.Image, size: int) -> Image.Image:
+def _square(image: Image.Image, size: int, most_pixels: int) -> Image.Image:
     width, height = image.size
     if min(width, height) != size:
         width, height = (size * side // min(image.size) for side in image.size)
-        _check_pixels(width, height, "would be resized to")
+        _check_pixels(width, height, "would be resized to", most_pixels)
         image = image.resize((width, height), Image.Resampling.BICUBIC)
     left, top = round((width - size) / 2), round((height - size) / 2)
     return image.crop((left, top, left + size, top + size))

@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from counterpoint.nn.conversion import BatchNorm, batch_ensemble
 from counterpoint.nn.ensemble import Ensemble
+from counterpoint.nn.one_member import ConvNorm
 
 
-def conv_norm(in_channels: int, out_channels: int, kernel: int, *, stride: int = 1, groups: int = 1) -> nn.Sequential:
+def conv_norm(in_channels: int, out_channels: int, kernel: int, *, stride: int = 1, groups: int = 1) -> ConvNorm:
     """A convolution that keeps the size (up to its stride), without bias, and BatchNorm."""
     conv = nn.Conv2d(in_channels, out_channels, kernel, stride, padding=kernel // 2, groups=groups, bias=False)
-    return nn.Sequential(conv, nn.BatchNorm2d(out_channels))
+    return ConvNorm(conv, nn.BatchNorm2d(out_channels))
 
 
 def shortcut(in_channels: int, out_channels: int, stride: int) -> nn.Module:

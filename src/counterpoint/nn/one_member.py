@@ -51,22 +51,30 @@ def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
 def fold(ensemble: Ensemble) -> nn.ModuleList:
     """Every member as a plain network in evaluation mode, the same function of an image as before.
 
-    BatchNorm is folded into the convolution right before it in an nn.Sequential, where counterpoint's networks have
-    both. Elsewhere it stays, because only a Sequential tells in which order layers are called.
+    BatchNorm is folded into the convolution before it where counterpoint's own networks have both. Elsewhere it stays:
+    another network may look at what lies between the two, even if they stand together in an nn.Sequential.
     """
     members = nn.ModuleList(extract_member(ensemble, i) for i in range(ensemble.num_members))
     members.eval().requires_grad_(False)
     for module in members.modules():
-        if type(module) is nn.Sequential:  # a subclass may call its layers in another order
+        if isinstance(module, ConvNorm):
             _fold_batchnorm(module)
     return members
 
 
-def _fold_batchnorm(layers: nn.Sequential) -> None:
-    for i in range(len(layers) - 1):
-        conv, norm = layers[i], layers[i + 1]
-        if type(conv) is nn.Conv2d and type(norm) is nn.BatchNorm2d and norm.running_mean is not None:
-            layers[i], layers[i + 1] = _fused(conv, norm), nn.Identity().eval()
+class ConvNorm(nn.Sequential):
+    """A convolution and its BatchNorm. They are always called as a whole, so that one may be folded into the other."""
+
+
+def _fold_batchnorm(layers: ConvNorm) -> None:
+    conv, norm = layers
+    if type(conv) is nn.Conv2d and type(norm) is nn.BatchNorm2d and not any(map(_has_hooks, layers)):
+        layers[0], layers[1] = _fused(conv, norm), nn.Identity().eval()
+
+
+def _has_hooks(layer: nn.Module) -> bool:
+    """Hooks see or change what goes in and out, or compute the weight."""
+    return bool(layer._forward_pre_hooks or layer._forward_hooks)
 
 
 def _fused(conv: nn.Conv2d, norm: nn.BatchNorm2d) -> nn.Conv2d:

@@ -22,12 +22,13 @@ from counterpoint.serving.formats import as_json
 from counterpoint.serving.predict import Predictor, Unread
 from counterpoint.serving.web.address import Address
 from counterpoint.serving.web.asking import Asked, parse, predicted, shown
+from counterpoint.serving.web.connections import TimedConnection
 from counterpoint.serving.web.facts import Facts, facts_as_json
 from counterpoint.serving.web.limits import Uploads, Worker
 from counterpoint.serving.web.page import render, script, style
 
 MOST_SECONDS = 60.0
-"""From a request's first byte to its answer."""
+"""From the end of a request's headers to its answer."""
 MOST_CONNECTIONS = 256
 _SECONDS_TO_END = 3
 _NOT_FOUND = "there is nothing here; the page is /, and pictures are sent to /predict"
@@ -108,7 +109,7 @@ def make_server(app: ASGIApp) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=TimedConnection,
         ws="none",
         lifespan="off",
         log_config=None,
