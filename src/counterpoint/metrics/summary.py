@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
+from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities, whole_numbers
 from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
 from counterpoint.metrics.floor import noise_floor
+from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.intervals import Interval
 from counterpoint.metrics.scores import ImageScores, scores_of_checked
 from counterpoint.metrics.selective import aurc, risk_coverage
@@ -50,10 +51,11 @@ class SetScores:
     pairwise_kl: float | None
 
 
-def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
+def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | None = None) -> SetScores:
     """Everything that the figures of a set of images are computed from.
 
     `probs_MNK` holds the probabilities of M members for N images and K classes, and `labels_N` the class numbers.
+    `groups` is as in `image_scores`.
 
     >>> from counterpoint.metrics import score_set
     >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image
@@ -62,10 +64,11 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     """
     members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
+    group_N = None if groups is None else whole_numbers(groups, "groups", len(labels), of="group")
     several = len(members_MNK) > 1
     return SetScores(
-        scores_of_checked(members_MNK.mean(axis=0), labels),
-        tuple(scores_of_checked(member_NK, labels) for member_NK in members_MNK),
+        scores_of_checked(members_MNK.mean(axis=0), labels).in_groups(group_N),
+        tuple(scores_of_checked(member_NK, labels).in_groups(group_N) for member_NK in members_MNK),
         disagreement_of_checked(members_MNK) if several else None,
         kl_of_checked(members_MNK) if several else None,
     )
@@ -74,7 +77,8 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
 def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
     """The metrics of the ensemble, of each member, and between members.
 
-    With `honest_members=False` the members' floors and intervals, which are most of the work, are left out.
+    With `honest_members=False` the members' floors and intervals, which are most of the work, are left out. Where the
+    images are of fewer than ten groups, there are none at all.
 
     >>> from counterpoint.metrics import score_set, summarise
     >>> found = summarise(score_set([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.7, 0.3]]], [0, 1]))
@@ -89,7 +93,9 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
         honest=Honest(
             honest(scores.ensemble),
             tuple(honest(member) for member in scores.members) if honest_members else (),
-        ),
+        )
+        if are_enough(scores.ensemble.groups)
+        else None,
         reliability=reliability(scores.ensemble),
     )
 
@@ -135,23 +141,28 @@ def class_figures(probs_NK: Floats, labels_N: Integers, names: Sequence[str]) ->
 
 def honest(scores: ImageScores) -> Estimates:
     """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
-    rows = {}
+    rows, groups = {}, None if scores.groups is None else scores.group_N
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)
-        floor = noise_floor(*seen)
-        rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, ece_debiased(*seen))
-        rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, ece_rms_debiased(*seen))
+        floor = noise_floor(*seen, groups=groups)
+        debiased, rms_debiased = ece_debiased(*seen, groups), ece_rms_debiased(*seen, groups)
+        rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, debiased)
+        rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, rms_debiased)
     return cast(Estimates, rows)
 
 
 def floors(scores: ImageScores, images: int) -> dict[str, float]:
-    """The noise floor of each calibration error, named after it.
+    """The noise floor of each calibration error, named after it. None where the images are of fewer than ten groups.
 
     The scores are of so many images in each of several cells, one cell after another.
     """
-    rows, image_N = {}, np.arange(len(scores)) % images
+    in_groups = scores.select(np.arange(images)).groups
+    if not are_enough(in_groups):
+        return {}
+    image_N, group_N = np.arange(len(scores)) % images, None if in_groups is None else scores.group_N
+    rows = {}
     for binning in _BINNINGS:
-        floor = noise_floor(scores.confidence, scores.correct, 15, binning, images=image_N)
+        floor = noise_floor(scores.confidence, scores.correct, 15, binning, images=image_N, groups=group_N)
         rows[f"ece_{binning}15_floor"] = floor.ece_mean
         rows[f"ece_rms_{binning}15_floor"] = floor.ece_rms_mean
     return rows
