@@ -208,7 +208,7 @@ def test_few_groups_are_refused(of_figure: Callable[..., Any]) -> None:
 def test_of_few_groups_there_are_figures_without_intervals() -> None:
     probs = np.random.default_rng(0).dirichlet([1, 1], (2, 30))
     labels, group_N = np.arange(30) % 2, np.arange(30) % 3
-    scores = score_set(probs, labels, group_N)
+    scores = score_set(probs, labels).in_groups(group_N)
     found, alone = summarise(scores), summarise(score_set(probs, labels))
     assert found.honest is None
     assert (found.ensemble, found.members) == (alone.ensemble, alone.members)
@@ -237,7 +237,7 @@ def test_scores_keep_their_groups() -> None:
     assert len(scores.select(np.array([0, 2])).group_N) == 2
     assert image_scores([[0.9, 0.1]], [0]).groups is None
     with pytest.raises(InputError, match="groups has shape"):
-        score_set([[[0.9, 0.1]]], [0], groups=[1, 2])
+        image_scores([[0.9, 0.1]], [0], groups=[1, 2])
 
 
 def test_the_order_of_images_changes_nothing() -> None:

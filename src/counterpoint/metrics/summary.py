@@ -4,14 +4,14 @@ Figures are fractions, and their names carry their estimator.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.metrics.calibration import Binning, overconfidence, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities, whole_numbers
+from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
 from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
 from counterpoint.metrics.floor import noise_floor
@@ -50,12 +50,16 @@ class SetScores:
     disagreement: float | None  # None for one network
     pairwise_kl: float | None
 
+    def in_groups(self, group_N: Integers | None) -> "SetScores":
+        """With these groups of images, if there are any (see `ImageScores`)."""
+        members = tuple(member.in_groups(group_N) for member in self.members)
+        return replace(self, ensemble=self.ensemble.in_groups(group_N), members=members)
 
-def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | None = None) -> SetScores:
+
+def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     """Everything that the figures of a set of images are computed from.
 
     `probs_MNK` holds the probabilities of M members for N images and K classes, and `labels_N` the class numbers.
-    `groups` is as in `image_scores`.
 
     >>> from counterpoint.metrics import score_set
     >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image
@@ -64,11 +68,10 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | Non
     """
     members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
-    group_N = None if groups is None else whole_numbers(groups, "groups", len(labels), of="group")
     several = len(members_MNK) > 1
     return SetScores(
-        scores_of_checked(members_MNK.mean(axis=0), labels).in_groups(group_N),
-        tuple(scores_of_checked(member_NK, labels).in_groups(group_N) for member_NK in members_MNK),
+        scores_of_checked(members_MNK.mean(axis=0), labels),
+        tuple(scores_of_checked(member_NK, labels) for member_NK in members_MNK),
         disagreement_of_checked(members_MNK) if several else None,
         kl_of_checked(members_MNK) if several else None,
     )
