@@ -51,6 +51,12 @@ class Groups:
         order = np.argsort(self.group_N, kind="stable")
         return np.add.reduceat(values_ND[order], np.cumsum(self.sizes_G) - self.sizes_G, axis=0)
 
+    def one_image_of_each(self) -> Integers:
+        """The places of images that are drawn at random, one from each group. The draw depends on nothing else."""
+        order_N = np.random.default_rng(0).permutation(self.images)
+        _, first_G = np.unique(self.group_N[order_N], return_index=True)
+        return np.sort(order_N[first_G])
+
     def images_per_draw(self, values_N: Floats, tells_N: NDArray[np.bool_]) -> float:
         """How many images tell as much as one independent image does: the design effect of the mean of these values.
 
