@@ -107,7 +107,7 @@ class World:
             own_difficulty, own_luck = own[run.network]
             odds_NCS = self.odds_CS + self.spread * (difficulty + own_difficulty)
             correct_NCS = ndtr(luck + own_luck) < run.chance(odds_NCS)
-            grids.append(_grid(run.confidence(odds_NCS), correct_NCS))
+            grids.append(grid_of(run.confidence(odds_NCS), correct_NCS))
         return grids
 
     def true_errors(self, run: Simulated, grid: Grid, binning: Binning) -> tuple[float, float]:
@@ -185,7 +185,7 @@ def main() -> None:
         print(f"{scenario:32}" + "".join(f"{100 * c:>11.1f} ({ratio:.2f})" for c, ratio in cells), flush=True)
 
 
-def _grid(confidence_NCS: Floats, correct_NCS: NDArray[np.bool_]) -> Grid:
+def grid_of(confidence_NCS: Floats, correct_NCS: NDArray[np.bool_]) -> Grid:
     images, corruptions, severities = confidence_NCS.shape
     nothing = np.zeros(images)
     return {

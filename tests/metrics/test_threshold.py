@@ -13,6 +13,7 @@ from scipy.special import expit, ndtri
 from scipy.stats import binom, binomtest
 
 from counterpoint.errors import InputError
+from counterpoint.metrics.groups import groups_of
 from counterpoint.metrics.threshold import (
     GRID,
     likely_start,
@@ -20,6 +21,7 @@ from counterpoint.metrics.threshold import (
     refuse_too_few,
     smallest_promise,
     verdict,
+    verdict_over,
 )
 from counterpoint.records.threshold import Promise
 
@@ -317,3 +319,70 @@ def test_verdicts(kept: int, wrong: int, expected: str) -> None:
 def test_too_few_images_name_those_that_do_not_count(apart: int, words: str) -> None:
     with pytest.raises(InputError, match=rf"with 6 images \({words} which threshold is tried first\)"):
         refuse_too_few(6, 0.3, apart)
+
+
+def grouped_images(groups: int, rng: np.random.Generator, error: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Groups of one to thirty images of the same confidence. All images of a group are right or wrong together, and
+    large groups are as often wrong as small ones."""
+    group_N = np.repeat(np.arange(groups, dtype=np.int64), rng.integers(1, 31, groups))
+    wrong_G = rng.random(groups) < error
+    return np.full(len(group_N), 0.9), np.where(wrong_G, 0.0, 1.0)[group_N], group_N
+
+
+def test_the_promise_holds_over_groups() -> None:
+    """At an error that is the target itself. As independent images it would be broken most of the time."""
+    rng = np.random.default_rng(0)
+    broken = {"groups": 0, "images": 0}
+    for _ in range(SETS):
+        confidence, correct, group_N = grouped_images(200, rng, TARGET)
+        for counted, groups in (("groups", group_N), ("images", None)):
+            try:
+                lowest_threshold(confidence, correct, TARGET, 0.9, groups)
+                broken[counted] += 1
+            except InputError:
+                pass
+    assert broken["groups"] <= MOST_BROKEN
+    assert broken["images"] > 0.2 * SETS
+
+
+def test_one_image_is_drawn_from_each_group() -> None:
+    """Whatever its score is: which image that is depends on the groups alone."""
+    rng = np.random.default_rng(0)
+    confidence, _, group_N = grouped_images(150, rng, 0.0)
+    group_N = rng.permutation(group_N)
+    kept = rng.random(len(group_N)) < 0.5
+    found = lowest_threshold(np.where(kept, 0.9, 0.1), np.ones(len(kept)), 0.05, 0.9, group_N)
+    assert (found.images, found.drawn_from) == (150, len(kept))
+    assert found.chosen.kept == 150, "nothing is wrong, so that everything is kept"
+    with pytest.raises(
+        InputError, match=r"cannot be promised with 150 groups \(one image of each counts\): even if none"
+    ):
+        lowest_threshold(confidence, np.ones(len(kept)), 0.01, 0.9, group_N)
+    alone = np.arange(len(kept))
+    assert lowest_threshold(confidence, kept, 0.6, 0.9, alone) == lowest_threshold(confidence, kept, 0.6, 0.9)
+
+
+def test_a_verdict_over_groups_takes_a_group_as_one_draw() -> None:
+    groups = groups_of(np.repeat(np.arange(40), 20), 800)
+    assert groups is not None
+    kept, one_group = np.ones(800), np.arange(800) < 20
+    assert verdict(800, 20, 0.01) == "breaks"
+    assert verdict_over(groups, kept, one_group, 0.01) == "unclear", "all wrong images are of one group"
+    assert verdict_over(groups, kept, one_group, 0.025) == "holds", "exactly the target"
+    in_each = np.arange(800) % 20 < 1
+    assert verdict_over(groups, kept, in_each, 0.01) == "breaks"
+    apart = np.random.default_rng(0).random(800) < 0.1
+    assert verdict_over(groups, kept, apart, 0.01) == "breaks"
+    few = groups_of(np.repeat(np.arange(8), 100), 800)
+    assert few is not None
+    assert verdict_over(few, kept, apart, 0.01) == "unclear", "so few groups show nothing"
+
+
+def test_a_verdict_of_breaks_over_groups_is_seldom_wrong() -> None:
+    rng, wrong = np.random.default_rng(1), 0
+    for _ in range(1000):
+        _, correct, group_N = grouped_images(60, rng, 0.1)
+        groups = groups_of(group_N, len(group_N))
+        assert groups is not None
+        wrong += verdict_over(groups, np.ones(len(correct)), 1 - correct, 0.1) == "breaks"
+    assert wrong <= binom.ppf(0.999, 1000, 0.05)

@@ -32,6 +32,8 @@ class MappedSet:
     """
     labels_N: Tensor
     classes: tuple[str, ...]
+    groups_N: Tensor | None = None
+    """Which images belong together, such as those of one patient: they have equal numbers. None if none do."""
 
     def __post_init__(self) -> None:
         if not len(self.rows_N) == len(self.numbers_N) == len(self.labels_N):
@@ -87,4 +89,5 @@ class MappedSet:
     def select(self, places: Tensor) -> "MappedSet":
         """Some of the images, by their places or as a mask. No pixel is read."""
         rows_N, numbers_N, labels_N = (column[places] for column in (self.rows_N, self.numbers_N, self.labels_N))
-        return MappedSet(self.pixels_RCHW, rows_N, numbers_N, labels_N, self.classes)
+        groups_N = None if self.groups_N is None else self.groups_N[places]
+        return MappedSet(self.pixels_RCHW, rows_N, numbers_N, labels_N, self.classes, groups_N)

@@ -38,6 +38,10 @@ class LabelledImages(Pixels, Protocol):
         """Each image's number in its data set, before anything was split off. Random draws depend on this number."""
 
     @property
+    def groups_N(self) -> Tensor | None:  # noqa: N802
+        """Which images belong together, such as those of one patient: they have equal numbers. None if none do."""
+
+    @property
     def classes(self) -> tuple[str, ...]: ...
 
     @property
@@ -111,6 +115,10 @@ class ImageSet:
 
     def __getitem__(self, places: slice) -> Tensor:
         return self.images_NCHW[places]
+
+    @property
+    def groups_N(self) -> None:  # noqa: N802
+        """Images in memory are those of a data set that has a name, and are not in groups."""
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from counterpoint.data.mapped import MappedSet
 from counterpoint.data.stratified import FREE, TEST, TRAIN, VAL, stratified_parts
 from counterpoint.images import PARTS, BadFile, DecodedImages, Decoding, open_images
 from counterpoint.images.duplicates import first_alike, notes_on_copies
-from counterpoint.images.listing import notes_on_depth, notes_on_groups, picture_name
+from counterpoint.images.listing import Listing, notes_on_depth, notes_on_groups, picture_name
 from counterpoint.images.splits import Split, narrow
 from counterpoint.own_images import OwnImages
 from counterpoint.watching import SILENT, Watcher
@@ -169,13 +169,18 @@ def _split(
     chosen = (given_N == TRAIN).nonzero()[:, 0]
     listing, hashes = images.listing.select(chosen.tolist()), [images.hashes[image] for image in chosen.tolist()]
     alike = torch.tensor(first_alike(hashes))
-    groups = None if listing.groups is None else torch.tensor(first_alike(listing.groups))
+    groups = _groups(listing)
     known = None if earlier is None else _known_parts(earlier, hashes, shares)
     parts_N = given_N.clone()
     parts_N[chosen] = stratified_parts(
         torch.tensor(listing.labels), alike, listing.classes, groups_N=groups, known_N=known, seed=seed, **shares
     )
     return parts_N
+
+
+def _groups(listing: Listing) -> Tensor | None:
+    """For each image the number of the first one of its group."""
+    return None if listing.groups is None else torch.tensor(first_alike(listing.groups))
 
 
 def _known_parts(earlier: Split, hashes: Sequence[str], shares: dict[str, float]) -> Tensor:
@@ -243,11 +248,12 @@ def _numbers(given_N: Tensor) -> Tensor:
 
 
 def mapped_set(images: DecodedImages, numbers_N: Tensor) -> MappedSet:
-    """All decoded images, with the numbers that draws are keyed by."""
+    """All decoded images with their groups, and with the numbers that draws are keyed by."""
     return MappedSet(
         torch.from_numpy(images.pixels_RCHW),
         torch.from_numpy(images.rows_N),
         numbers_N,
         torch.tensor(images.listing.labels),
         images.listing.classes,
+        _groups(images.listing),
     )

@@ -17,6 +17,7 @@ from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError
 from counterpoint.evaluation.logits import OOD, VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
+from counterpoint.evaluation.together import Together
 from counterpoint.records.codec import encode
 from counterpoint.records.images import Images, Part
 from counterpoint.runs.folder import Run
@@ -41,6 +42,8 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
+    together: Together | None = None
+    """Which images belong together; None if none do."""
     listed_in: Literal["suites", "outside"] | None = None
     """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
     with a folder of its name.
@@ -78,8 +81,10 @@ def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | Non
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
-    about = Images(parts.name, part, len(images), parts.keys.get(part))
-    return ImageGroup(name, encode(about), {name: lambda: images}, (labels, images.labels_N), np.float32, len(images))
+    together = Together.of(images.groups_N)
+    about = Images(parts.name, part, len(images), parts.keys.get(part), together.record if together else None)
+    files = {name: lambda: images}
+    return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), together)
 
 
 def load_outside(dataset: str, root: Path) -> DataSet | None:
@@ -111,6 +116,7 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,
+        corrupted.together(used),
     )
 
 

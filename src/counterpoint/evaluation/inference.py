@@ -15,7 +15,7 @@ import torch
 from counterpoint.devices import Precision, describe_precision
 from counterpoint.errors import InputError, StoppedError
 from counterpoint.evaluation.image_groups import ImageGroup
-from counterpoint.evaluation.logits import VALIDATION, outside_file
+from counterpoint.evaluation.logits import VALIDATION, groups_file, outside_file
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.suites import SUITES
 from counterpoint.nn import Ensemble
@@ -115,6 +115,11 @@ def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         if group.labels is not None:
             file, labels_N = group.labels
             write_array(folder / f"{file}.npy", labels_N.numpy())
+            beside = folder / f"{groups_file(file)}.npy"
+            if group.together is None:
+                beside.unlink(missing_ok=True)
+            else:
+                write_array(beside, group.together.group_N)
 
 
 def _check_seen(folder: Path, made_with: Mapping[str, Any], world: World) -> None:

@@ -112,6 +112,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
         ours = {name: decode(Shift, SUITES[name].in_json | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
+    _check_groups(run, written)
     suites = ours | {name: shift for name, shift in (written.suites or {}).items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
     return LogitsAbout(
@@ -125,6 +126,13 @@ def read_about(run: AnyRun) -> LogitsAbout:
         ood=written.ood,
         missing_files={name: count for name, count in missing.items() if count},
     )
+
+
+def _check_groups(run: AnyRun, written: AboutFile) -> None:
+    """Raise where it is not known any more which images belong together: without that, intervals would be too short."""
+    for images, labels in ((written.clean, "labels"), (written.validation, VALIDATION_LABELS)):
+        if images is not None and images.groups is not None and not has_logits(run, groups_file(labels)):
+            raise InputError(f"{_file(run, groups_file(labels))} is missing; {_remedy(run)}")
 
 
 def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
@@ -143,7 +151,8 @@ def _outside(run: AnyRun, written: AboutFile) -> dict[str, OutsideImages]:
 def _missing_files(run: AnyRun, suite: str, shift: Shift) -> list[str]:
     """The files of a suite that are not there."""
     cells = [cell_file(suite, name, severity) for name, severity in shift.named_cells]
-    return [file for file in (labels_file(suite), *cells) if not has_logits(run, file)]
+    groups = [] if shift.groups is None else [groups_file(labels_file(suite))]
+    return [file for file in (labels_file(suite), *groups, *cells) if not has_logits(run, file)]
 
 
 def read_logits(run: AnyRun, name: str) -> np.ndarray:
@@ -176,6 +185,19 @@ def read_labels(run: AnyRun, name: str, images: int) -> np.ndarray:
     return labels_N
 
 
+def read_groups(run: AnyRun, labels: str, images: int) -> np.ndarray | None:
+    """Which of so many images belong together, whose labels are in this file; None if none do."""
+    path = _file(run, groups_file(labels))
+    if not path.exists():
+        return None
+    group_N = read_array(path, _remedy(run))
+    if group_N.shape != (images,) or group_N.dtype.kind not in "iu":
+        raise InputError(
+            f"{path} holds {group_N.dtype} {group_N.shape}, and must hold {images:,} whole numbers; {_remedy(run)}"
+        )
+    return group_N
+
+
 def _within(labels_N: np.ndarray, classes: int) -> bool:
     return bool(labels_N.size and labels_N.min() >= 0 and labels_N.max() < classes)
 
@@ -186,9 +208,10 @@ def read_probs(run: AnyRun, name: str) -> np.ndarray:
 
 
 def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
-    """Saved logits in float64, with the labels in another file."""
+    """Saved logits in float64, with the labels in another file, and perhaps groups."""
     logits_MNK = read_logits(run, name)
-    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, logits_MNK.shape[1]))
+    images = logits_MNK.shape[1]
+    return Labelled(logits_MNK.astype(np.float64), read_labels(run, labels, images), read_groups(run, labels, images))
 
 
 def read_clean(run: AnyRun) -> Labelled:
@@ -221,11 +244,13 @@ def map_cells(
     cells are read and worked on at the same time, in threads.
     """
     labels_N = read_labels(run, labels_file(suite), shift.images)[:most]
+    groups_N = read_groups(run, labels_file(suite), shift.images)
+    groups_N = None if groups_N is None else groups_N[:most]
     members, _, classes = read_shape(_file(run, "clean"), _remedy(run))
 
     def read_and_work(cell: tuple[str, int]) -> tuple[str, int, Result]:
         logits_MNK = _read_all(run, cell_file(suite, *cell), shift.images)[:, :most]
-        return *cell, work(Labelled(logits_MNK.astype(np.float64), labels_N))
+        return *cell, work(Labelled(logits_MNK.astype(np.float64), labels_N, groups_N))
 
     at_once = max(1, _MOST_LOGITS // (members * len(labels_N) * classes))
     return in_threads(read_and_work, shift.named_cells, at_once)
@@ -255,6 +280,11 @@ def cell_file(suite: str, name: str, severity: int) -> str:
 
 def labels_file(suite: str) -> str:
     return "cell-labels" if suite == CORRUPTED.name else f"{suite}/labels"
+
+
+def groups_file(labels: str) -> str:
+    """The file beside one of labels that says which images belong together. It is there if some do."""
+    return f"{labels.removesuffix('labels')}groups"
 
 
 def outside_file(name: str) -> str:

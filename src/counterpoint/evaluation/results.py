@@ -11,7 +11,15 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_factors, read_labels, read_probs
+from counterpoint.evaluation.logits import (
+    LogitsAbout,
+    map_cells,
+    read_about,
+    read_factors,
+    read_groups,
+    read_labels,
+    read_probs,
+)
 from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.scores import RunScores, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
@@ -24,7 +32,8 @@ from counterpoint.metrics import (
     summarise,
 )
 from counterpoint.metrics.collapse import collapse_record
-from counterpoint.metrics.scores import Grid, grids_of, join_scores
+from counterpoint.metrics.groups import are_enough
+from counterpoint.metrics.scores import Grid, grids_of, groups_of_cells, join_scores
 from counterpoint.metrics.shift import aggregate_with_floors
 from counterpoint.metrics.summary import class_figures, equal_bins, reliability, risk_coverage_points
 from counterpoint.recalibration.apply import Labelled
@@ -61,7 +70,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     about = read_about(run)
     clean_MNK = read_probs(run, "clean")
     labels_N = read_labels(run, "labels", clean_MNK.shape[1])
-    clean_scores = score_set(clean_MNK, labels_N)
+    clean_scores = score_set(clean_MNK, labels_N).in_groups(read_groups(run, "labels", len(labels_N)))
     clean = _clean(clean_scores)
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
@@ -146,7 +155,7 @@ def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
 
 
 def _score_cell(images: Labelled) -> tuple[SetScores, Summary]:
-    scores = score_set(softmax(images.logits_MNK, axis=2), images.labels_N)
+    scores = score_set(softmax(images.logits_MNK, axis=2), images.labels_N).in_groups(images.groups_N)
     return scores, summarise(scores, honest_members=False)
 
 
@@ -160,12 +169,13 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
         part=shift.part,
         corruptions=shift.corruptions,
         severities=shift.severities,
+        groups=shift.groups,
         aggregates=Aggregates(
             aggregate_with_floors(cells.ensemble),
             tuple(aggregate(grid) for grid in cells.grids[1:]),
             _mean(summary.disagreement for summary in all_cells),
             _mean(summary.pairwise_kl for summary in all_cells),
-            _intervals(cells.ensemble) if shift.images > 1 else None,
+            _intervals(cells.ensemble) if shift.images > 1 and are_enough(groups_of_cells(cells.ensemble)) else None,
             floors_over="images",
         ),
         cells={name: tuple(summaries) for name, summaries in cells.summaries.items()},

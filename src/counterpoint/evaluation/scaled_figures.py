@@ -14,7 +14,8 @@ from counterpoint.evaluation.logits import map_cells
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
 from counterpoint.metrics.checks import Integers
-from counterpoint.metrics.scores import Grid, grids_of, join_scores
+from counterpoint.metrics.groups import are_enough
+from counterpoint.metrics.scores import Grid, grids_of, groups_of_cells, join_scores
 from counterpoint.metrics.summary import figures
 from counterpoint.recalibration.apply import Labelled, Signals, apply, image_temperatures, member_signals
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
@@ -66,7 +67,9 @@ class Predicted:
     def of(recalibration: Recalibration, seen: _Seen) -> "Predicted":
         probs = apply(recalibration, seen.images.logits_MNK, seen.signals)
         members = () if probs.members_MNK is None else tuple(probs.members_MNK)
-        scores = [image_scores(probs_NK, seen.images.labels_N) for probs_NK in (probs.ensemble_NK, *members)]
+        images = seen.images
+        every = (probs.ensemble_NK, *members)
+        scores = [image_scores(probs_NK, images.labels_N, images.groups_N) for probs_NK in every]
         return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != seen.classes_N)
 
 
@@ -145,7 +148,7 @@ def scaled_figures(
 
 def _on_clean(predicted: Predicted, unscaled_members: Sequence[Figures], without: ImageScores | None) -> ScaledClean:
     ensemble, members = _by_predictor([figures(scores) for scores in predicted.scores], unscaled_members)
-    differences = clean_differences(predicted.scores[0], without) if without else None
+    differences = clean_differences(predicted.scores[0], without) if without and are_enough(without.groups) else None
     return ScaledClean(ensemble, members, float(predicted.changed_N.mean()), differences)
 
 
@@ -207,6 +210,8 @@ def _corrupted(
 ) -> ScaledCorrupted:
     """The figures over all cells, with the differences from the `unscaled` ensemble where they are asked for."""
     grid = cells.grids[0]
+    if not are_enough(groups_of_cells(grid)):
+        unscaled = None
     ensemble, members = _by_predictor([aggregate(one) for one in cells.grids], unscaled_members)
     return ScaledCorrupted(
         ensemble=ensemble,

@@ -1,4 +1,5 @@
-"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in each cell of test images.
+"""scores.npz: each image's confidence, correctness, NLL and Brier score, clean and in each cell of test images, and
+which images belong together, if some do.
 
 With it two runs can be compared without a network and without logits. For CIFAR it has about 10 MB, so it can travel.
 It says which logits it was made from.
@@ -6,7 +7,7 @@ It says which logits it was made from.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ from counterpoint.storage.folders import quoted
 _FILE = "scores.npz"
 _MADE_FROM, _SHIFTS, _OUTSIDE = "made_from", "shifts", "outside"
 _KNOWN = "known/confidence"
+_CELLS = "corrupted"
+_COLUMNS = ("confidence", "correct", "nll", "brier")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +62,17 @@ def write_scores(folder: Path, scores: RunScores) -> None:
     for name, (other, cells) in scores.shifts.items():
         sets |= {f"{name}/{severity}": cell for severity, cell in zip(other.severities, cells, strict=True)}
     arrays = {
-        f"{part}/{name}": values if values.dtype == bool else values.astype(np.float32)
+        f"{part}/{name}": values if (values := getattr(of_images, name)).dtype == bool else values.astype(np.float32)
         for part, of_images in sets.items()
-        for name, values in asdict(of_images).items()
+        for name in _COLUMNS
     }
+    # A shift has the same images at each severity.
+    first = {name: cells[0] for name, (_, cells) in scores.shifts.items()}
+    if scores.cells:
+        first[_CELLS] = next(iter(scores.cells.values()))[0]
+    for name, of_images in ({"clean": scores.clean} | first).items():
+        if of_images.groups is not None:
+            arrays[f"{name}/group"] = of_images.group_N
     shifts = {name: encode(other) for name, (other, _) in scores.shifts.items()}
     about = {_MADE_FROM: encode(scores.made_from), _SHIFTS: shifts}
     if outside := scores.outside:
@@ -77,7 +87,7 @@ def read_scores(folder: Path) -> RunScores:
     remedy = f"`counterpoint evaluate {quoted(folder)} --recompute` makes it again"
     arrays = read_arrays(folder / _FILE, remedy)
 
-    def scores(part: str) -> ImageScores:
+    def scores(part: str, together: str) -> ImageScores:
         confidence, nll, brier = (
             arrays[f"{part}/{name}"].astype(np.float64) for name in ("confidence", "nll", "brier")
         )
@@ -86,21 +96,25 @@ def read_scores(folder: Path) -> RunScores:
             raise ValueError(f"the scores of {part} are not of the same images")
         if not all(np.isfinite(values).all() for values in (confidence, nll, brier)):
             raise ValueError(f"the scores of {part} are not finite")
-        return ImageScores(confidence, correct, nll, brier)
+        found = ImageScores(confidence, correct, nll, brier)
+        group_N = arrays.get(f"{together}/group")
+        if group_N is not None and (group_N.shape != correct.shape or group_N.dtype.kind not in "iu"):
+            raise ValueError(f"{together}/group does not hold a whole number for each image")
+        return found.in_groups(group_N)
 
     try:
         made_from = decode(MadeFrom, json.loads(str(arrays[_MADE_FROM])))
         shift = made_from.corrupted
         names, severities = (shift.corruptions, shift.severities) if shift else ((), ())
-        cells = {name: [scores(f"{name}-{severity}") for severity in severities] for name in names}
+        cells = {name: [scores(f"{name}-{severity}", _CELLS) for severity in severities] for name in names}
         # Files of earlier versions have no other shifts.
         others = json.loads(str(arrays[_SHIFTS])) if _SHIFTS in arrays else {}
         shifts = {name: decode(Shift, values) for name, values in others.items()}
         of_shifts = {
-            name: (other, [scores(f"{name}/{severity}") for severity in other.severities])
+            name: (other, [scores(f"{name}/{severity}", name) for severity in other.severities])
             for name, other in shifts.items()
         }
-        clean = scores("clean")
+        clean = scores("clean", "clean")
         return RunScores(made_from, clean, cells, of_shifts, _read_outside(arrays, len(clean.correct)))
     except (KeyError, ValueError, FieldError, AttributeError, RecursionError) as error:
         raise InputError(f"{folder / _FILE} is damaged or is not a scores file ({error}); {remedy}") from None

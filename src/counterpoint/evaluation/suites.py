@@ -25,6 +25,7 @@ from counterpoint.corrupt import (
 from counterpoint.corrupt.cells import check_file, holds
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError, one_of
+from counterpoint.evaluation.together import Together
 from counterpoint.records.images import Part, Shift, Source
 from counterpoint.storage.arrays import read_array
 from counterpoint.watching import SILENT, Watcher
@@ -74,6 +75,8 @@ class CorruptedSet:
     folder: Path
     labels_N: Tensor
     source: Source
+    groups_N: Tensor | None = None
+    """Which images belong together; None if none do."""
     _checked: set[str] = field(default_factory=set, init=False)
     """Corruptions whose files were found to be as they were made."""
 
@@ -92,7 +95,13 @@ class CorruptedSet:
 
     def shift(self, images: int) -> Shift:
         """The suite with the first `images` images of each cell."""
-        return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities)
+        together = self.together(images)
+        groups = together.record if together else None
+        return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities, groups)
+
+    def together(self, images: int) -> Together | None:
+        """Which of the first `images` images belong together."""
+        return Together.of(None if self.groups_N is None else self.groups_N[:images])
 
 
 def corrupted_set(
@@ -164,7 +173,7 @@ def make_corrupted_set(
     about = read_about(folder)
     assert about is not None
     source = Source("regenerated", about.seed, about.version, about.frost, constants=about.constants)
-    return CorruptedSet(suite, folder, images.labels_N, source)
+    return CorruptedSet(suite, folder, images.labels_N, source, images.groups_N)
 
 
 def _test_images(data: DataSet | Parts) -> LabelledImages:

@@ -3,7 +3,8 @@ others.
 
 A quarter of the validation images is for everything that is fitted or guessed: the recalibration, its kind, and where
 the search for a threshold starts. The other images are used only for the threshold; no temperature was fitted on them.
-So the promise is for confidences with the recalibration of the first part, which the record keeps.
+So the promise is for confidences with the recalibration of the first part, which the record keeps. Images that belong
+together are in one part.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
-from counterpoint.metrics.threshold import refuse_too_few, verdict
+from counterpoint.metrics.threshold import Counted, refuse_too_few, verdict, verdict_over
 from counterpoint.recalibration.apply import Labelled, apply, recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of, fit_held_out
 from counterpoint.recalibration.families import Family
@@ -65,11 +66,12 @@ def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> T
         raise InputError(stale)
     shift = about.suites.get(VALIDATION_EXTRA.name) if recalibrated else None
     first, second = _two_parts(read_held_out(run, shift))
-    refuse_too_few(len(second), target, set_apart=len(first.clean))
+    counted: Counted = "images" if second.groups_N is None else "groups"
+    refuse_too_few(_draws(second), target, _draws(first.clean), counted)
     name, recalibration = _recalibration(first, recalibrated, watcher)
     suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
-    start = likely_start(suggesting.confidence, suggesting.correct, target, len(second))
-    promise = lowest_threshold(deciding.confidence, deciding.correct, target, start)
+    start = likely_start(suggesting.confidence, suggesting.correct, target, _draws(second))
+    promise = lowest_threshold(deciding.confidence, deciding.correct, target, start, second.groups_N)
     test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
     checked = partial(_checked_suite, run, recalibration, promise, watcher)
     thresholded = Thresholded(
@@ -108,12 +110,21 @@ def _without_validation_images(run: AnyRun) -> InputError:
 
 def _two_parts(held_out: HeldOut) -> tuple[HeldOut, Labelled]:
     """What is fitted on, with an image's corrupted versions, and what the threshold is chosen on."""
-    count = len(held_out.clean)
+    count, groups_N = _draws(held_out.clean), held_out.clean.groups_N
     if count < FITTED_SHARE:
-        raise InputError(f"there are {count} validation images, and a threshold needs at least {FITTED_SHARE}")
+        of = "images" if groups_N is None else "groups"
+        raise InputError(f"there are {count} validation {of}, and a threshold needs at least {FITTED_SHARE}")
     order = np.random.default_rng(0).permutation(count)
     fitted = count // FITTED_SHARE
-    return held_out.select(order[:fitted]), held_out.clean.select(np.sort(order[fitted:]))
+    if groups_N is None:
+        return held_out.select(order[:fitted]), held_out.clean.select(np.sort(order[fitted:]))
+    is_fitted_N = np.isin(groups_N, np.unique(groups_N)[order[:fitted]])
+    return held_out.select(np.flatnonzero(is_fitted_N)), held_out.clean.select(np.flatnonzero(~is_fitted_N))
+
+
+def _draws(images: Labelled) -> int:
+    """How many images there are, or groups of images that belong together."""
+    return len(images) if images.groups_N is None else len(np.unique(images.groups_N))
 
 
 def _recalibration(first: HeldOut, recalibrated: Recalibrated | None, watcher: Watcher) -> tuple[str, Recalibration]:
@@ -142,8 +153,13 @@ def _best(known: Sequence[Family], first: HeldOut, care: Care) -> str:
 def _checked(images: Labelled, recalibration: Recalibration, promise: Promise) -> Checked:
     scores = recalibrated_scores(recalibration, images)
     is_kept = scores.confidence >= promise.chosen.threshold
-    kept, right = int(is_kept.sum()), int(scores.correct[is_kept].sum())
-    return Checked(len(images), kept, kept - right, verdict(kept, kept - right, promise.target))
+    is_wrong = is_kept & ~scores.correct
+    kept, wrong = int(is_kept.sum()), int(is_wrong.sum())
+    if scores.groups is None:
+        found = verdict(kept, wrong, promise.target)
+    else:
+        found = verdict_over(scores.groups, is_kept, is_wrong, promise.target)
+    return Checked(len(images), kept, wrong, found)
 
 
 def _kept_outside(

@@ -188,15 +188,15 @@ def notes_on_groups(listing: Listing) -> Iterator[str]:
     if listing.groups is not None:
         count = len(set(listing.groups))
         yield (
-            f"{len(listing):,} images in {count:,} groups: the images of a group are in one part; figures, intervals "
-            "and thresholds count each image by itself"
+            f"{len(listing):,} images in {count:,} groups: the images of a group are in one part, and intervals and "
+            "thresholds count them as one draw"
         )
     elif listing.unread and listing.parts is None:
         several = len(listing.unread) > 1
         found, which = ("columns", "are not read; if one of them") if several else ("column", "is not read; if it")
         yield (
             f"the {found} {some(listing.unread)} {which} says which images are of the same patient, object or video, "
-            "call it group, and these stay in one part"
+            "call it group: these then stay in one part, and count as one draw in intervals and thresholds"
         )
 
 

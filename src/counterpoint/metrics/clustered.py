@@ -1,12 +1,14 @@
 """How a plug-in calibration error scatters over samples of images with all their rows, and with another run's.
 
-A row is an image in one cell; an image's rows are not independent, so their sums over each image are what counts.
+A row is an image in one cell; an image's rows are not independent, so their sums over each image are what counts. Where
+images belong together, it is their sums over each group.
 
 A population is given by its true surplus_B: gap times share of each bin. The surpluses of a sample scatter around it
 normally, with the covariance that the images' own sums show; so an image's rows may depend on each other in any way,
 and so may the two runs. The error is the mean over the corruptions.
 
-Shapes: N images; C corruptions (1 for a clean set); B bins that hold a row, those of all corruptions one after another.
+Shapes: N images, or groups of them; C corruptions (1 for a clean set); B bins that hold a row, those of all corruptions
+one after another.
 """
 
 from collections.abc import Sequence
@@ -19,8 +21,9 @@ from scipy.special import ndtr
 
 from counterpoint.metrics.calibration import Binning, reliability_bins
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.intervals import Scatter
-from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells, join_scores
+from counterpoint.metrics.groups import Groups, moved_by, require_enough, tail_of
+from counterpoint.metrics.intervals import TAIL, Scatter
+from counterpoint.metrics.scores import Grid, ImageScores, groups_of_cells, images_of_cells, join_scores
 
 # A bin without scatter would leave nothing to divide by; this is the scatter of one image that is 1 % off.
 _LEAST_SURPLUS = 0.01
@@ -38,11 +41,18 @@ class ImageSums:
     share_B: Floats  # of rows
     confidence_B: Floats
     corruption_BC: Floats  # 1 where the bin is the corruption's, else 0
-    noise_ND: Floats  # D = 2 · B: each image's surplus and its share of rows, less their means, over √(N · (N − 1))
+    noise_ND: Floats
+    """D = 2 · B: what each image, or group, moves the means of surplus and share by. For an image these are its own,
+    less the means, over √(N · (N − 1))."""
+    images: int
+    draws: float
+    """How many independent images tell as much about errors as these do."""
+    groups: Groups | None
 
     @property
-    def images(self) -> int:
-        return len(self.noise_ND)
+    def tail(self) -> float:
+        """What an interval leaves out on each side of a normal variable. Few groups do not show the scatter well."""
+        return TAIL if self.groups is None else tail_of(len(self.groups))
 
     @property
     def corruptions(self) -> int:
@@ -59,18 +69,27 @@ class ImageSums:
 
 def image_sums(grid: Grid, bins: int, binning: Binning) -> ImageSums:
     """The severities of a corruption share their bins, those of `reliability_bins` on all of them."""
-    images_of_cells(grid)
+    images, groups = images_of_cells(grid), groups_of_cells(grid)
+    require_enough(groups)
     parts = [_of_corruption(severities, bins, binning) for severities in grid.values()]
     surplus_NB, share_NB, confidence_NB = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
     corruption = np.repeat(np.arange(len(parts)), [part[0].shape[1] for part in parts])
     sums_ND = np.concatenate((surplus_NB, share_NB), axis=1)
-    noise_ND = (sums_ND - sums_ND.mean(axis=0)) / np.sqrt(len(sums_ND) * max(len(sums_ND) - 1, 1))
+    if groups is None:
+        noise_ND, draws = (sums_ND - sums_ND.mean(axis=0)) / np.sqrt(images * max(images - 1, 1)), float(images)
+    else:
+        wrong_N = np.mean([~cell.correct for severities in grid.values() for cell in severities], axis=0)
+        noise_ND = moved_by(groups.sums(sums_ND), groups.sizes_G)
+        draws = images / groups.images_per_draw_of_errors(wrong_N)
     return ImageSums(
         surplus_B=surplus_NB.mean(axis=0),
         share_B=share_NB.mean(axis=0),
         confidence_B=confidence_NB.mean(axis=0),
         corruption_BC=np.eye(len(parts))[corruption],
         noise_ND=noise_ND,
+        images=images,
+        draws=draws,
+        groups=groups,
     )
 
 
@@ -94,7 +113,7 @@ class _OfRun:
     def deviation(self) -> Floats:
         """The standard deviation of each bin's surplus."""
         variance_B = np.diag(self.sums.own_covariance)[: len(self.sums.surplus_B)]
-        return np.sqrt(np.maximum(variance_B, (_LEAST_SURPLUS / self.sums.images) ** 2))
+        return np.sqrt(np.maximum(variance_B, (_LEAST_SURPLUS / self.sums.draws) ** 2))
 
     @cached_property
     def correlation(self) -> Floats:
@@ -145,8 +164,8 @@ class Ece(_OfRun):
         return float(sum(terms)) / self.sums.corruptions**2
 
     def influence(self, surplus_B: Floats) -> Floats:
-        """What each image adds to the plug-in value at this population, to first order. The sum over images of one
-        run's times another's is the first term of `covariance`; the terms that are left out cannot be told from one
+        """What each image, or group, adds to the plug-in value at this population, to first order. The sum over them of
+        one run's times another's is the first term of `covariance`; the terms that are left out cannot be told from one
         run alone."""
         slope_B = 2 * ndtr(surplus_B / self.deviation) - 1
         return self.sums.noise_ND[:, : len(slope_B)] @ slope_B / self.sums.corruptions

@@ -7,6 +7,9 @@ The interval holds every truth that the observed plug-in value does not reject, 
 tried on two populations that have it: the one whose gaps are the likeliest given the observed gaps, and one that is
 equally over-confident everywhere. How the plug-in value scatters in each population comes from `sampling`.
 
+Where images belong together, a bin's number of right images is not binomial. Then the scatter comes from the groups'
+sums, as it does over cells from the images' sums (see `over_cells`).
+
 Where all gaps have the same sign, the plug-in ECE is |accuracy − mean confidence|. Then the interval also holds every
 value of it that an exact test of the number of right images does not reject. This matters for a few images without an
 error, which prove little.
@@ -22,15 +25,27 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
+from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
+from counterpoint.metrics.groups import groups_of
 from counterpoint.metrics.intervals import TAIL, Interval, Row, Scatter, not_rejected
+from counterpoint.metrics.over_cells import estimate
 from counterpoint.metrics.sampling import BinSums, bin_sums, ece_scatter, squared_scatter
+from counterpoint.metrics.scores import ImageScores
 
 
-def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
+def ece_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    bins: int = 15,
+    binning: Binning = "width",
+    groups: ArrayLike | None = None,
+) -> Interval:
     """The ECE with the noise's share removed, and its 95 % interval over images.
 
     `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
+    `groups` (N,) says which images belong together, such as those of one patient, by equal whole numbers. Then a group
+    is one draw, and the interval is over groups. Fewer than ten are refused.
 
     The plug-in value is the ordinary ECE. The estimate is the ECE of the most likely population whose plug-in value is
     on average the observed one. It is 0 if every population has a larger plug-in value on average. The estimate is a
@@ -42,6 +57,8 @@ def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binn
     >>> round(ece(confidence, correct), 3), round(ece_debiased(confidence, correct).value, 3)
     (0.025, 0.0)
     """
+    if (of_groups := _of_groups(confidence, correct, bins, binning, groups)) is not None:
+        return estimate(Ece(of_groups)).interval
     sums = bin_sums(confidence, correct, bins, binning)
     observed = float(np.abs(sums.surplus).sum() / sums.images)
     row = _likeliest(sums, ece_scatter)
@@ -49,10 +66,16 @@ def ece_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binn
     return _interval((row, _evenly_over_confident(sums, ece_scatter)), value, observed, _largest_mean_gap(sums))
 
 
-def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, binning: Binning = "width") -> Interval:
+def ece_rms_debiased(
+    confidence: ArrayLike,
+    correct: ArrayLike,
+    bins: int = 15,
+    binning: Binning = "width",
+    groups: ArrayLike | None = None,
+) -> Interval:
     """The ECE-rms with the noise's share removed, and its 95 % interval over images.
 
-    `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image.
+    The arguments are those of `ece_debiased`.
 
     It is the root of an unbiased estimate of the squared ECE-rms, and 0 if that estimate is negative. A squared gap
     minus its variance (Kumar, Liang & Ma 2019) is the mean product of correct − confidence over pairs of different
@@ -65,6 +88,8 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     >>> estimate.low < 0.3 < estimate.high
     True
     """
+    if (of_groups := _of_groups(confidence, correct, bins, binning, groups)) is not None:
+        return estimate(EceRms(of_groups)).interval
     sums = bin_sums(confidence, correct, bins, binning)
     pair_products = (sums.surplus**2 - sums.surplus_squared) / np.maximum(sums.count - 1, 1)
     value = max(float(pair_products[sums.count > 1].sum() / sums.images), 0.0)
@@ -72,6 +97,19 @@ def ece_rms_debiased(confidence: ArrayLike, correct: ArrayLike, bins: int = 15, 
     rows = (_likeliest(sums, squared_scatter), _evenly_over_confident(sums, squared_scatter))
     squared = _interval(rows, value, observed, _largest_mean_gap(sums) ** 2)
     return Interval(*(float(np.sqrt(square)) for square in (squared.value, squared.low, squared.high)))
+
+
+def _of_groups(
+    confidence: ArrayLike, correct: ArrayLike, bins: int, binning: Binning, groups: ArrayLike | None
+) -> ImageSums | None:
+    """None where each image is a draw of its own."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    found = groups_of(groups, len(confidence_N))
+    if found is None:
+        return None
+    correct_N = zeros_and_ones(correct, "correct", len(confidence_N)) > 0
+    nothing = np.zeros(len(confidence_N))
+    return image_sums({"": [ImageScores(confidence_N, correct_N, nothing, nothing, found.group_N)]}, bins, binning)
 
 
 def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, ReliabilityBins, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions, whole_numbers, zeros_and_ones
+from counterpoint.metrics.groups import PRIOR_GROUPS, Groups, groups_of, require_enough
 
 _DRAWS_AT_ONCE = 2**15
 """So many stay in the processor's cache. How many there are changes no draw."""
@@ -42,6 +43,7 @@ def noise_floor(
     simulations: int = 200,
     seed: int = 0,
     images: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> NoiseFloor:
     """The ECE that a perfectly calibrated model would show on as many images.
 
@@ -51,7 +53,9 @@ def noise_floor(
 
     If an image has several entries, such as one for each severity of a corruption, these are not independent, and the
     floor is higher. Then `images` (N,) holds each entry's image as a whole number. The simulated gaps of a bin are
-    widened by as much as an image's entries there are right or wrong together.
+    widened by as much as an image's entries there are right or wrong together. If images belong together, such as those
+    of one patient, `groups` (N,) holds each entry's group, and serves in place of `images`. Fewer than ten groups are
+    refused.
 
     >>> from counterpoint.metrics import noise_floor
     >>> few = noise_floor([0.9] * 10, [True] * 9 + [False])
@@ -65,8 +69,11 @@ def noise_floor(
     confidence_N = fractions(confidence, "confidence", ndim=1)
     right = _simulated_right(np.sort(confidence_N), table.count, simulations, np.random.default_rng(seed))
     gap = right / table.count - table.confidence
-    if images is not None:
-        gap *= _widening(table, confidence_N, zeros_and_ones(correct, "correct", len(confidence_N)), images)
+    if (together := groups_of(groups, len(confidence_N))) is not None:
+        require_enough(together)
+        gap *= _widening_of_groups(table, _noise(table, confidence_N, correct), together)
+    elif images is not None:
+        gap *= _widening(table, _noise(table, confidence_N, correct), images)
     weight = table.count / len(confidence_N)
     eces, rmses = np.abs(gap) @ weight, np.sqrt(gap**2 @ weight)
     return NoiseFloor(
@@ -94,18 +101,54 @@ def _simulated_right(sorted_N: Floats, count: Integers, simulations: int, rng: n
     return np.concatenate(rows)
 
 
-def _widening(table: ReliabilityBins, confidence_N: Floats, correct_N: Floats, images: ArrayLike) -> Floats:
+@dataclass(frozen=True, eq=False)
+class _Noise:
+    """Of each entry: its bin, and correct − confidence less the bin's own gap, which is no noise."""
+
+    bin_N: Integers
+    noise_N: Floats
+
+
+def _noise(table: ReliabilityBins, confidence_N: Floats, correct: ArrayLike) -> _Noise:
+    bin_N = np.searchsorted(table.high, confidence_N, side="left")
+    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    return _Noise(bin_N, correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N])
+
+
+def _widening(table: ReliabilityBins, noise: _Noise, images: ArrayLike) -> Floats:
     """How many times wider each bin's gap scatters than it would if all entries were independent.
 
     It is the root of the design effect: the variance of the sum of correct − confidence by images, over that by
-    entries. The bin's own gap is taken off first, because it is no noise. A bin without scatter shows nothing, and
-    counts as independent.
+    entries. A bin without scatter shows nothing, and counts as independent.
     """
-    _, image_N = np.unique(whole_numbers(images, "images", len(confidence_N), of="image"), return_inverse=True)
-    bin_N = np.searchsorted(table.high, confidence_N, side="left")
-    noise_N = correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N]
-    bins = len(table.count)
-    of_image_IB = np.bincount(image_N * bins + bin_N, noise_N, minlength=(image_N.max() + 1) * bins).reshape(-1, bins)
-    by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(bin_N, noise_N**2)
+    bins, noise_N = len(table.count), noise.noise_N
+    _, image_N = np.unique(whole_numbers(images, "images", len(noise_N), of="image"), return_inverse=True)
+    place_N, places = image_N * bins + noise.bin_N, (image_N.max() + 1) * bins
+    of_image_IB = np.bincount(place_N, noise_N, minlength=places).reshape(-1, bins)
+    by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(noise.bin_N, noise_N**2)
     scatters = by_entries > _ROUNDING * table.count
     return np.sqrt(np.divide(by_images, by_entries, out=np.ones(bins), where=scatters))
+
+
+def _widening_of_groups(table: ReliabilityBins, noise: _Noise, groups: Groups) -> Floats:
+    """As `_widening` by groups, which are fewer and larger than images.
+
+    A bin may have hardly more than one group, whose sum is then the bin's own gap, and shows nothing. So each group's
+    square is divided by the share of the bin that it leaves to others. And the bin's effect is drawn to what all bins
+    show on average, in shares of the largest effect, Σ n² / Σ n over the groups' entries in the bin: as if
+    `PRIOR_GROUPS` more had shown that.
+    """
+    bins, count = len(table.count), table.count
+    place_N, places = groups.group_N * bins + noise.bin_N, len(groups) * bins
+    size_GB = np.bincount(place_N, minlength=places).reshape(-1, bins)
+    of_group_GB = np.bincount(place_N, noise.noise_N, minlength=places).reshape(-1, bins)
+    others_GB = np.where(size_GB < count, 1 - size_GB / count, 1.0)
+    by_groups, by_entries = (of_group_GB**2 / others_GB).sum(axis=0), np.bincount(noise.bin_N, noise.noise_N**2)
+    scatters = by_entries > _ROUNDING * count
+    independent = by_entries * count / np.maximum(count - 1, 1)
+    largest = (size_GB**2).sum(axis=0) / count
+    effect = np.clip(np.divide(by_groups, independent, out=np.ones(bins), where=scatters), 1.0, largest)
+    telling = np.where(scatters, count / largest - 1, 0.0)  # how many groups there are beside the first
+    most = float((telling * (largest - 1)).sum())
+    share = float((telling * (effect - 1)).sum()) / most if most else 1.0
+    return np.sqrt((telling * effect + PRIOR_GROUPS * (1 + share * (largest - 1))) / (telling + PRIOR_GROUPS))

@@ -1,5 +1,7 @@
 """95 % intervals over images: Student's for a mean, and test inversion for a plug-in calibration error.
 
+Images that belong together count as one draw, as `groups` says.
+
 Test inversion: an interval holds every truth that the observed value does not reject, each tail at 2.5 %.
 """
 
@@ -10,7 +12,8 @@ from functools import cache
 import numpy as np
 from scipy.special import gammainc, stdtrit
 
-from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.metrics.groups import Groups, moved_by, students
 
 TAIL = 0.025
 
@@ -29,10 +32,19 @@ class Interval:
     high: float
 
 
-def interval_of_mean(values_N: Floats) -> Interval:
+def interval_of_mean(values_N: Floats, groups: Groups | None = None) -> Interval:
     """Student's t interval."""
+    if groups is not None:
+        return interval_of_ratio(groups.sums(values_N), groups.sizes_G)
     value = float(values_N.mean())
     margin = float(stdtrit(len(values_N) - 1, 1 - TAIL) * values_N.std(ddof=1) / np.sqrt(len(values_N)))
+    return Interval(value, value - margin, value + margin)
+
+
+def interval_of_ratio(sums_G: Floats, sizes_G: Floats | Integers) -> Interval:
+    """Student's t interval of a mean over images, from each group's sum and number of images (see `groups`)."""
+    value = float(sums_G.sum() / sizes_G.sum())
+    margin = students(len(sums_G)) * float(np.sqrt((moved_by(sums_G, sizes_G) ** 2).sum()))
     return Interval(value, value - margin, value + margin)
 
 
@@ -86,12 +98,12 @@ class Row:
         return self.scatter(self.where(rising, level)).truth
 
 
-def not_rejected(rows: tuple[Row, ...], observed: float) -> tuple[float, float]:
+def not_rejected(rows: tuple[Row, ...], observed: float, tail: float = TAIL) -> tuple[float, float]:
     """The lowest and the highest truth on any of the `rows` that a plug-in value of `observed` does not reject."""
 
     def share_above(scatter: Scatter) -> float:
         return 1 - scatter.share_below(observed)
 
-    lows = [row.truth_where(share_above, TAIL) for row in rows]
-    highs = [row.truth_where(share_above, 1 - TAIL) for row in rows]
+    lows = [row.truth_where(share_above, tail) for row in rows]
+    highs = [row.truth_where(share_above, 1 - tail) for row in rows]
     return min(lows), max(highs)

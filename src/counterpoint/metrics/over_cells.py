@@ -1,6 +1,7 @@
 """One run's figures over the cells of shifted images, each with a 95 % interval over images.
 
-An image counts once, with all its cells: the interval is over samples of images. Calibration errors are debiased: the
+An image counts once, with all its cells: the interval is over samples of images. Where images belong together, such as
+those of one patient, it is over samples of groups, and a group counts once. Calibration errors are debiased: the
 truth estimated here is what the same bins would show on infinitely many images. Their interval holds every truth that
 the plug-in value does not reject, on two rows of populations, as in `debiased`; but the second, equally far off
 everywhere with the observed signs, counts only where gaps as uneven as the observed ones can come from it. How the
@@ -18,12 +19,22 @@ from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.clustered import Ece, EceRms, image_sums
-from counterpoint.metrics.intervals import TAIL, Interval, Row, Scatter, interval_of_mean, not_rejected
-from counterpoint.metrics.scores import Grid, ImageScores, images_of_cells
+from counterpoint.metrics.groups import Groups, require_enough
+from counterpoint.metrics.intervals import (
+    TAIL,
+    Interval,
+    Row,
+    Scatter,
+    interval_of_mean,
+    interval_of_ratio,
+    not_rejected,
+)
+from counterpoint.metrics.scores import Grid, ImageScores, groups_of_cells, images_of_cells
 
 
 def intervals_over_cells(grid: Grid, bins: int = 15) -> dict[str, Interval]:
-    """The error, NLL, Brier score and debiased calibration errors over all cells, with 95 % intervals over images.
+    """The error, NLL, Brier score and debiased calibration errors over all cells, with 95 % intervals over images, or
+    over their groups.
 
     `grid` maps each corruption's name to its scores, one per severity. Row i of every cell must be the same image. For
     a calibration error the severities of each corruption are pooled, and the mean is taken over the corruptions.
@@ -36,17 +47,20 @@ def intervals_over_cells(grid: Grid, bins: int = 15) -> dict[str, Interval]:
     >>> round(found["error"].value, 2), round(found["error"].low, 2), round(found["error"].high, 2)
     (0.1, 0.02, 0.22)
     """
-    images = images_of_cells(grid)
-    if images < 2:
+    if images_of_cells(grid) < 2:
         raise InputError("the cells have one image; an interval over images needs at least two")
+    groups = groups_of_cells(grid)
+    require_enough(groups)
     means = means_of_images([cell for severities in grid.values() for cell in severities])
-    found = {"error": _error(means["error"]), "nll": _mean(means["nll"]), "brier": _mean(means["brier"])}
-    # As in `error_difference`, more images count than there are: few images without a gap prove little.
-    least = float(ndtri(1 - TAIL)) / images
+    found = {
+        "error": _error(means["error"], groups),
+        "nll": _mean(means["nll"], groups),
+        "brier": _mean(means["brier"], groups),
+    }
     for binning in get_args(Binning):
         sums = image_sums(grid, bins, binning)
-        found[f"ece_{binning}{bins}_debiased"] = estimate(Ece(sums)).interval(least)
-        found[f"ece_rms_{binning}{bins}_debiased"] = estimate(EceRms(sums)).interval(least)
+        found[f"ece_{binning}{bins}_debiased"] = estimate(Ece(sums)).interval
+        found[f"ece_rms_{binning}{bins}_debiased"] = estimate(EceRms(sums)).interval
     return found
 
 
@@ -67,9 +81,12 @@ class RunEstimate:
     low: float
     high: float
     surplus_B: Floats
+    draws: float  # how many independent images tell as much
 
-    def interval(self, least: float) -> Interval:
-        """No shorter than `least` to each side, but not below 0."""
+    @property
+    def interval(self) -> Interval:
+        """As in `error_difference`, more images count than there are: few images without a gap prove little."""
+        least = float(ndtri(1 - TAIL)) / self.draws
         below, above = np.hypot((self.value - self.low, self.high - self.value), least)
         return Interval(self.value, max(self.value - float(below), 0.0), self.value + float(above))
 
@@ -97,18 +114,27 @@ def estimate(statistic: Ece | EceRms) -> RunEstimate:
     surplus_B = likeliest(row.where(mean, observed))
     value = statistic.scatter(surplus_B).truth
     may_be_even = statistic.may_come_from(evenly_off(even_row.where(mean, observed)))
-    low, high = not_rejected((row, even_row) if may_be_even else (row,), observed)
-    return RunEstimate(value, min(value, low), max(value, high), surplus_B)
+    low, high = not_rejected((row, even_row) if may_be_even else (row,), observed, sums.tail)
+    return RunEstimate(value, min(value, low), max(value, high), surplus_B, sums.draws)
 
 
-def _error(errors_N: Floats) -> Interval:
+def _error(errors_N: Floats, groups: Groups | None) -> Interval:
     """The interval counts two more images, one that is always right and one that is always wrong. Without them it would
-    have no length where all images are right."""
-    around = _mean(np.append(errors_N, (0.0, 1.0)))
+    have no length where all images are right. With groups it counts two more groups, as large as an independent draw.
+    """
+    if groups is None:
+        around = _not_below_0(interval_of_mean(np.append(errors_N, (0.0, 1.0))))
+    else:
+        more = groups.images_per_draw_of_errors(errors_N)
+        sums_G, sizes_G = np.append(groups.sums(errors_N), (0.0, more)), np.append(groups.sizes_G, (more, more))
+        around = _not_below_0(interval_of_ratio(sums_G, sizes_G))
     return Interval(float(errors_N.mean()), around.low, min(around.high, 1.0))
 
 
-def _mean(values_N: Floats) -> Interval:
+def _mean(values_N: Floats, groups: Groups | None) -> Interval:
+    return _not_below_0(interval_of_mean(values_N, groups))
+
+
+def _not_below_0(found: Interval) -> Interval:
     """None of these figures is below 0."""
-    found = interval_of_mean(values_N)
     return Interval(found.value, max(found.low, 0.0), found.high)

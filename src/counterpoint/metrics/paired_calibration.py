@@ -1,7 +1,7 @@
 """The difference between two runs' calibration errors on the same images, ours − other, debiased, with a 95 % interval.
 
-An image counts once, with all its cells: the interval is over samples of images. The truth estimated here is what the
-same bins would show on infinitely many images.
+An image counts once, with all its cells: the interval is over samples of images, or of groups of images that belong
+together. The truth estimated here is what the same bins would show on infinitely many images.
 
 The intervals of the two runs come from `over_cells`. They are joined by the correlation of the plug-in values (MOVER:
 Zou & Donner 2008). With symmetric intervals that is the root of the variance of a difference. A run that may be
@@ -22,7 +22,7 @@ from counterpoint.metrics.checks import Floats
 from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
 from counterpoint.metrics.intervals import TAIL, Interval
 from counterpoint.metrics.over_cells import RunEstimate, estimate
-from counterpoint.metrics.scores import Grid
+from counterpoint.metrics.scores import Grid, require_same_groups
 
 _Statistic = TypeVar("_Statistic", Ece, EceRms)
 
@@ -67,7 +67,7 @@ class CalibrationPart:
     value: float
     low: float
     high: float
-    influence_N: Floats  # of each image on the plug-in value, in its standard deviations, times √N
+    influence_N: Floats  # of each image, or group, on the plug-in value, in its standard deviations, times √N
 
 
 def calibration_parts(grid: Grid, bins: int = 15) -> dict[str, CalibrationPart]:
@@ -99,13 +99,11 @@ def differences_of_parts(
 
 
 def _part(statistic: Ece | EceRms) -> CalibrationPart:
-    found, images = estimate(statistic), statistic.sums.images
-    if images < 2:
+    found, draws = estimate(statistic), len(statistic.sums.noise_ND)
+    if draws < 2:
         raise InputError("the run has one image; an interval over images needs at least two")
     variance = statistic.scatter(found.surplus_B).variance
-    influence_N = (
-        statistic.influence(found.surplus_B) * np.sqrt(images / variance) if variance > 0 else np.zeros(images)
-    )
+    influence_N = statistic.influence(found.surplus_B) * np.sqrt(draws / variance) if variance > 0 else np.zeros(draws)
     return CalibrationPart(found.value, found.low, found.high, influence_N)
 
 
@@ -117,6 +115,7 @@ def _require_the_same_images(one: ImageSums, two: ImageSums) -> None:
             f"the runs have {one.corruptions} and {two.corruptions} corruptions; "
             "they must be evaluated on the same ones"
         )
+    require_same_groups(one.groups, two.groups)
     if one.images < 2:
         raise InputError("the runs have one image; an interval over images needs at least two")
 
@@ -125,15 +124,15 @@ def _difference(ours: _Statistic, other: _Statistic) -> Interval:
     a, b = estimate(ours), estimate(other)
     scale = np.sqrt(ours.scatter(a.surplus_B).variance * other.scatter(b.surplus_B).variance)
     correlation = float(ours.covariance(other, a.surplus_B, b.surplus_B) / scale) if scale > 0 else 0.0
-    return _interval(a, b, correlation, ours.sums.images)
+    return _interval(a, b, correlation, min(a.draws, b.draws))
 
 
 def _interval(
-    a: RunEstimate | CalibrationPart, b: RunEstimate | CalibrationPart, correlation: float, images: int
+    a: RunEstimate | CalibrationPart, b: RunEstimate | CalibrationPart, correlation: float, draws: float
 ) -> Interval:
     value = a.value - b.value
     # As in `error_difference`, two more images count, one for each run: few images without a difference prove little.
-    least = float(ndtri(1 - TAIL) * np.sqrt(2) / images)
+    least = float(ndtri(1 - TAIL) * np.sqrt(2) / draws)
     below = _joined(a.value - a.low, b.high - b.value, correlation if a.low > 0 else -1.0, least)
     above = _joined(b.value - b.low, a.high - a.value, correlation if b.low > 0 else -1.0, least)
     return Interval(value, max(value - below, -1.0), min(value + above, 1.0))

@@ -1,16 +1,20 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
+from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities, whole_numbers
+from counterpoint.metrics.groups import Groups, groups_of
 
 # A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
+
+_NO_GROUPS: Integers = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,29 +33,45 @@ class ImageScores:
     correct: NDArray[np.bool_]
     nll: Floats
     brier: Floats
+    group_N: Integers = field(default_factory=lambda: _NO_GROUPS)
+    """Which images belong together, such as those of one patient: they have equal numbers. Empty where there are no
+    groups."""
 
     def __len__(self) -> int:
         return len(self.correct)
 
+    @cached_property
+    def groups(self) -> Groups | None:
+        """None where there are none, and where each has one image."""
+        return groups_of(self.group_N, len(self)) if len(self.group_N) else None
+
     def select(self, images: NDArray[np.integer]) -> "ImageScores":
-        return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images])
+        group_N = self.group_N[images] if len(self.group_N) else self.group_N
+        return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images], group_N)
+
+    def in_groups(self, group_N: Integers | None) -> "ImageScores":
+        """With these groups, if there are any."""
+        return self if group_N is None else replace(self, group_N=group_N)
 
 
 Grid = Mapping[str, Sequence[ImageScores]]
 """For each corruption, the images' scores at each severity."""
 
 
-def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike) -> ImageScores:
+def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | None = None) -> ImageScores:
     """The confidence, correctness, NLL and Brier score of each image.
 
     `probs_NK` holds each image's probabilities of the K classes, which sum to 1; `labels_N` holds the class numbers.
+    `groups` (N,) says which images belong together, such as those of one patient, by equal whole numbers. Intervals
+    then count a group as one draw.
 
     >>> from counterpoint.metrics import image_scores
     >>> image_scores([[0.9, 0.1], [0.4, 0.6]], [0, 0]).brier.round(2).tolist()
     [0.02, 0.72]
     """
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
-    return scores_of_checked(probs, class_labels(labels_N, "labels_N", *probs.shape))
+    scores = scores_of_checked(probs, class_labels(labels_N, "labels_N", *probs.shape))
+    return scores.in_groups(None if groups is None else whole_numbers(groups, "groups", len(probs), of="group"))
 
 
 def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
@@ -70,7 +90,7 @@ def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
 
 
 def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
-    """The scores of the images of all `parts`."""
+    """The scores of the images of all `parts`. All have groups, of the same numbers, or none has."""
     return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
 
 
@@ -86,6 +106,17 @@ def images_of_cells(grid: Grid) -> int:
     if len(images) != 1:
         raise InputError(f"the cells have {sorted(images)} images; each must hold the same ones, in the same order")
     return images.pop()
+
+
+def groups_of_cells(grid: Grid) -> Groups | None:
+    """The groups of the cells' images, which are the same in each cell."""
+    return next(iter(grid.values()))[0].groups
+
+
+def require_same_groups(ours: Groups | None, other: Groups | None) -> None:
+    """Raise unless two runs' images belong together in the same way."""
+    if ours is not other and not (ours and other and np.array_equal(ours.group_N, other.group_N)):
+        raise InputError("the runs have their images in different groups; both must have the same ones")
 
 
 def error(probs_NK: ArrayLike, labels_N: ArrayLike) -> float:

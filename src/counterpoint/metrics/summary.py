@@ -4,7 +4,7 @@ Figures are fractions, and their names carry their estimator.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from counterpoint.metrics.checks import Floats, Integers, class_labels, probabil
 from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
 from counterpoint.metrics.floor import noise_floor
+from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.intervals import Interval
 from counterpoint.metrics.scores import ImageScores, scores_of_checked
 from counterpoint.metrics.selective import aurc, risk_coverage
@@ -49,6 +50,11 @@ class SetScores:
     disagreement: float | None  # None for one network
     pairwise_kl: float | None
 
+    def in_groups(self, group_N: Integers | None) -> "SetScores":
+        """With these groups of images, if there are any (see `ImageScores`)."""
+        members = tuple(member.in_groups(group_N) for member in self.members)
+        return replace(self, ensemble=self.ensemble.in_groups(group_N), members=members)
+
 
 def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     """Everything that the figures of a set of images are computed from.
@@ -74,7 +80,8 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
 def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
     """The metrics of the ensemble, of each member, and between members.
 
-    With `honest_members=False` the members' floors and intervals, which are most of the work, are left out.
+    With `honest_members=False` the members' floors and intervals, which are most of the work, are left out. Where the
+    images are of fewer than ten groups, there are none at all.
 
     >>> from counterpoint.metrics import score_set, summarise
     >>> found = summarise(score_set([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.7, 0.3]]], [0, 1]))
@@ -89,7 +96,9 @@ def summarise(scores: SetScores, *, honest_members: bool = True) -> Summary:
         honest=Honest(
             honest(scores.ensemble),
             tuple(honest(member) for member in scores.members) if honest_members else (),
-        ),
+        )
+        if are_enough(scores.ensemble.groups)
+        else None,
         reliability=reliability(scores.ensemble),
     )
 
@@ -135,23 +144,28 @@ def class_figures(probs_NK: Floats, labels_N: Integers, names: Sequence[str]) ->
 
 def honest(scores: ImageScores) -> Estimates:
     """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
-    rows = {}
+    rows, groups = {}, None if scores.groups is None else scores.group_N
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)
-        floor = noise_floor(*seen)
-        rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, ece_debiased(*seen))
-        rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, ece_rms_debiased(*seen))
+        floor = noise_floor(*seen, groups=groups)
+        debiased, rms_debiased = ece_debiased(*seen, groups), ece_rms_debiased(*seen, groups)
+        rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, debiased)
+        rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, rms_debiased)
     return cast(Estimates, rows)
 
 
 def floors(scores: ImageScores, images: int) -> dict[str, float]:
-    """The noise floor of each calibration error, named after it.
+    """The noise floor of each calibration error, named after it. None where the images are of fewer than ten groups.
 
     The scores are of so many images in each of several cells, one cell after another.
     """
-    rows, image_N = {}, np.arange(len(scores)) % images
+    in_groups = scores.select(np.arange(images)).groups
+    if not are_enough(in_groups):
+        return {}
+    image_N, group_N = np.arange(len(scores)) % images, None if in_groups is None else scores.group_N
+    rows = {}
     for binning in _BINNINGS:
-        floor = noise_floor(scores.confidence, scores.correct, 15, binning, images=image_N)
+        floor = noise_floor(scores.confidence, scores.correct, 15, binning, images=image_N, groups=group_N)
         rows[f"ece_{binning}15_floor"] = floor.ece_mean
         rows[f"ece_rms_{binning}15_floor"] = floor.ece_rms_mean
     return rows

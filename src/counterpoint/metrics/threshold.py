@@ -13,17 +13,26 @@ long the grid and however the error changes with confidence. This is fixed-seque
 1995; Angelopoulos, Bates, Candès, Jordan & Lei 2021, "Learn then Test", with an order learned on other images). A bound
 for all thresholds at once (Bonferroni, or the union bound of Geifman & El-Yaniv 2017) is valid as well, but without an
 error needs 2.7 times as many images.
+
+Images of one group, such as those of one patient, are no independent draws, and their number of wrong ones is not
+binomial. One image of each group is: so one is drawn from each, at random and without regard to its score, and all the
+above holds for these. The promise is then for an image drawn in the same way from a new group (Dunn, Wasserman & Ramdas
+2022), in which each group counts once, however many images it has.
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, betaincinv
+from scipy.special import bdtr, betaincinv, stdtr
 
 from counterpoint.errors import InputError, shown
 from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.metrics.groups import Groups, are_enough, groups_of
 from counterpoint.records.threshold import Promise, Tried, Verdict
+
+Counted = Literal["images", "groups"]
 
 RISK = 0.05
 """The chance that a promise is wrong, over random draws of the images that it was made on."""
@@ -58,13 +67,18 @@ def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, image
     return float(GRID[np.argmax(chance_G)])
 
 
-def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, start: float) -> Promise:
+def lowest_threshold(
+    confidence: ArrayLike, correct: ArrayLike, target: float, start: float, groups: ArrayLike | None = None
+) -> Promise:
     """The lowest threshold that promises an error below `target` for the predictions that are kept.
 
     `confidence` (N,) holds numbers from 0 to 1, and `correct` (N,) holds booleans or 0 and 1: one entry per image. The
     promise holds with 95 % confidence. The search goes down from the threshold `start`, which must not depend on these
     images; `likely_start` finds one on other images. `InputError` is raised if not even `start` can be promised. The
     images must be independent draws of the images that the promise is for.
+
+    If they are not, because images belong together, such as those of one patient, `groups` (N,) says which do, by equal
+    whole numbers. Then one image is drawn from each group, and the promise is for an image drawn so from a new group.
 
     >>> from counterpoint.metrics import lowest_threshold
     >>> confidence, correct = [0.5] * 100 + [0.9] * 100, [True, False] * 50 + [True] * 100
@@ -73,8 +87,15 @@ def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, s
     (True, 0.5)
     """
     _check_target(target)
-    kept_G, wrong_G, total = _counts(confidence, correct)
-    refuse_too_few(total, target)
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    together = groups_of(groups, len(confidence_N))
+    counted: Counted = "images" if together is None else "groups"
+    if together is not None:
+        drawn_N = together.one_image_of_each()
+        confidence_N, correct_N = confidence_N[drawn_N], correct_N[drawn_N]
+    kept_G, wrong_G, total = _counts(confidence_N, correct_N)
+    refuse_too_few(total, target, counted=counted)
     first = _place(start)
     # The chance of no more wrong images, if the error were the target: below 5 % where the upper bound is below it.
     fails_G = bdtr(wrong_G, kept_G, target) >= RISK
@@ -85,7 +106,7 @@ def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, s
         return Tried(float(GRID[place]), kept, wrong, error_bound(kept, wrong))
 
     if failed == first:
-        raise _not_reached(tried(first), target, total)
+        raise _not_reached(tried(first), target, total, counted)
     low, high = _coverage_bounds(int(kept_G[failed - 1]), total)
     return Promise(
         target=target,
@@ -96,6 +117,7 @@ def lowest_threshold(confidence: ArrayLike, correct: ArrayLike, target: float, s
         refused=tried(failed) if failed < len(GRID) else None,
         coverage_low=low,
         coverage_high=high,
+        drawn_from=None if together is None else together.images,
     )
 
 
@@ -104,17 +126,21 @@ def smallest_promise(images: int) -> float:
     return float(1 - RISK ** (1 / images))
 
 
-def refuse_too_few(images: int, target: float, set_apart: int = 0) -> None:
+def refuse_too_few(images: int, target: float, set_apart: int = 0, counted: Counted = "images") -> None:
     """Raise where so many images could not show such an error even if none of them were wrong. A person who counts
-    the validation images finds also those that were `set_apart`, so the error names them.
+    the validation images finds also those that were `set_apart`, so the error names them. With groups, one image of
+    each counts.
     """
     if (smallest := smallest_promise(images)) >= target:
-        others = "validation image chooses" if set_apart == 1 else f"{set_apart:,} validation images choose"
-        apart = f" (the other {others} which threshold is tried first)" if set_apart else ""
+        one = counted.removesuffix("s")
+        others = f"validation {one} chooses" if set_apart == 1 else f"{set_apart:,} validation {counted} choose"
+        notes = ["one image of each counts"] if counted == "groups" else []
+        notes += [f"the other {others} which threshold is tried first"] if set_apart else []
+        apart = f" ({'; '.join(notes)})" if notes else ""
         raise InputError(
-            f"an error below {_percent(target)} cannot be promised with {images:,} images{apart}: even if "
+            f"an error below {_percent(target)} cannot be promised with {images:,} {counted}{apart}: even if "
             f"none of them were wrong, only an error below {_percent(_UP * smallest)} could be; use "
-            "more validation images, or a higher target"
+            f"more validation {counted}, or a higher target"
         )
 
 
@@ -129,6 +155,22 @@ def verdict(kept: int, wrong: int, target: float) -> Verdict:
         return "holds"
     chance_of_as_many = 1 - float(bdtr(wrong - 1, kept, target))
     return "breaks" if chance_of_as_many < RISK else "unclear"
+
+
+def verdict_over(groups: Groups, kept_N: ArrayLike, wrong_N: ArrayLike, target: float) -> Verdict:
+    """As `verdict`, where the images are in groups. `kept_N` and `wrong_N` say which images are kept, and which of the
+    kept ones are wrong.
+
+    How much the wrong images of a group exceed what the target allows is one draw, and Student's test asks whether
+    their mean is above 0. Too few groups for an interval show nothing.
+    """
+    kept, wrong = np.asarray(kept_N, np.float64), np.asarray(wrong_N, np.float64)
+    if wrong.sum() <= target * kept.sum():
+        return "holds"
+    excess_G = groups.sums(wrong - target * kept)
+    error = float(excess_G.std(ddof=1)) / math.sqrt(len(excess_G)) if are_enough(groups) else math.inf
+    by_chance = 1 - float(stdtr(len(excess_G) - 1, excess_G.mean() / error)) if error else 0.0
+    return "breaks" if by_chance < RISK else "unclear"
 
 
 def _counts(confidence: ArrayLike, correct: ArrayLike) -> tuple[Integers, Integers, int]:
@@ -165,12 +207,12 @@ def _place(start: float) -> int:
     return int(found[0])
 
 
-def _not_reached(first: Tried, target: float, images: int) -> InputError:
+def _not_reached(first: Tried, target: float, images: int, counted: Counted) -> InputError:
     return InputError(
         f"no threshold can be promised to keep the error below {_percent(target)}: at "
         f"{first.threshold}, the likeliest by other images, {first.wrong:,} of {first.kept:,} "
         f"kept images are wrong, so their error may be {_percent(first.upper)}; use a higher "
-        f"target, or more validation images (with these {images:,} images, even if none were "
+        f"target, or more validation {counted} (with these {images:,} {counted}, even if none were "
         f"wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
     )
 

@@ -23,12 +23,15 @@ class Labelled:
 
     logits_MNK: Floats
     labels_N: Integers
+    groups_N: Integers | None = None
+    """Which images belong together: they have equal numbers. None where there are no groups."""
 
     def __len__(self) -> int:
         return len(self.labels_N)
 
     def select(self, images: Integers | slice) -> "Labelled":
-        return Labelled(self.logits_MNK[:, images], self.labels_N[images])
+        groups_N = None if self.groups_N is None else self.groups_N[images]
+        return Labelled(self.logits_MNK[:, images], self.labels_N[images], groups_N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +55,7 @@ def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals 
 
 def recalibrated_scores(recalibration: Recalibration, images: Labelled) -> ImageScores:
     """What the ensemble's recalibrated probabilities score on each image."""
-    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N)
+    return image_scores(apply(recalibration, images.logits_MNK).ensemble_NK, images.labels_N, images.groups_N)
 
 
 def image_temperatures(recalibration: Recalibration, logits_MNK: Floats, signals: Signals | None = None) -> Floats:

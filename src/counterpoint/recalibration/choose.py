@@ -14,6 +14,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.metrics import mean_difference
 from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.metrics.groups import groups_of
 from counterpoint.recalibration.apply import Labelled, recalibrated_scores
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import FitSet, fit
@@ -74,14 +75,24 @@ def fit_held_out(family: Family, held_out: HeldOut, care: Care) -> Recalibration
 def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[Integers, Recalibration]]:
     """For each of two random halves of the clean images: their numbers, and the recalibration of the other half.
 
-    The other half is fitted on with all its sets. A set that has fewer images counts with those it has.
+    Images that belong together are in one half. The other half is fitted on with all its sets. A set that has fewer
+    images counts with those it has.
     """
     count = len(held_out.clean)
     if count < 2:
         raise InputError("there is one validation image; cross-fitting needs at least two")
-    first, second = np.array_split(np.random.default_rng(0).permutation(count), 2)
+    first, second = _halves(held_out.clean)
     for fitted, applied in ((first, second), (second, first)):
         yield applied, fit_held_out(family, held_out.select(fitted), care)
+
+
+def _halves(images: Labelled) -> tuple[Integers, Integers]:
+    rng, groups = np.random.default_rng(0), groups_of(images.groups_N, len(images))
+    if groups is None:
+        first, second = np.array_split(rng.permutation(len(images)), 2)
+        return first, second
+    in_first_N = (rng.permutation(len(groups)) < (len(groups) + 1) // 2)[groups.group_N]
+    return np.flatnonzero(in_first_N), np.flatnonzero(~in_first_N)
 
 
 def families_of(held_out: HeldOut, care: Care) -> list[Family]:
@@ -108,7 +119,8 @@ def choose(known: Sequence[Family], held_out: HeldOut, care: Care) -> Choice:
         except InputError as reason:
             refused[family.name] = str(reason)
     best = min(judged.values(), key=lambda one: float(one.scores(care).mean()))
-    candidates = tuple(_candidate(name, one, best, care, members) for name, one in judged.items())
+    groups_N = held_out.clean.select(slice(held_out.common_images)).groups_N
+    candidates = tuple(_candidate(name, one, best, care, members, groups_N) for name, one in judged.items())
     within_noise = [one for one in candidates if one.above_best.low <= 0]
     chosen = min(within_noise, key=lambda one: (one.parameters, one.score))
     return Choice(chosen.name, care, held_out.common_images, candidates, refused)
@@ -142,9 +154,11 @@ def _nll(recalibration: Recalibration, images: Labelled) -> Floats:
     return recalibrated_scores(recalibration, images).nll
 
 
-def _candidate(name: str, one: _Judged, best: _Judged, care: Care, members: int) -> Candidate:
+def _candidate(
+    name: str, one: _Judged, best: _Judged, care: Care, members: int, groups_N: Integers | None
+) -> Candidate:
     score_N = one.scores(care)
-    above = mean_difference(score_N, best.scores(care))
+    above = mean_difference(score_N, best.scores(care), groups_N)
     return Candidate(
         name=name,
         parameters=one.family.parameters(members) if one.family else 0,

@@ -14,6 +14,7 @@ from scipy.optimize import OptimizeResult, minimize
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, class_labels, finite
+from counterpoint.metrics.groups import Groups, groups_of
 from counterpoint.recalibration.apply import Labelled, member_signals, what_is_scaled
 from counterpoint.recalibration.families import Family, check_members
 from counterpoint.records.recalibrated import Parameter, Recalibration, Slope
@@ -50,10 +51,12 @@ def fit(family: Family, sets: Sequence[FitSet]) -> Recalibration:
         raise InputError("there are no images to fit on: the weight of every set is 0")
     members = len(counting[0].images.logits_MNK)
     check_members(family, members)
+    largest = max((one.images for one in counting), key=len)
+    groups = groups_of(largest.groups_N, len(largest))
     if family.acts == "per-member":
-        fits = [_fit([_Terms.of(family, one, slice(i, i + 1)) for one in counting]) for i in range(members)]
+        fits = [_fit([_Terms.of(family, one, slice(i, i + 1)) for one in counting], groups) for i in range(members)]
         return Recalibration(family.acts, family.images, tuple(parameters[0] for parameters in fits))
-    parameters = _fit([_Terms.of(family, one) for one in counting])
+    parameters = _fit([_Terms.of(family, one) for one in counting], groups)
     slopes = tuple(Slope(name, slope) for name, slope in zip(family.signals, parameters[1:], strict=True))
     return Recalibration(family.acts, family.images, parameters[:1], slopes)
 
@@ -98,13 +101,13 @@ class _Terms:
         return nll_N, (-inverse_N * by_inverse_N)[:, None] * self.columns_NP
 
 
-def _fit(terms: Sequence[_Terms]) -> tuple[Parameter, ...]:
+def _fit(terms: Sequence[_Terms], groups: Groups | None) -> tuple[Parameter, ...]:
     count = terms[0].columns_NP.shape[1]
     few = [one.spread_out(max(_FEW_OF_A_SET, _FEW // len(terms))) for one in terms]
     theta_P = _find_minimum(partial(_objective, terms=terms), partial(_objective, terms=few), count)
     theta_P[1:][theta_P[1:] < _FLAT] = 0.0
     _refuse_the_ends(theta_P[0], terms)
-    errors = _standard_errors(theta_P, terms)
+    errors = _standard_errors(theta_P, terms, groups)
     return tuple(Parameter(float(value), error) for value, error in zip(theta_P, errors, strict=True))
 
 
@@ -167,14 +170,17 @@ def _refuse_the_ends(log_temperature: float, terms: Sequence[_Terms]) -> None:
         )
 
 
-def _standard_errors(theta_P: Floats, terms: Sequence[_Terms]) -> list[float | None]:
-    """Over images, each with all its sets: these are not independent. None for a slope at an end of its range."""
+def _standard_errors(theta_P: Floats, terms: Sequence[_Terms], groups: Groups | None) -> list[float | None]:
+    """Over images, each with all its sets: these are not independent. Over groups, if the images are in groups. None
+    for a slope at an end of its range."""
     free = [0, *(i for i in range(1, len(theta_P)) if 0 < theta_P[i] < STEEPEST)]
     scores_NP = np.zeros((max(len(one.columns_NP) for one in terms), len(theta_P)))
     for one in terms:
         derivatives_NP = one.nll(theta_P)[1]
         around_NP = derivatives_NP - derivatives_NP.mean(axis=0)
         scores_NP[: len(around_NP)] += one.weight * around_NP / len(around_NP)
+    if groups is not None:
+        scores_NP = groups.sums(scores_NP)
     curvature = np.stack(
         [(_shifted(theta_P, i, terms, _STEP) - _shifted(theta_P, i, terms, -_STEP)) / (2 * _STEP) for i in free]
     )[:, free]
@@ -196,4 +202,4 @@ def _shifted(theta_P: Floats, i: int, terms: Sequence[_Terms], step: float) -> F
 def _checked(one: FitSet) -> FitSet:
     logits_MNK = finite(one.images.logits_MNK, "logits_MNK", ndim=3)
     labels_N = class_labels(one.images.labels_N, "labels_N", *logits_MNK.shape[1:])
-    return FitSet(Labelled(logits_MNK, labels_N), one.weight)
+    return FitSet(Labelled(logits_MNK, labels_N, one.images.groups_N), one.weight)

@@ -11,6 +11,17 @@ Constants = Literal["cifar-c", "imagenet-c"]
 
 
 @dataclass(frozen=True)
+class InGroups:
+    """How many groups the images are in, such as patients, and a hash of which images are in one group.
+
+    A group is one draw: intervals are over groups. Where each image is alone there are none.
+    """
+
+    count: Count
+    key: str
+
+
+@dataclass(frozen=True)
 class Images:
     """A set of images: some of one part of a data set."""
 
@@ -20,6 +31,7 @@ class Images:
     key: str | None = None
     """Of a user's own images, a hash of what they are; of images that only a file of predictions knows, one of their
     labels. A data set that has a name needs none."""
+    groups: InGroups | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,7 @@ class Shift:
     part: Part
     corruptions: tuple[str, ...]
     severities: tuple[Count, ...]
+    groups: InGroups | None = None
 
     @property
     def named_cells(self) -> list[tuple[str, int]]:

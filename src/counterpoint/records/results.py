@@ -101,7 +101,7 @@ class Shifted(Shift):
 
     @property
     def shift(self) -> Shift:
-        return Shift(self.source, self.images, self.part, self.corruptions, self.severities)
+        return Shift(self.source, self.images, self.part, self.corruptions, self.severities, self.groups)
 
     def problem(self) -> str:
         expected = len(self.severities)

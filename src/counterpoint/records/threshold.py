@@ -11,7 +11,7 @@ from counterpoint.records.recalibrated import Recalibration
 
 Verdict = Literal["holds", "unclear", "breaks"]
 """What images show about a promise: the error of those kept is not above the target, it is but could be so by chance,
-or it is above the target by more than chance (an exact one-sided test at 5 %).
+or it is above the target by more than chance (a one-sided test at 5 %: an exact one, or Student's over groups).
 """
 
 
@@ -47,6 +47,9 @@ class Promise:
     refused: Tried | None  # the next lower one; None if everything is kept
     coverage_low: Fraction
     coverage_high: Fraction
+    drawn_from: Count | None = None
+    """Where images belong together, the images are drawn, one from each group, of as many. The promise is then for an
+    image that is drawn in the same way from a new group. None where each image is a draw of its own."""
 
     @property
     def coverage(self) -> float:

@@ -86,9 +86,11 @@ def _promise(promise: Promise) -> tuple[str, str]:
     if promise.refused is None:
         kept = "everything"
     interval = percent_interval(promise.coverage_low, promise.coverage_high)
+    like = "images like the validation images"
+    if promise.drawn_from is not None:
+        like = "images like the validation images, drawn one from each new group, such as a patient"
     return (
-        f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on images "
-        "like the validation images.",
+        f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on {like}.",
         f"About {with_sign(promise.coverage)} of such images are kept (interval {interval}).",
     )
 
@@ -97,9 +99,12 @@ def _rests_on(promise: Promise) -> str:
     chosen, lower = promise.chosen, ""
     if promise.refused is not None:
         lower = f", and up to {with_sign(promise.refused.upper)} at {promise.refused.threshold}"
+    drawn = ""
+    if promise.drawn_from is not None:
+        drawn = f", drawn one from each of {promise.images:,} groups with {promise.drawn_from:,} images in all"
     return (
-        f"The threshold was chosen on {promise.images:,} validation images that no temperature was fitted on. It keeps "
-        f"{chosen.kept:,} of them, and {chosen.wrong:,} of these {'is' if chosen.wrong == 1 else 'are'} wrong "
+        f"The threshold was chosen on {promise.images:,} validation images that no temperature was fitted on{drawn}. "
+        f"It keeps {chosen.kept:,} of them, and {chosen.wrong:,} of these {'is' if chosen.wrong == 1 else 'are'} wrong "
         f"({with_sign(chosen.wrong / chosen.kept)}). "
         f"The true error could be up to {with_sign(chosen.upper)} at this threshold alone{lower}."
     )
@@ -107,6 +112,8 @@ def _rests_on(promise: Promise) -> str:
 
 def _confidence(found: Thresholded, several: bool) -> str:
     others = f"the other {found.fitted_images:,} validation images"
+    if found.promise.drawn_from is not None:
+        others = f"{found.fitted_images:,} validation images of other groups"
     if found.recalibration_name == NONE:
         return (
             f"The confidences are the network’s own. {others.capitalize()} only gave the threshold at which the search "
