@@ -26,7 +26,7 @@ from counterpoint import (
 )
 from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
 from counterpoint.data import load, load_images
-from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.export import export_run
 from counterpoint.images import Decoding, list_images, open_images
 from counterpoint.report import load_runs
@@ -297,6 +297,79 @@ def test_a_text_is_a_path_wherever_one_is_taken(tmp_path: Path, monkeypatch: pyt
     assert load_any_run("run") == run
     assert evaluate_run(run, "data", suites=(), clean_images=50, device="cpu").clean.ensemble.error <= 1
     assert load_runs(["run"])[0].results.clean.ensemble.error <= 1
-    with pytest.raises(InputError, match="runs is 'run'; it must be a list"):
-        load_runs("run")
     assert export_run(run, "model.pt2", "data").card == Path("model.pt2.md")
+
+
+def test_a_run_and_its_folder_are_taken_in_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reads a run gives the same for the run, for its path, and for the path as a text."""
+    monkeypatch.chdir(tmp_path)
+    on_cpu = Options(device="cpu")
+    experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    assert train(experiment, "run", load("digits"), options=on_cpu)
+    run = load_run("run")
+    ways: tuple[Any, ...] = (run, Path("run"), "run")
+    labels = np.arange(400) % 2
+    probs = np.eye(2)[labels] * 0.8 + 0.1
+    for name in ("one", "other"):
+        given = {"probs": probs, "labels": labels, "validation_probs": probs[::-1], "validation_labels": labels[::-1]}
+        counterpoint.evaluate_logits(given, name)
+    theirs = load_any_run("one")
+    their_ways: tuple[Any, ...] = (theirs, Path("one"), "one")
+
+    images = torch.zeros(2, 1, 32, 32, dtype=torch.uint8)
+    results: dict[str, list[Any]] = {
+        "load_run": [load_run(way) for way in ways],
+        "load_any_run": [load_any_run(way) for way in ways],
+        "evaluate_run": [
+            evaluate_run(way, suites=(), clean_images=50, device="cpu").clean.ensemble.error for way in ways
+        ],
+        "load_ensemble": [
+            counterpoint.load_ensemble(way, device="cpu").predict(images / 127.5 - 1).tolist() for way in ways
+        ],
+        "load_predictor": [
+            counterpoint.load_predictor(way, device="cpu").probabilities(images)[0].tolist() for way in ways
+        ],
+        "export_run": [export_run(way, "model.pt2").size for way in ways],
+        "load_runs": [load_runs([way])[0].results for way in ways],
+        "write_report": [counterpoint.write_report([way], "figures.csv") for way in ways],
+        "recompute_results": [recompute_results(way).clean for way in their_ways],
+        "threshold_run": [counterpoint.threshold_run(way, 0.05).promise for way in their_ways],
+        "compare_run": [counterpoint.compare_run(way, ["other"]).against[0].clean for way in their_ways],
+        "compare_run with": [counterpoint.compare_run("other", [way]).against[0].clean for way in their_ways],
+    }
+    for name, found in results.items():
+        assert all(one == found[0] for one in found), name
+    for start in ways:
+        assert train(experiment, f"after-{type(start).__name__}", load("digits"), start=start, options=on_cpu)
+    started = {load_run(folder).experiment.starts_from for folder in Path().glob("after-*")}
+    assert len(started) == 1
+    assert None not in started
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["run"]], ids=str)
+def test_what_is_neither_a_run_nor_a_path_is_refused(wrong: Any) -> None:
+    readers: tuple[Callable[[Any], Any], ...] = (
+        load_run,
+        load_any_run,
+        evaluate_run,
+        recompute_results,
+        counterpoint.recalibrate_run,
+        lambda run: counterpoint.threshold_run(run, 0.1),
+        lambda run: counterpoint.compare_run(run, ["other"]),
+        lambda run: counterpoint.compare_run("one", [run]),
+        lambda run: counterpoint.compare_experiments(run, ["other"]),
+        lambda run: export_run(run, "model.pt2"),
+        counterpoint.load_ensemble,
+        counterpoint.load_predictor,
+        lambda run: load_runs([run]),
+    )
+    for read in readers:
+        with pytest.raises(InputError, match="it must be a run, such as load_run gives, or a folder's path"):
+            read(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["run", Path("run"), None, 3], ids=str)
+def test_a_single_run_is_no_list_of_runs(wrong: Any) -> None:
+    for read in (load_runs, lambda runs: counterpoint.compare_run("one", runs)):
+        with pytest.raises(InputError, match="it must be a list, such as"):
+            read(wrong)

@@ -100,8 +100,8 @@ class Experiment:
     member_rate: float = 1.0
     """What the learning rate is multiplied by for the parameters that each member has for itself: r, s and biases."""
     starts_from: str | None = None
-    """The hash of the weights that training starts from; `train --from RUN` sets it. none means new weights, or
-    published ones with `pretrained`."""
+    """The hash of the weights that training starts from. `train --from RUN` sets it, and in Python
+    `train(…, start=RUN)`. none means new weights, or published ones with `pretrained`."""
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -124,7 +124,7 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
     if experiment.starts_from != found:
         raise InputError(
             f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
-            "run with --from and leave starts_from to it"
+            "run with --from (start=RUN in Python) and leave starts_from to it"
         )
 
 
