@@ -21,7 +21,7 @@ Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
-def _take_as_pythons(settings: Any) -> None:
+def take_as_pythons(settings: Any) -> None:
     """A list becomes a tuple, NumPy's numbers become Python's: settings are compared, hashed and written as JSON."""
     for field in fields(settings):
         value = getattr(settings, field.name)
@@ -30,6 +30,8 @@ def _take_as_pythons(settings: Any) -> None:
 
 
 def _pythons(value: object) -> object:
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):  # it is no Integral
+        return bool(value)
     if isinstance(value, int | float) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
@@ -112,7 +114,7 @@ class AugMix:
     for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("augmix severity", self.severity, self.assignment)
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
@@ -153,7 +155,7 @@ class Adversarial:
     """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("adversarial severity", self.severity, self.assignment)
         _check_probability("adversarial p", self.p)
         if self.p == 0:
@@ -188,7 +190,7 @@ class StochasticDepth:
     evaluation."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("drop rate", self.drop_rate, self.assignment)
         for rate in self.drop_rate:
             if rate >= 1:
@@ -225,7 +227,7 @@ class MemberPolicy:
     """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
             raise InputError(
                 f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"

@@ -137,7 +137,7 @@ def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None
     if experiment.pretrained and experiment.has_factors and experiment.init_std == Experiment.init_std:
         watcher.warned(
             f"the pretrained weights are multiplied by r and s from N(1, {experiment.init_std}²), and little is left "
-            "of them; --set init_std=none keeps the members near them"
+            "of them; init_std none keeps the members near them"
         )
 
 
