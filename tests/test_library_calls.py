@@ -24,6 +24,7 @@ from counterpoint import (
     make_views,
     perturb,
 )
+from counterpoint.augment import concatenate, ops
 from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
 from counterpoint.data import load, load_images
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
@@ -104,6 +105,88 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
     ),
+    "AugMix with channels last": (
+        lambda: counterpoint.apply_augmix(
+            torch.zeros(2, 8, 8, 3, dtype=torch.uint8), counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM)
+        ),
+        r"images have shape \(2, 8, 8, 3\), with the channels last; .* images.permute\(0, 3, 1, 2\)",
+    ),
+    "an operation with channels last": (
+        lambda: ops.autocontrast(torch.zeros(2, 8, 8, 1, dtype=torch.uint8)),
+        "with the channels last",
+    ),
+    "AugMix without a plan": (
+        lambda: counterpoint.apply_augmix(IMAGES, 3.0),  # type: ignore[arg-type]
+        "plan is a float; it must be a plan that sample_augmix has drawn",
+    ),
+    "an angle that is no number": (
+        lambda: ops.rotate(IMAGES, torch.tensor([0.0, 1.0, float("nan"), 2.0])),
+        "the parameter holds nan; it must be finite",
+    ),
+    "an endless shear": (
+        lambda: ops.shear_x(IMAGES, torch.full((4,), float("inf"))),
+        "the parameter holds inf; it must be finite",
+    ),
+    "a mask for pixels": (
+        lambda: ops.translate_x(IMAGES, torch.ones(4, dtype=torch.bool)),
+        "the parameter is torch.bool; it must hold numbers",
+    ),
+    "a mask for bits": (
+        lambda: ops.posterize(IMAGES, torch.ones(4, dtype=torch.bool)),
+        "bits must be whole numbers from 1 to 8",
+    ),
+    "half a chain": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, width=2.5),  # type: ignore[arg-type]
+        "width is 2.5 and depth is 3; both must be whole numbers from 1 to 100",
+    ),
+    "chains of 1000 operations": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, depth=1000),
+        "depth is 1000; both must be whole numbers",
+    ),
+    "one operation without a list": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, operations="rotate"),
+        "operations is 'rotate'; it must name at least one, in a list",
+    ),
+    "a chance in words": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, p="0.5"),  # type: ignore[arg-type]
+        "p is '0.5'; the probability",
+    ),
+    "a beta that is none": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), STREAM, beta=None),  # type: ignore[arg-type]
+        "beta is None; it must be a finite number",
+    ),
+    "a seed for a stream of weights": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), 0),  # type: ignore[arg-type]
+        r"stream is 0; it must be a value such as Stream\(seed",
+    ),
+    "a purpose that is a number": (lambda: Stream(0, 5), "purpose is 5; it must be a text"),  # type: ignore[arg-type]
+    "truth for a seed": (lambda: Stream(True, "test"), "seed is True; it must be a whole number"),
+    "one image of a plan": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM)[0],  # type: ignore[index]
+        r"a plan cannot be indexed with 0; .* such as plan\[2:3\]",
+    ),
+    "no plans": (lambda: concatenate([]), "there are no plans to join"),
+    "plans of two widths": (
+        lambda: concatenate([counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, width=w) for w in (2, 3)]),
+        "the plans have 2 chains of 3 and 3 chains of 3 operations",
+    ),
+    "AugMix for a flip": (
+        lambda: MemberPolicy(AugMix()),  # type: ignore[arg-type]
+        r"flip is AugMix\(.*; it must be True or False",
+    ),
+    "a crop in words": (
+        lambda: MemberPolicy(crop_per_view="no"),  # type: ignore[arg-type]
+        "crop_per_view is 'no'; it must be True or False",
+    ),
+    "a clip in words": (
+        lambda: Adversarial(clip="no"),  # type: ignore[arg-type]
+        "clip is 'no'; it must be True or False",
+    ),
+    "a rescaling in numbers": (
+        lambda: StochasticDepth(rescale=0.5),  # type: ignore[arg-type]
+        "rescale is 0.5; it must be True or False",
+    ),
+    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding is True"),
     "AugMix severities in words": (
         lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
         "severity is '3'; it must be a number",

@@ -76,9 +76,17 @@ def _check_scale(scale: tuple[float, ...]) -> None:
         )
 
 
+def _check_switches(settings: Any) -> None:
+    """Raise for a switch that is neither on nor off: another object would silently count as on."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if field.type is bool and not isinstance(value, bool):
+            raise InputError(f"{field.name} is {shown(repr(value))}; it must be True or False")
+
+
 def _check_probability(name: str, value: float) -> None:
     if not (_is_finite(value) and value <= 1):
-        raise InputError(f"{name} is {shown(value)}; a probability must be between 0 and 1")
+        raise InputError(f"{name} is {shown(repr(value))}; a probability must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -164,6 +172,7 @@ class Adversarial:
                 "perturbation off, set policy.adversarial=none"
             )
         one_of("adversarial space", self.space, ("network", "pixel"))
+        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -195,6 +204,7 @@ class StochasticDepth:
         for rate in self.drop_rate:
             if rate >= 1:
                 raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
+        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -228,7 +238,8 @@ class MemberPolicy:
 
     def __post_init__(self) -> None:
         take_as_pythons(self)
-        if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
+        _check_switches(self)
+        if type(self.crop_padding) is not int or not 0 <= self.crop_padding <= _MOST_PADDING:
             raise InputError(
                 f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
             )

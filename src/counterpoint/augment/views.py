@@ -141,7 +141,7 @@ def make_views(
     _check_call(images_BCHW, policy, num_members, indices_B)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3) or 0 in images_BCHW.shape[2:]:
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
-    if not isinstance(step, int | np.integer):
+    if isinstance(step, bool) or not isinstance(step, int | np.integer):
         raise InputError(f"step is {shown(repr(step))}; it must be a whole number")
     if not isinstance(normalisation, Normalisation):
         raise InputError(f"normalisation is {shown(normalisation)}; it must be a Normalisation(mean, std)")
