@@ -15,14 +15,19 @@ import counterpoint
 from counterpoint import (
     Adversarial,
     AugMix,
+    BatchEnsembleLinear,
     Ensemble,
     Experiment,
     InputError,
     MemberPolicy,
     StochasticDepth,
     batch_ensemble,
+    deep_ensemble,
     make_views,
     perturb,
+    resnet,
+    resnext29,
+    vit,
 )
 from counterpoint.augment import concatenate, ops
 from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
@@ -30,6 +35,7 @@ from counterpoint.data import load, load_images
 from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.export import export_run
 from counterpoint.images import Decoding, list_images, open_images
+from counterpoint.nn import extract_member
 from counterpoint.report import load_runs
 from counterpoint.runs.folder import load_run
 from counterpoint.runs.imported import load_any_run
@@ -245,6 +251,60 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0, :0]),
         r"the example input has the shape \(0, 3, 8, 8\); it must have at least one row",
     ),
+    "an example without a tensor": (
+        lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0].numpy()),
+        "the example input is a ndarray; it must be a tensor, .*torch.from_numpy",
+    ),
+    "a model that gives probabilities": (
+        lambda: batch_ensemble(nn.Sequential(*NETWORK, nn.Softmax(dim=1)), 2, example_input=VIEWS[0]),
+        "Sequential gives probabilities: .* softmax a second time. .* or say logits=torch.log",
+    ),
+    "the name of the logits": (
+        lambda: batch_ensemble(NETWORK, 2, logits="out"),  # type: ignore[arg-type]
+        "logits is 'out'; it must be a function",
+    ),
+    "the name of a deep ensemble's logits": (
+        lambda: deep_ensemble(lambda: nn.Linear(2, 3), 2, logits="out"),  # type: ignore[arg-type]
+        "logits is 'out'; it must be a function",
+    ),
+    "the name of a factory": (
+        lambda: deep_ensemble("resnet", 2),  # type: ignore[arg-type]
+        "factory is 'resnet'; it must be a function that makes a new network",
+    ),
+    "a model with members": (
+        lambda: batch_ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4)), 2),
+        r"'0' \(BatchEnsembleLinear\) has members already",
+    ),
+    "layers of more members": (
+        lambda: Ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4))),
+        "the network is given 1 members, and its layer '0' has 4; say num_members=4",
+    ),
+    "a network that is not made": (lambda: Ensemble(nn.Flatten), "the network is .*; it must be a torch.nn.Module"),  # type: ignore[arg-type]
+    "a truth for a member": (
+        lambda: BatchEnsembleLinear(2, 3, num_members=2).member_weight(True),
+        "member True does not exist; members are 0 to 1",
+    ),
+    "half a member of an ensemble": (
+        lambda: extract_member(batch_ensemble(NETWORK, 2), 0.5),  # type: ignore[arg-type]
+        "member 0.5 does not exist",
+    ),
+    "a member of a network": (
+        lambda: extract_member(NETWORK, 0),  # type: ignore[arg-type]
+        "the ensemble is Sequential.*; it must be an Ensemble",
+    ),
+    "an array for a layer": (
+        lambda: BatchEnsembleLinear(2, 3, num_members=2)(np.zeros((2, 2))),
+        "a Linear got a ndarray; it needs a tensor",
+    ),
+    "no classes": (lambda: resnext29(0), "num_classes is 0; it must be a whole number of 1 or more"),
+    "classes in words": (lambda: resnext29("10"), "num_classes is '10'; it must be a whole number"),  # type: ignore[arg-type]
+    "no channels": (lambda: vit(10, in_channels=0), "in_channels is 0; it must be a whole number of 1 or more"),
+    "half a width": (lambda: resnet(10, width=2.5), "width is 2.5; it must be a whole number"),  # type: ignore[arg-type]
+    "weight decay of r and s in words": (
+        lambda: counterpoint.parameter_groups(NETWORK, 5e-4, decay_rs="no"),  # type: ignore[arg-type]
+        "decay_rs is 'no'; it must be True or False",
+    ),
+    "weight decay in truth": (lambda: counterpoint.parameter_groups(NETWORK, True), "weight_decay is True; it must be"),
     "parameters of nothing": (
         lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]
         "the model is None; it must be a torch.nn.Module",
@@ -321,7 +381,22 @@ def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
 
 
 def test_numpys_numbers_are_taken_elsewhere_too() -> None:
-    half = np.float32(0.5)
+    half, two = np.float32(0.5), np.int64(2)
+    for ensemble in (
+        batch_ensemble(NETWORK, two, half),  # type: ignore[arg-type]
+        deep_ensemble(lambda: nn.Linear(2, 3), two),  # type: ignore[arg-type]
+        resnet(3, two, width=2),  # type: ignore[arg-type]
+    ):
+        assert isinstance(ensemble, Ensemble)
+        assert type(ensemble.num_members) is int
+        assert ensemble.num_members == 2
+    assert views(members=two).shape == (2, *IMAGES.shape)
+    generator = torch.Generator()
+    std_of = [
+        BatchEnsembleLinear(2, 3, num_members=two, init_std=std, generator=generator.manual_seed(0)).r  # type: ignore[arg-type]
+        for std in (half, 0.5)
+    ]
+    assert torch.equal(*std_of)
     assert counterpoint.parameter_groups(NETWORK, half)[0]["weight_decay"] == half  # type: ignore[arg-type]
     assert counterpoint.metrics.likely_start([0.9] * 9, [True] * 9, half, 100) is not None  # type: ignore[arg-type]
 
