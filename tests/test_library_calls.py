@@ -334,6 +334,38 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.ece(torch.ones(2, device="meta"), [True, True]),
         "confidence cannot be read as an array: Cannot copy out of meta tensor",
     ),
+    "probabilities for a confidence": (
+        lambda: counterpoint.ece(np.eye(3), [True] * 3),
+        r"confidence has shape \(3, 3\); .* \(max\(axis=1\) gives it of probabilities\)",
+    ),
+    "members for one model": (
+        lambda: counterpoint.nll(np.full((2, 3, 4), 0.25), [0, 1, 2]),
+        r"shape \(2, 3, 4\); .* \(mean\(axis=0\) averages members\)",
+    ),
+    "pixels for images": (
+        lambda: counterpoint.brier(np.full((2, 3, 3, 4), 0.25), np.zeros((2, 3, 3), int)),
+        r"shape \(2, 3, 3, 4\); .* \(reshape\(-1, K\)",
+    ),
+    "one model for members": (
+        lambda: counterpoint.disagreement(np.full((3, 4), 0.25)),
+        r"\(the first axis is the members\)",
+    ),
+    "one-hot labels": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), np.eye(4)[:2]),
+        r"must be \(2,\) \(argmax\(axis=1\) makes it of one-hot rows\)",
+    ),
+    "labels in a column": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), [[0], [1]]),
+        r"must be \(2,\) \(ravel\(\) drops an axis of 1\)",
+    ),
+    "fractional labels": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), [0.0, 1.0]),
+        r"class numbers must be integers \(astype\(int\) makes them\)",
+    ),
+    "the softmax of one logit": (
+        lambda: counterpoint.nll(torch.randn(4, 1).softmax(dim=1), [0] * 4),
+        r"shape \(4, 1\), which is one class; the softmax of one logit is always 1",
+    ),
     "a target in words": (
         lambda: counterpoint.metrics.likely_start([0.5], [True], "1%", 100),  # type: ignore[arg-type]
         "the target is '1%'; an error must be above 0 and below 1, such as 0.01",
