@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from counterpoint.config import Experiment, differences, from_dict, override, to_dict
@@ -282,3 +283,40 @@ def test_a_choice_that_is_none_is_refused_in_python_too(key: str) -> None:
     changed: dict[str, Any] = {key: "convnet"}
     with pytest.raises(InputError, match=f"unknown {key} 'convnet' .*known: "):
         replace(BASE, **changed)
+
+
+@pytest.mark.parametrize(
+    ("changes", "learning_rate", "weight_decay", "init_std"),
+    [
+        ({}, 0.1, 5e-4, 0.5),
+        ({"optimiser": "adamw"}, 0.001, 0.05, 0.5),
+        ({"optimiser": "adamw", "learning_rate": 0.1, "weight_decay": 5e-4}, 0.1, 5e-4, 0.5),
+        ({"optimiser": "adamw", "learning_rate": 0.01}, 0.01, 0.05, 0.5),
+        ({"model": "timm/a", "pretrained": True}, 0.1, 5e-4, None),
+        ({"model": "timm/a", "pretrained": True, "init_std": 0.5}, 0.1, 5e-4, 0.5),
+        ({"model": "timm/a", "pretrained": True, "ensemble": "deep"}, 0.1, 5e-4, 0.5),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+)
+def test_defaults_in_python_are_those_of_the_command_line(
+    changes: dict[str, Any], learning_rate: float, weight_decay: float, init_std: float | None
+) -> None:
+    experiment = Experiment("test", "digits", **changes)
+    found = (experiment.learning_rate, experiment.weight_decay, experiment.init_std)
+    assert found == (learning_rate, weight_decay, init_std)
+    assert {type(value) for value in found} <= {float, type(None)}, "nobody takes a settled number for a default again"
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in changes.items()}
+    assert override(BASE, [f"{key}={text}" for key, text in texts.items()]) == experiment
+    assert from_dict(to_dict(experiment)) == experiment
+
+
+def test_numpys_numbers_make_the_same_experiment_as_pythons() -> None:
+    of_numpy: dict[str, Any] = {
+        "epochs": np.int64(3),
+        "learning_rate": np.float32(0.5),
+        "decay_rs": np.bool_(False),
+        "num_members": np.int8(2),
+    }
+    of_python = Experiment("test", "digits", epochs=3, learning_rate=0.5, decay_rs=False, num_members=2)
+    assert Experiment("test", "digits", **of_numpy) == of_python
+    assert json.dumps(to_dict(Experiment("test", "digits", **of_numpy))) == json.dumps(to_dict(of_python))

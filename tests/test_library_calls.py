@@ -9,26 +9,34 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import counterpoint
 from counterpoint import (
     Adversarial,
     AugMix,
+    BatchEnsembleLinear,
     Ensemble,
     Experiment,
     InputError,
     MemberPolicy,
     StochasticDepth,
     batch_ensemble,
+    deep_ensemble,
     make_views,
     perturb,
+    resnet,
+    resnext29,
+    vit,
 )
+from counterpoint.augment import concatenate, ops
 from counterpoint.corrupt import corrupt, find_frost, read_about, read_cell, write_corrupted_set
 from counterpoint.data import load, load_images
-from counterpoint.evaluation.pipeline import evaluate_run
+from counterpoint.evaluation.pipeline import evaluate_run, recompute_results
 from counterpoint.export import export_run
 from counterpoint.images import Decoding, list_images, open_images
+from counterpoint.nn import extract_member
 from counterpoint.report import load_runs
 from counterpoint.runs.folder import load_run
 from counterpoint.runs.imported import load_any_run
@@ -104,6 +112,88 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.sample_augmix(NUMBERS, 1.0, STREAM),
         "they must be a tensor",
     ),
+    "AugMix with channels last": (
+        lambda: counterpoint.apply_augmix(
+            torch.zeros(2, 8, 8, 3, dtype=torch.uint8), counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM)
+        ),
+        r"images have shape \(2, 8, 8, 3\), with the channels last; .* images.permute\(0, 3, 1, 2\)",
+    ),
+    "an operation with channels last": (
+        lambda: ops.autocontrast(torch.zeros(2, 8, 8, 1, dtype=torch.uint8)),
+        "with the channels last",
+    ),
+    "AugMix without a plan": (
+        lambda: counterpoint.apply_augmix(IMAGES, 3.0),  # type: ignore[arg-type]
+        "plan is a float; it must be a plan that sample_augmix has drawn",
+    ),
+    "an angle that is no number": (
+        lambda: ops.rotate(IMAGES, torch.tensor([0.0, 1.0, float("nan"), 2.0])),
+        "the parameter holds nan; it must be finite",
+    ),
+    "an endless shear": (
+        lambda: ops.shear_x(IMAGES, torch.full((4,), float("inf"))),
+        "the parameter holds inf; it must be finite",
+    ),
+    "a mask for pixels": (
+        lambda: ops.translate_x(IMAGES, torch.ones(4, dtype=torch.bool)),
+        "the parameter is torch.bool; it must hold numbers",
+    ),
+    "a mask for bits": (
+        lambda: ops.posterize(IMAGES, torch.ones(4, dtype=torch.bool)),
+        "bits must be whole numbers from 1 to 8",
+    ),
+    "half a chain": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, width=2.5),  # type: ignore[arg-type]
+        "width is 2.5 and depth is 3; both must be whole numbers from 1 to 100",
+    ),
+    "chains of 1000 operations": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, depth=1000),
+        "depth is 1000; both must be whole numbers",
+    ),
+    "one operation without a list": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, operations="rotate"),
+        "operations is 'rotate'; it must name at least one, in a list",
+    ),
+    "a chance in words": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, p="0.5"),  # type: ignore[arg-type]
+        "p is '0.5'; the probability",
+    ),
+    "a beta that is none": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), STREAM, beta=None),  # type: ignore[arg-type]
+        "beta is None; it must be a finite number",
+    ),
+    "a seed for a stream of weights": (
+        lambda: counterpoint.mixing_weights("beta", torch.arange(2), 0),  # type: ignore[arg-type]
+        r"stream is 0; it must be a value such as Stream\(seed",
+    ),
+    "a purpose that is a number": (lambda: Stream(0, 5), "purpose is 5; it must be a text"),  # type: ignore[arg-type]
+    "truth for a seed": (lambda: Stream(True, "test"), "seed is True; it must be a whole number"),
+    "one image of a plan": (
+        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM)[0],  # type: ignore[index]
+        r"a plan cannot be indexed with 0; .* such as plan\[2:3\]",
+    ),
+    "no plans": (lambda: concatenate([]), "there are no plans to join"),
+    "plans of two widths": (
+        lambda: concatenate([counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, width=w) for w in (2, 3)]),
+        "the plans have 2 chains of 3 and 3 chains of 3 operations",
+    ),
+    "AugMix for a flip": (
+        lambda: MemberPolicy(AugMix()),  # type: ignore[arg-type]
+        r"flip is AugMix\(.*; it must be True or False",
+    ),
+    "a crop in words": (
+        lambda: MemberPolicy(crop_per_view="no"),  # type: ignore[arg-type]
+        "crop_per_view is 'no'; it must be True or False",
+    ),
+    "a clip in words": (
+        lambda: Adversarial(clip="no"),  # type: ignore[arg-type]
+        "clip is 'no'; it must be True or False",
+    ),
+    "a rescaling in numbers": (
+        lambda: StochasticDepth(rescale=0.5),  # type: ignore[arg-type]
+        "rescale is 0.5; it must be True or False",
+    ),
+    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding is True"),
     "AugMix severities in words": (
         lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
         "severity is '3'; it must be a number",
@@ -120,6 +210,31 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "predictions without a name": (
         lambda: counterpoint.evaluate_logits(np.ones((2, 3)), "nowhere"),  # type: ignore[arg-type]
         r'predictions are a ndarray; they must be named arrays, such as {"probs": probs',
+    ),
+    "probabilities called logits": (
+        lambda: counterpoint.evaluate_logits({"logits": np.full((4, 2), 0.5), "labels": [0, 1, 0, 1]}, "nowhere"),
+        "'logits' holds probabilities: .*; call it probs, or softmax would be applied",
+    ),
+    "probabilities called logits of a shift": (
+        lambda: counterpoint.evaluate_logits(
+            {
+                "logits": np.eye(2)[[0, 1]] * 4,
+                "labels": [0, 1],
+                "shift/fog/1/logits": np.full((2, 2), 0.5, dtype=np.float16),
+            },
+            "nowhere",
+        ),
+        "'shift/fog/1/logits' holds probabilities: .*; call it shift/fog/1/probs",
+    ),
+    "hidden predictions": (
+        lambda: counterpoint.evaluate_logits(
+            {"probs": np.ma.masked_less(np.full((4, 2), 0.5), 0.6), "labels": [0, 1, 0, 1]}, "nowhere"
+        ),
+        "'probs' is a masked array",
+    ),
+    "predictions with a number for a name": (
+        lambda: counterpoint.evaluate_logits({1: np.ones((2, 3))}, "nowhere"),  # type: ignore[dict-item]
+        "an array is named 1; names are texts",
     ),
     "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
     "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
@@ -162,6 +277,60 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0, :0]),
         r"the example input has the shape \(0, 3, 8, 8\); it must have at least one row",
     ),
+    "an example without a tensor": (
+        lambda: batch_ensemble(NETWORK, 2, example_input=VIEWS[0].numpy()),
+        "the example input is a ndarray; it must be a tensor, .*torch.from_numpy",
+    ),
+    "a model that gives probabilities": (
+        lambda: batch_ensemble(nn.Sequential(*NETWORK, nn.Softmax(dim=1)), 2, example_input=VIEWS[0]),
+        "Sequential gives probabilities: .* softmax a second time. .* or say logits=torch.log",
+    ),
+    "the name of the logits": (
+        lambda: batch_ensemble(NETWORK, 2, logits="out"),  # type: ignore[arg-type]
+        "logits is 'out'; it must be a function",
+    ),
+    "the name of a deep ensemble's logits": (
+        lambda: deep_ensemble(lambda: nn.Linear(2, 3), 2, logits="out"),  # type: ignore[arg-type]
+        "logits is 'out'; it must be a function",
+    ),
+    "the name of a factory": (
+        lambda: deep_ensemble("resnet", 2),  # type: ignore[arg-type]
+        "factory is 'resnet'; it must be a function that makes a new network",
+    ),
+    "a model with members": (
+        lambda: batch_ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4)), 2),
+        r"'0' \(BatchEnsembleLinear\) has members already",
+    ),
+    "layers of more members": (
+        lambda: Ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4))),
+        "the network is given 1 members, and its layer '0' has 4; say num_members=4",
+    ),
+    "a network that is not made": (lambda: Ensemble(nn.Flatten), "the network is .*; it must be a torch.nn.Module"),  # type: ignore[arg-type]
+    "a truth for a member": (
+        lambda: BatchEnsembleLinear(2, 3, num_members=2).member_weight(True),
+        "member True does not exist; members are 0 to 1",
+    ),
+    "half a member of an ensemble": (
+        lambda: extract_member(batch_ensemble(NETWORK, 2), 0.5),  # type: ignore[arg-type]
+        "member 0.5 does not exist",
+    ),
+    "a member of a network": (
+        lambda: extract_member(NETWORK, 0),  # type: ignore[arg-type]
+        "the ensemble is Sequential.*; it must be an Ensemble",
+    ),
+    "an array for a layer": (
+        lambda: BatchEnsembleLinear(2, 3, num_members=2)(np.zeros((2, 2))),
+        "a Linear got a ndarray; it needs a tensor",
+    ),
+    "no classes": (lambda: resnext29(0), "num_classes is 0; it must be a whole number of 1 or more"),
+    "classes in words": (lambda: resnext29("10"), "num_classes is '10'; it must be a whole number"),  # type: ignore[arg-type]
+    "no channels": (lambda: vit(10, in_channels=0), "in_channels is 0; it must be a whole number of 1 or more"),
+    "half a width": (lambda: resnet(10, width=2.5), "width is 2.5; it must be a whole number"),  # type: ignore[arg-type]
+    "weight decay of r and s in words": (
+        lambda: counterpoint.parameter_groups(NETWORK, 5e-4, decay_rs="no"),  # type: ignore[arg-type]
+        "decay_rs is 'no'; it must be True or False",
+    ),
+    "weight decay in truth": (lambda: counterpoint.parameter_groups(NETWORK, True), "weight_decay is True; it must be"),
     "parameters of nothing": (
         lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]
         "the model is None; it must be a torch.nn.Module",
@@ -190,6 +359,58 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "confidences without values": (
         lambda: counterpoint.ece(torch.ones(2, device="meta"), [True, True]),
         "confidence cannot be read as an array: Cannot copy out of meta tensor",
+    ),
+    "probabilities for a confidence": (
+        lambda: counterpoint.ece(np.eye(3), [True] * 3),
+        r"confidence has shape \(3, 3\); .* \(max\(axis=1\) gives it of probabilities\)",
+    ),
+    "members for one model": (
+        lambda: counterpoint.nll(np.full((2, 3, 4), 0.25), [0, 1, 2]),
+        r"shape \(2, 3, 4\); .* \(mean\(axis=0\) averages members\)",
+    ),
+    "pixels for images": (
+        lambda: counterpoint.brier(np.full((2, 3, 3, 4), 0.25), np.zeros((2, 3, 3), int)),
+        r"shape \(2, 3, 3, 4\); .* \(reshape\(-1, K\)",
+    ),
+    "one model for members": (
+        lambda: counterpoint.disagreement(np.full((3, 4), 0.25)),
+        r"\(the first axis is the members\)",
+    ),
+    "one-hot labels": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), np.eye(4)[:2]),
+        r"must be \(2,\) \(argmax\(axis=1\) makes it of one-hot rows\)",
+    ),
+    "labels in a column": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), [[0], [1]]),
+        r"must be \(2,\) \(ravel\(\) drops an axis of 1\)",
+    ),
+    "fractional labels": (
+        lambda: counterpoint.nll(np.full((2, 4), 0.25), [0.0, 1.0]),
+        r"class numbers must be integers \(astype\(int\) makes them\)",
+    ),
+    "the softmax of one logit": (
+        lambda: counterpoint.nll(torch.randn(4, 1).softmax(dim=1), [0] * 4),
+        r"shape \(4, 1\), which is one class; the softmax of one logit is always 1",
+    ),
+    "a picture to corrupt": (
+        lambda: corrupt(Image.new("RGB", (8, 8)), "fog", 1),  # type: ignore[arg-type]
+        r"images are Image; .* \(np.asarray\(picture.convert\('RGB'\)\)\[None\]",
+    ),
+    "a tensor to corrupt": (
+        lambda: corrupt(IMAGES, "fog", 1),  # type: ignore[arg-type]
+        r"images are Tensor; .*images.permute\(0, 2, 3, 1\).numpy\(\)",
+    ),
+    "numbers from 0 to 1 to corrupt": (
+        lambda: corrupt(np.ones((2, 8, 8, 3)), "fog", 1),  # type: ignore[arg-type]
+        r"images are float64; .* \(255 \* images\).round\(\).astype\(np.uint8\)",
+    ),
+    "one image to corrupt": (
+        lambda: corrupt(np.zeros((8, 8, 3), np.uint8), "fog", 1),
+        r"shape \(8, 8, 3\); .*images\[None\] makes a batch of one",
+    ),
+    "channels first to corrupt": (
+        lambda: corrupt(IMAGES.numpy(), "fog", 1),
+        r"shape \(4, 3, 8, 8\); .*images.transpose\(0, 2, 3, 1\) puts the channels last",
     ),
     "a target in words": (
         lambda: counterpoint.metrics.likely_start([0.5], [True], "1%", 100),  # type: ignore[arg-type]
@@ -238,7 +459,22 @@ def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
 
 
 def test_numpys_numbers_are_taken_elsewhere_too() -> None:
-    half = np.float32(0.5)
+    half, two = np.float32(0.5), np.int64(2)
+    for ensemble in (
+        batch_ensemble(NETWORK, two, half),  # type: ignore[arg-type]
+        deep_ensemble(lambda: nn.Linear(2, 3), two),  # type: ignore[arg-type]
+        resnet(3, two, width=2),  # type: ignore[arg-type]
+    ):
+        assert isinstance(ensemble, Ensemble)
+        assert type(ensemble.num_members) is int
+        assert ensemble.num_members == 2
+    assert views(members=two).shape == (2, *IMAGES.shape)
+    generator = torch.Generator()
+    std_of = [
+        BatchEnsembleLinear(2, 3, num_members=two, init_std=std, generator=generator.manual_seed(0)).r  # type: ignore[arg-type]
+        for std in (half, 0.5)
+    ]
+    assert torch.equal(*std_of)
     assert counterpoint.parameter_groups(NETWORK, half)[0]["weight_decay"] == half  # type: ignore[arg-type]
     assert counterpoint.metrics.likely_start([0.9] * 9, [True] * 9, half, 100) is not None  # type: ignore[arg-type]
 
@@ -297,6 +533,79 @@ def test_a_text_is_a_path_wherever_one_is_taken(tmp_path: Path, monkeypatch: pyt
     assert load_any_run("run") == run
     assert evaluate_run(run, "data", suites=(), clean_images=50, device="cpu").clean.ensemble.error <= 1
     assert load_runs(["run"])[0].results.clean.ensemble.error <= 1
-    with pytest.raises(InputError, match="runs is 'run'; it must be a list"):
-        load_runs("run")
     assert export_run(run, "model.pt2", "data").card == Path("model.pt2.md")
+
+
+def test_a_run_and_its_folder_are_taken_in_the_same_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever reads a run gives the same for the run, for its path, and for the path as a text."""
+    monkeypatch.chdir(tmp_path)
+    on_cpu = Options(device="cpu")
+    experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    assert train(experiment, "run", load("digits"), options=on_cpu)
+    run = load_run("run")
+    ways: tuple[Any, ...] = (run, Path("run"), "run")
+    labels = np.arange(400) % 2
+    probs = np.eye(2)[labels] * 0.8 + 0.1
+    for name in ("one", "other"):
+        given = {"probs": probs, "labels": labels, "validation_probs": probs[::-1], "validation_labels": labels[::-1]}
+        counterpoint.evaluate_logits(given, name)
+    theirs = load_any_run("one")
+    their_ways: tuple[Any, ...] = (theirs, Path("one"), "one")
+
+    images = torch.zeros(2, 1, 32, 32, dtype=torch.uint8)
+    results: dict[str, list[Any]] = {
+        "load_run": [load_run(way) for way in ways],
+        "load_any_run": [load_any_run(way) for way in ways],
+        "evaluate_run": [
+            evaluate_run(way, suites=(), clean_images=50, device="cpu").clean.ensemble.error for way in ways
+        ],
+        "load_ensemble": [
+            counterpoint.load_ensemble(way, device="cpu").predict(images / 127.5 - 1).tolist() for way in ways
+        ],
+        "load_predictor": [
+            counterpoint.load_predictor(way, device="cpu").probabilities(images)[0].tolist() for way in ways
+        ],
+        "export_run": [export_run(way, "model.pt2").size for way in ways],
+        "load_runs": [load_runs([way])[0].results for way in ways],
+        "write_report": [counterpoint.write_report([way], "figures.csv") for way in ways],
+        "recompute_results": [recompute_results(way).clean for way in their_ways],
+        "threshold_run": [counterpoint.threshold_run(way, 0.05).promise for way in their_ways],
+        "compare_run": [counterpoint.compare_run(way, ["other"]).against[0].clean for way in their_ways],
+        "compare_run with": [counterpoint.compare_run("other", [way]).against[0].clean for way in their_ways],
+    }
+    for name, found in results.items():
+        assert all(one == found[0] for one in found), name
+    for start in ways:
+        assert train(experiment, f"after-{type(start).__name__}", load("digits"), start=start, options=on_cpu)
+    started = {load_run(folder).experiment.starts_from for folder in Path().glob("after-*")}
+    assert len(started) == 1
+    assert None not in started
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["run"]], ids=str)
+def test_what_is_neither_a_run_nor_a_path_is_refused(wrong: Any) -> None:
+    readers: tuple[Callable[[Any], Any], ...] = (
+        load_run,
+        load_any_run,
+        evaluate_run,
+        recompute_results,
+        counterpoint.recalibrate_run,
+        lambda run: counterpoint.threshold_run(run, 0.1),
+        lambda run: counterpoint.compare_run(run, ["other"]),
+        lambda run: counterpoint.compare_run("one", [run]),
+        lambda run: counterpoint.compare_experiments(run, ["other"]),
+        lambda run: export_run(run, "model.pt2"),
+        counterpoint.load_ensemble,
+        counterpoint.load_predictor,
+        lambda run: load_runs([run]),
+    )
+    for read in readers:
+        with pytest.raises(InputError, match="it must be a run, such as load_run gives, or a folder's path"):
+            read(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["run", Path("run"), None, 3], ids=str)
+def test_a_single_run_is_no_list_of_runs(wrong: Any) -> None:
+    for read in (load_runs, lambda runs: counterpoint.compare_run("one", runs)):
+        with pytest.raises(InputError, match="it must be a list, such as"):
+            read(wrong)

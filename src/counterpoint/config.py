@@ -10,8 +10,14 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
-from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.policy import AugMix, MemberPolicy, take_as_pythons
 from counterpoint.setting_types import all_keys, build, check, dataclass_in, parse
+
+
+class _Usual(float):
+    """A default that depends on another setting. A number that is given is a plain float, so the two can be told
+    apart. Hashes and tables see the number itself.
+    """
 
 
 @dataclass(frozen=True)
@@ -19,7 +25,9 @@ class Experiment:
     """All settings of a training: the network, the images, the augmentations and the optimiser.
 
     Each row of the paper's tables is an experiment. The defaults are those of the paper's ensemble (docs/paper.md),
-    except for `warmup_steps` and `decay_rs`, which the paper's rows set themselves.
+    except for `warmup_steps` and `decay_rs`, which the paper's rows set themselves. Some defaults depend on other
+    settings, as these say. `dataclasses.replace` keeps what the experiment has; `override(experiment,
+    ["optimiser=adamw"])`, from `counterpoint.config`, changes them as `--set` does.
 
     >>> from counterpoint import Experiment
     >>> experiment = Experiment("mine", "digits", model="resnet", num_members=2, epochs=5)
@@ -55,8 +63,7 @@ class Experiment:
     instead."""
     pretrained: bool = False
     """Whether training starts from the weights that the library publishes for the model. Only models of timm,
-    torchvision and transformers have them. With `--set` or `--pretrained`, `init_std` becomes none unless you set it
-    too; in Python set it yourself."""
+    torchvision and transformers have them. The default of `init_std` is then none."""
     num_members: int | None = 4
     """How many members the ensemble has; none trains a single network."""
     ensemble: Literal["batch", "deep"] = "batch"
@@ -65,9 +72,10 @@ class Experiment:
     nothing: each trains as it would alone. `decay_rs` then has no effect."""
     batchnorm: Literal["shared", "per-member"] = "shared"
     """Whether the members of a BatchEnsemble share BatchNorm's statistics and parameters, or each has its own."""
-    init_std: float | None = 0.5
+    init_std: float | None = _Usual(0.5)
     """The standard deviation of r and s at the start of training, around a mean of 1. A large value makes the members
-    differ from the first step. none means 0.05, with which each member starts near the network it was made from."""
+    differ from the first step. none means 0.05, with which each member starts near the network it was made from.
+    This is the default with `pretrained`."""
     policy: MemberPolicy = field(default_factory=MemberPolicy)
     epochs: int = 250
     """How many times training goes through all training images."""
@@ -77,9 +85,8 @@ class Experiment:
     """How many images a training step takes; every member sees its own view of each of them."""
     optimiser: Literal["sgd", "adamw"] = "sgd"
     """What changes the weights: SGD, as in the paper, or AdamW, with which transformers and ConvNeXts are usually
-    trained. With `--set optimiser=adamw`, `learning_rate` becomes 0.001 and `weight_decay` 0.05 unless you set them
-    too; in Python set them yourself."""
-    learning_rate: float = 0.1
+    trained. With AdamW the default of `learning_rate` is 0.001, and that of `weight_decay` 0.05."""
+    learning_rate: float = _Usual(0.1)
     """The highest learning rate; it then falls along a cosine to `final_learning_rate`."""
     final_learning_rate: float = 1e-6
     """The learning rate of the last training step."""
@@ -87,7 +94,7 @@ class Experiment:
     """Over this many first steps the learning rate rises in a straight line to the cosine; 0 starts on the cosine."""
     momentum: float = 0.9
     """The Nesterov momentum of SGD; 0 turns it off. AdamW keeps this share of its mean gradient from step to step."""
-    weight_decay: float = 5e-4
+    weight_decay: float = _Usual(5e-4)
     """The weight decay: how strongly each step pulls the weights towards 0. SGD adds the weights times this number to
     the gradients. AdamW takes it apart from them, so it needs a larger one."""
     decay_rs: bool = True
@@ -101,10 +108,12 @@ class Experiment:
     member_rate: float = 1.0
     """What the learning rate is multiplied by for the parameters that each member has for itself: r, s and biases."""
     starts_from: str | None = None
-    """The hash of the weights that training starts from; `train --from RUN` sets it. none means new weights, or
-    published ones with `pretrained`."""
+    """The hash of the weights that training starts from. `train --from RUN` sets it, and in Python
+    `train(…, start=RUN)`. none means new weights, or published ones with `pretrained`."""
 
     def __post_init__(self) -> None:
+        take_as_pythons(self)
+        self._settle()
         _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
         for key in ("dataset", "train_on", "ensemble", "batchnorm", "optimiser"):
@@ -137,6 +146,16 @@ class Experiment:
     def has_factors(self) -> bool:
         """Whether there are r and s."""
         return self.num_members is not None and self.ensemble == "batch"
+
+    def _settle(self) -> None:
+        """Put plain numbers in the place of defaults that depend on other settings."""
+        others: dict[str, float | None] = {**ADAMW} if self.optimiser == "adamw" else {}
+        if self.pretrained and self.ensemble == "batch":
+            others["init_std"] = None  # members that start far apart would lose what the weights know
+        for key in ("learning_rate", "weight_decay", "init_std"):
+            value = getattr(self, key)
+            if isinstance(value, _Usual):
+                object.__setattr__(self, key, others.get(key, float(value)))
 
     def _check_deep(self) -> None:
         if self.num_members is None:

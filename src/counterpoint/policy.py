@@ -22,7 +22,7 @@ Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
-def _take_as_pythons(settings: Any) -> None:
+def take_as_pythons(settings: Any) -> None:
     """A list becomes a tuple, NumPy's numbers become Python's: settings are compared, hashed and written as JSON."""
     for field in fields(settings):
         value = getattr(settings, field.name)
@@ -31,6 +31,8 @@ def _take_as_pythons(settings: Any) -> None:
 
 
 def _pythons(value: object) -> object:
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):  # it is no Integral
+        return bool(value)
     if isinstance(value, int | float) or not isinstance(value, Real):
         return value
     return int(value) if isinstance(value, Integral) else float(value)
@@ -75,9 +77,17 @@ def _check_scale(scale: tuple[float, ...]) -> None:
         )
 
 
+def _check_switches(settings: Any) -> None:
+    """Raise for a switch that is neither on nor off: another object would silently count as on."""
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if field.type is bool and not isinstance(value, bool):
+            raise InputError(f"{field.name} is {shown(repr(value))}; it must be True or False")
+
+
 def _check_probability(name: str, value: float) -> None:
     if not (_is_finite(value) and value <= 1):
-        raise InputError(f"{name} is {shown(value)}; a probability must be between 0 and 1")
+        raise InputError(f"{name} is {shown(repr(value))}; a probability must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -113,7 +123,7 @@ class AugMix:
     for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("augmix severity", self.severity, self.assignment)
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
@@ -154,7 +164,7 @@ class Adversarial:
     """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("adversarial severity", self.severity, self.assignment)
         _check_probability("adversarial p", self.p)
         if self.p == 0:
@@ -163,6 +173,7 @@ class Adversarial:
                 "perturbation off, set policy.adversarial=none"
             )
         one_of("adversarial space", self.space, ("network", "pixel"))
+        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -189,11 +200,12 @@ class StochasticDepth:
     evaluation."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("drop rate", self.drop_rate, self.assignment)
         for rate in self.drop_rate:
             if rate >= 1:
                 raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
+        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -226,8 +238,9 @@ class MemberPolicy:
     """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
-        if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
+        take_as_pythons(self)
+        _check_switches(self)
+        if type(self.crop_padding) is not int or not 0 <= self.crop_padding <= _MOST_PADDING:
             raise InputError(
                 f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
             )

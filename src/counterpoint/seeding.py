@@ -20,7 +20,8 @@ _MASK = 0xFFFFFFFF
 _ROUND_FACTORS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 _WORDS_PER_BLOCK = 4
-_WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # booleans are a mask, not numbers
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""The types of tensors of whole numbers. Booleans are a mask, not numbers."""
 
 
 def philox(counter: tuple[Tensor, Tensor, Tensor, Tensor], key: tuple[int, int]) -> Tensor:
@@ -62,9 +63,13 @@ class Stream:
     def __post_init__(self) -> None:
         for name in ("seed", "epoch", "member"):
             value = getattr(self, name)
-            if not isinstance(value, int | np.integer):  # half an epoch would silently count as none
+            if isinstance(value, bool) or not isinstance(
+                value, int | np.integer
+            ):  # half an epoch would silently count as none
                 raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number")
             object.__setattr__(self, name, int(value))  # NumPy's numbers become Python's
+        if not isinstance(self.purpose, str):
+            raise InputError(f"purpose is {shown(repr(self.purpose))}; it must be a text, such as 'augmix'")
         if self.seed < 0:
             raise InputError(f"seed is {self.seed}; it must be 0 or more")
         for name, value in (("epoch", self.epoch), ("member", self.member)):
@@ -77,7 +82,7 @@ class Stream:
 
     def words(self, indices: Tensor, draws: int) -> Tensor:
         """`draws` independent uniform 32-bit words for each index, as int64 (N, draws)."""
-        is_whole = isinstance(indices, Tensor) and indices.dtype in _WHOLE
+        is_whole = isinstance(indices, Tensor) and indices.dtype in WHOLE
         if not is_whole or indices.ndim != 1:
             raise InputError(f"indices are {shown(indices)}; they must be a tensor of whole numbers with one axis")
         digest = self._digest()

@@ -175,3 +175,8 @@ def test_wrong_mixing() -> None:
     for beta in (0.0, -1.0, float("nan")):
         with pytest.raises(InputError, match=f"beta is {beta}.*more than 0"):
             mixing_weights("beta", INDICES, stream, beta=beta)
+
+
+def test_a_plan_is_shown_in_a_line() -> None:
+    plan = sample_augmix(torch.arange(4), 3, STREAM, width=2)
+    assert repr(plan) == "AugMixPlan(4 images, 2 chains of at most 3 operations, on cpu)"

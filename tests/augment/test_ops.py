@@ -181,3 +181,12 @@ def test_wrong_bits(bits: Tensor) -> None:
 def test_grey_needs_one_or_three_channels(name: str) -> None:
     with pytest.raises(InputError, match="2 channels"):
         operate(name, torch.zeros(4, 2, 8, 8, dtype=torch.uint8), torch.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32], ids=str)
+def test_narrow_integers_are_the_same_numbers(device: str, dtype: torch.dtype) -> None:
+    images_NCHW = awkward_images(16, (3, 9, 24), torch.Generator().manual_seed(0)).to(device)
+    whole_N = torch.arange(16, device=device) * 8
+    for name in ("solarize", "rotate", "shear_x", "translate_y", "brightness"):
+        expected = operate(name, images_NCHW, whole_N)
+        assert torch.equal(operate(name, images_NCHW, whole_N.to(dtype)), expected), name

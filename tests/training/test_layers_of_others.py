@@ -100,8 +100,8 @@ class Report:
             {"model": "timm/a", "pretrained": True},
             ["timm/a: all of it converted"],
             [
-                "the pretrained weights are multiplied by r and s from N(1, 0.5²), and little is left of them; --set "
-                "init_std=none keeps the members near them"
+                "the pretrained weights are multiplied by r and s from N(1, 0.5²), and little is left of them; "
+                "init_std none keeps the members near them"
             ],
         ),
     ],

@@ -409,7 +409,7 @@ def test_a_learning_rate_of_sgd_is_questioned_with_adamw(tmp_path: Path) -> None
 
 
 def test_a_training_from_python_warns_without_a_watcher(tmp_path: Path) -> None:
-    """Nobody who writes optimiser="adamw" in Python may miss that the learning rate is still that of SGD."""
+    """`replace` keeps a learning rate, and nobody who gives it optimiser="adamw" may miss that it is SGD's."""
     with pytest.warns(UserWarning, match="learning_rate is 0.1, as for SGD; with AdamW"):
         assert train(replace(EXPERIMENT, optimiser="adamw", steps=1), tmp_path / "run", small_data(), options=ON_CPU)
 

@@ -66,6 +66,8 @@ def apply_augmix(images_NCHW: Tensor, plan: AugMixPlan) -> Tensor:
     (torch.Size([8, 3, 32, 32]), torch.float32)
     """
     check_images(images_NCHW)
+    if not isinstance(plan, AugMixPlan):
+        raise InputError(f"plan is a {type(plan).__name__}; it must be a plan that sample_augmix has drawn")
     if len(plan) != len(images_NCHW):
         raise InputError(
             f"the plan is for {len(plan)} images but there are {len(images_NCHW)} images; the two numbers must be equal"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import get_args
 
+import numpy as np
 import torch
 from scipy.special import betaincinv
 from torch import Tensor
@@ -27,6 +28,7 @@ IDLE = -1
 """What a plan holds at the places after a chain's end."""
 
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.1, 10.0
+_MOST_IN_PLAN = 100  # chains, and operations in one; AugMix has 3 of each
 
 
 def share_of_level(levels_N: Tensor, most: float) -> Tensor:
@@ -90,7 +92,16 @@ class AugMixPlan:
     def __len__(self) -> int:
         return len(self.m_N)
 
+    def __repr__(self) -> str:
+        _, width, depth = self.operations_NWD.shape
+        return f"AugMixPlan({len(self)} images, {width} chains of at most {depth} operations, on {self.m_N.device})"
+
     def __getitem__(self, index: slice | Tensor) -> "AugMixPlan":
+        if not isinstance(index, slice) and not (isinstance(index, Tensor) and index.ndim == 1):
+            raise InputError(
+                f"a plan cannot be indexed with {shown(repr(index))}; take a part of it with a slice or a tensor, such "
+                "as plan[2:3]"
+            )
         return AugMixPlan(*(tensor[index] for tensor in self.tensors), may_have_extras=self.may_have_extras)
 
     def to(self, device: torch.device | str) -> "AugMixPlan":
@@ -107,6 +118,11 @@ def concatenate(plans: Sequence[AugMixPlan]) -> AugMixPlan:
     >>> len(concatenate(plans))
     32
     """
+    if not plans:
+        raise InputError("there are no plans to join; give at least one")
+    if len(shapes := {plan.operations_NWD.shape[1:] for plan in plans}) > 1:
+        found = " and ".join(f"{width} chains of {depth}" for width, depth in sorted(shapes))
+        raise InputError(f"the plans have {found} operations; only plans of the same width and depth can be joined")
     joined = (torch.cat(parts) for parts in zip(*(plan.tensors for plan in plans), strict=True))
     return AugMixPlan(*joined, may_have_extras=any(plan.may_have_extras for plan in plans))
 
@@ -139,8 +155,6 @@ def sample_augmix(
     torch.Size([8, 3, 3])
     """
     severity_N = _checked_severity(severity, indices_N)
-    if not isinstance(stream, Stream):
-        raise InputError(f"stream is {shown(stream)}; it must be a value such as Stream(seed, 'augmix', epoch, member)")
     return draw_augmix(
         indices_N, severity_N, stream, width=width, depth=depth, mixing=mixing, p=p, beta=beta, operations=operations
     )
@@ -162,9 +176,13 @@ def draw_augmix(
 
     The check would make a GPU wait.
     """
+    _check_stream(stream)
     choices = _checked_choices(operations, indices_N.device)
-    if min(width, depth) < 1:
-        raise InputError(f"width is {width} and depth is {depth}; both must be 1 or more")
+    if not (_is_count(width) and _is_count(depth)):
+        raise InputError(
+            f"width is {shown(repr(width))} and depth is {shown(repr(depth))}; both must be whole numbers from 1 to "
+            f"{_MOST_IN_PLAN}"
+        )
     draws = [3 * width * depth, 2 * width]
     places, chains = stream.uniform(indices_N, sum(draws)).split(draws, dim=1)
     picks_NWD, strengths_NWD, signs_NWD = places.reshape(-1, 3, width, depth).unbind(1)
@@ -181,6 +199,16 @@ def draw_augmix(
         m_N=m_N * (severity_N > 0),
         may_have_extras=not set(operations).isdisjoint(EXTRA_OPERATIONS),
     )
+
+
+def _is_count(value: object) -> bool:
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole and 1 <= value <= _MOST_IN_PLAN  # type: ignore[operator]
+
+
+def _check_stream(stream: Stream) -> None:
+    if not isinstance(stream, Stream):
+        raise InputError(f"stream is {shown(stream)}; it must be a value such as Stream(seed, 'augmix', epoch, member)")
 
 
 def _checked_severity(severity: float | Tensor, indices_N: Tensor) -> Tensor:
@@ -205,8 +233,9 @@ def _checked_severity(severity: float | Tensor, indices_N: Tensor) -> Tensor:
 
 
 def _checked_choices(operations: Sequence[str], device: torch.device) -> Tensor:
-    if not operations:
-        raise InputError(f"operations is empty; it must name at least one of {', '.join(ALL_OPERATIONS)}")
+    if isinstance(operations, str) or not isinstance(operations, Sequence) or not operations:
+        found = shown(repr(operations)) if operations else "empty"
+        raise InputError(f"operations is {found}; it must name at least one, in a list, of {', '.join(ALL_OPERATIONS)}")
     for name in operations:
         if name not in ALL_OPERATIONS:
             raise unknown("operation", name, ALL_OPERATIONS)
@@ -233,14 +262,21 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
     True
     """
     one_of("mixing", kind, get_args(Mixing))
-    if not 0 <= p <= 1:
-        raise InputError(f"p is {p}; the probability that an image is augmented must be between 0 and 1")
-    if not 0 < beta < math.inf:
-        raise InputError(f"beta is {beta}; it must be a finite number of more than 0 (1 is the uniform distribution)")
+    _check_stream(stream)
+    if not _is_number(p) or not 0 <= p <= 1:
+        raise InputError(f"p is {shown(repr(p))}; the probability that an image is augmented must be between 0 and 1")
+    if not _is_number(beta) or not 0 < beta < math.inf:
+        raise InputError(
+            f"beta is {shown(repr(beta))}; it must be a finite number of more than 0 (1 is the uniform distribution)"
+        )
     uniform_N = stream.uniform(indices_N, 1)[:, 0]
     if kind == "bernoulli":
         return (uniform_N < p).float()
     return _beta_quantile(uniform_N, beta).float()
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _beta_quantile(uniform_N: Tensor, beta: float) -> Tensor:

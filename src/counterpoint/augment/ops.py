@@ -15,6 +15,7 @@ from torch import Tensor
 from counterpoint.augment import geometry, tone
 from counterpoint.augment.standard import check_images, images_per_chunk
 from counterpoint.errors import InputError, shown
+from counterpoint.seeding import WHOLE
 
 
 def autocontrast(images_NCHW: Tensor) -> Tensor:
@@ -50,7 +51,7 @@ def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
     >>> posterize(images, torch.tensor([2])).flatten().tolist()
     [0, 64, 128, 192]
     """
-    is_whole = isinstance(bits_N, Tensor) and not bits_N.is_floating_point()
+    is_whole = isinstance(bits_N, Tensor) and bits_N.dtype in WHOLE
     if not is_whole or bool(((bits_N < 1) | (bits_N > 8)).any()):
         found = bits_N.unique().tolist() if isinstance(bits_N, Tensor) else shown(bits_N)
         raise InputError(f"bits must be whole numbers from 1 to 8 in an integer tensor; they are {found}")
@@ -189,6 +190,10 @@ def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameter
             raise InputError(
                 f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one per image"
             )
+        if parameter.dtype not in WHOLE and not parameter.is_floating_point():
+            raise InputError(f"the parameter is {parameter.dtype}; it must hold numbers")
+        if parameter.is_floating_point() and not bool(parameter.isfinite().all()):
+            raise InputError(f"the parameter holds {parameter[~parameter.isfinite()][0].item()}; it must be finite")
     on_device = (parameter.to(images_NCHW.device) for parameter in parameters)
     chunks = zip(*(tensor.split(images_per_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)
     return torch.cat([operation(*chunk) for chunk in chunks])

@@ -62,6 +62,11 @@ def check_images(images_NCHW: Tensor) -> None:
         raise InputError(
             f"images have shape {tuple(images_NCHW.shape)}; it must be (N, C, H, W) with C, H, W at least 1"
         )
+    if images_NCHW.shape[3] in (1, 3) and images_NCHW.shape[1] > 4:  # no image is so narrow
+        raise InputError(
+            f"images have shape {tuple(images_NCHW.shape)}, with the channels last; it must be (N, C, H, W): "
+            "images.permute(0, 3, 1, 2)"
+        )
 
 
 def images_per_chunk(images_NCHW: Tensor) -> int:

@@ -40,7 +40,7 @@ def posterize(images_NCHW: Tensor, bits_N: Tensor) -> Tensor:
 
 def solarize(images_NCHW: Tensor, threshold_N: Tensor) -> Tensor:
     """`ImageOps.solarize`: values of at least `threshold` inverted."""
-    inverted = images_NCHW >= _each(threshold_N.ceil().clamp(0, 256).short())
+    inverted = images_NCHW >= _each(threshold_N.double().ceil().clamp(0, 256).short())
     return images_NCHW ^ (inverted.to(torch.uint8) * 255)
 
 

@@ -141,7 +141,7 @@ def make_views(
     _check_call(images_BCHW, policy, num_members, indices_B)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3) or 0 in images_BCHW.shape[2:]:
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
-    if not isinstance(step, int | np.integer):
+    if isinstance(step, bool) or not isinstance(step, int | np.integer):
         raise InputError(f"step is {shown(repr(step))}; it must be a whole number")
     if not isinstance(normalisation, Normalisation):
         raise InputError(f"normalisation is {shown(normalisation)}; it must be a Normalisation(mean, std)")
@@ -169,7 +169,8 @@ def _check_call(images_BCHW: Tensor, policy: MemberPolicy, num_members: int, ind
         )
     if not isinstance(policy, MemberPolicy):
         raise InputError(f"policy is {shown(policy)}; it must be a MemberPolicy")
-    if isinstance(num_members, bool) or not isinstance(num_members, int) or num_members < 1:
+    is_whole = isinstance(num_members, int | np.integer) and not isinstance(num_members, bool)
+    if not is_whole or num_members < 1:
         raise InputError(f"num_members is {shown(repr(num_members))}; it must be a whole number of 1 or more")
     policy.check_members(num_members)
     if indices_B is not None and (not isinstance(indices_B, Tensor) or indices_B.shape != images_BCHW.shape[:1]):

@@ -1,6 +1,5 @@
 """`counterpoint train`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -114,7 +113,6 @@ def train(
     from counterpoint.runs.split_file import read_split
     from counterpoint.training.engines import ENGINES
     from counterpoint.training.loop import Options, train
-    from counterpoint.training.starting_weights import weights_hash
 
     world = this_world()
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
@@ -144,8 +142,6 @@ def train(
                 with_added=not has_begun,
                 watcher=watcher,
             )
-            if start is not None:
-                chosen = replace(chosen, starts_from=weights_hash(start))
             if validate is None:
                 validate = isinstance(data, UserImages) and data.val is not None
             if slow := slow_on_cpu(chosen, where.type):

@@ -33,6 +33,8 @@ from counterpoint.records.compared import (
 from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
+from counterpoint.runs.folder import check_several, folder_of
+from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import command_line, now
 
 
@@ -42,11 +44,14 @@ def compared_file(runs: Sequence[Path]) -> Path | None:
     return files[0].with_name(COMPARED) if all(file.name == RESULTS for file in files) else None
 
 
-def compare_run(run: Path | str, others: Sequence[Path | str], out: Path | str | None = None) -> Compared:
+def compare_run(
+    run: AnyRun | Path | str, others: Sequence[AnyRun | Path | str], out: Path | str | None = None
+) -> Compared:
     """Compare an evaluated run with others on the same images, and keep the differences.
 
-    Each is a run's folder, or a row's result such as results/cifar100/single/paper-0.json. They are written to `out`.
-    Without it they go to compared.json in the run's folder, replacing an earlier one, if all are folders.
+    Each is a run, its folder, or a row's result such as results/cifar100/single/paper-0.json. The differences are
+    written to `out`. Without it they go to compared.json in the run's folder, replacing an earlier one, if all are
+    folders.
 
     >>> import numpy as np
     >>> from counterpoint import compare_run, evaluate_logits
@@ -57,15 +62,14 @@ def compare_run(run: Path | str, others: Sequence[Path | str], out: Path | str |
     >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
     'unsure'
     """
-    if isinstance(others, str | Path):
-        raise InputError(f"others is {str(others)!r}; it must be a list, such as [{str(others)!r}]")
+    check_several("others", others)
     if out is not None and Path(out).is_dir():
         raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
-    paths = [Path(run), *map(Path, others)]
+    paths = [folder_of(run), *map(folder_of, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):
         if file == files[0]:
-            raise InputError(f"{run} cannot be compared with itself; name another run")
+            raise InputError(f"{paths[0]} cannot be compared with itself; name another run")
         if file in files[1:number]:
             raise InputError(f"{paths[number]} is given twice; name each run once")
     ours = read_scored(paths[0])

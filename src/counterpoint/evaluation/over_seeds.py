@@ -27,6 +27,7 @@ from counterpoint.records.over_seeds import (
 )
 from counterpoint.records.results import Results, Shifted
 from counterpoint.records.trainings import Trainings, read_trainings
+from counterpoint.runs.folder import check_several, folder_of
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
@@ -58,11 +59,10 @@ def compare_experiments(
     >>> compare_experiments("runs/fast", ["runs/slow"]).against[0].pairing
     'pairs of equal seeds'
     """
-    if isinstance(others, str | Path):
-        raise InputError(f"others is {str(others)!r}; it must be a list, such as [{str(others)!r}]")
+    check_several("others", others)
     if out is not None and Path(out).is_dir():
         raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
-    ours, *rest = (_checked(read_trainings(Path(place))) for place in (experiment, *others))
+    ours, *rest = (_checked(read_trainings(folder_of(place))) for place in (experiment, *others))
     for one, other in combinations((ours, *rest), 2):
         _check_apart(one, other)
     against = tuple(_compare(ours, other) for other in rest)

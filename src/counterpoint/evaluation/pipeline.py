@@ -32,8 +32,8 @@ from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
 from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
-from counterpoint.runs.folder import Run
-from counterpoint.runs.imported import AnyRun
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.runs.imported import AnyRun, load_any_run
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.time_limit import TimeLimit
 from counterpoint.training.network import describe_run
@@ -42,7 +42,7 @@ from counterpoint.watching import SILENT, Watcher
 
 
 def evaluate_run(
-    run: Run,
+    run: Run | Path | str,
     root: Path | str | None = None,
     *,
     source: Path | str | None = None,
@@ -62,12 +62,12 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). `outside` are
-    images of none of the classes: for each name a folder of pictures at any depth, or an .npz file. With `skip_bad`,
-    files that are not readable images are left out of both. Sets of earlier evaluations stay in the results, as long as
-    the network and its precision are the same. `source` is the place of your own images, if
-    they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it the function
-    is not imported, because a name in the run's files is not enough.
+    `run` is a run, or its folder. `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file
+    (docs/images.md). `outside` are images of none of the classes: for each name a folder of pictures at any depth, or
+    an .npz file. With `skip_bad`, files that are not readable images are left out of both. Sets of earlier evaluations
+    stay in the results, as long as the network and its precision are the same. `source` is the place of your own
+    images, if they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it
+    the function is not imported, because a name in the run's files is not enough.
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
     Without them all are used, and only those that are used are corrupted. Clean images of your own are in the order of
@@ -82,11 +82,10 @@ def evaluate_run(
     >>> from counterpoint import Experiment
     >>> from counterpoint.data import load
     >>> from counterpoint.evaluation.pipeline import evaluate_run
-    >>> from counterpoint.runs.folder import load_run
     >>> from counterpoint.training.loop import Options, train
     >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
     >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
-    >>> results = evaluate_run(load_run(Path("runs/mine")), suites=(), clean_images=50, device="cpu")
+    >>> results = evaluate_run("runs/mine", suites=(), clean_images=50, device="cpu")
     >>> 0 <= results.clean.ensemble.ece_width15 <= 1
     True
     """
@@ -98,12 +97,13 @@ def evaluate_run(
         return should_stop() or limit.is_near()
 
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
-        check_trusted(run, trusted_model)
+        loaded = load_run(run)
+        check_trusted(loaded, trusted_model)
         check_shift_names(shifts or ())
-        check_outside_names(outside or (), run.experiment.dataset)
+        check_outside_names(outside or (), loaded.experiment.dataset)
         where = choose_device(device, world)
-        parts = parts_of_run(run, root, source, watcher)
-        described = describe_run(run, parts)
+        parts = parts_of_run(loaded, root, source, watcher)
+        described = describe_run(loaded, parts)
         finished_checkpoint(described)
         # Whatever can be refused is refused before corrupted images are made.
         groups = clean_groups(described, parts, root, clean_images)
@@ -146,20 +146,19 @@ def evaluate_run(
         raise
 
 
-def recompute_results(run: AnyRun, watcher: Watcher = SILENT) -> Results:
+def recompute_results(run: AnyRun | Path | str, watcher: Watcher = SILENT) -> Results:
     """Compute the figures again from the saved logits. It needs neither the network nor the images.
 
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.evaluation.pipeline import recompute_results
-    >>> from counterpoint.runs.imported import load_any_run
     >>> labels = np.arange(40) % 2
     >>> first = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> recompute_results(load_any_run(Path("runs/theirs"))).clean == first.clean
+    >>> recompute_results("runs/theirs").clean == first.clean
     True
     """
-    return _figures(run, choose_device("cpu"), time.monotonic(), watcher)
+    return _figures(load_any_run(run), choose_device("cpu"), time.monotonic(), watcher)
 
 
 def _figures(run: AnyRun, device: torch.device, started: float, watcher: Watcher) -> Results:

@@ -6,6 +6,7 @@ its twin, which is the same experiment on the split.
 """
 
 from dataclasses import replace
+from pathlib import Path
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import FITTED_IMAGES, read_held_out, validation_run
@@ -17,35 +18,40 @@ from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.choose import HeldOut, choose, families_of
 from counterpoint.records.files import RECALIBRATED, write_record
 from counterpoint.records.recalibrated import Care, FittedOn, Recalibrated
-from counterpoint.runs.folder import Run
-from counterpoint.runs.imported import AnyRun, ImportedRun
+from counterpoint.runs.folder import Run, load_run
+from counterpoint.runs.imported import AnyRun, ImportedRun, load_any_run
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
 
 def recalibrate_run(
-    run: AnyRun, twin: Run | None = None, *, care: Care = "both", choosing: bool = False, watcher: Watcher = SILENT
+    run: AnyRun | Path | str,
+    twin: Run | Path | str | None = None,
+    *,
+    care: Care = "both",
+    choosing: bool = False,
+    watcher: Watcher = SILENT,
 ) -> Recalibrated:
     """Fit every recalibration on validation images, compute the run's figures with each, and write recalibrated.json.
 
-    `twin` is the same experiment trained on the split, for a run that has no validation images. With `choosing`, one of
+    `run` is a run, or its folder. `twin` is the same experiment trained on the split, for a run that has no validation
+    images. With `choosing`, one of
     the recalibrations is chosen on held-out images. `care` says how much clean and shifted images count in that.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.evaluation.recalibration import recalibrate_run
-    >>> from counterpoint.runs.imported import load_any_run
     >>> labels = np.arange(200) % 2
     >>> logits = 4 * np.eye(2)[np.where(np.arange(200) % 5, labels, 1 - labels)]  # 98 % sure, 80 % right
     >>> validation = {"validation_logits": logits[::-1], "validation_labels": labels[::-1]}
     >>> _ = evaluate_logits({"logits": logits, "labels": labels, **validation}, "runs/theirs")
-    >>> found = recalibrate_run(load_any_run(Path("runs/theirs")))
+    >>> found = recalibrate_run("runs/theirs")
     >>> {name: round(way.clean.ensemble.ece_width15, 3) for name, way in found.ways.items()}
     {'before': 0.0}
     """
-    source = validation_run(run, twin)
+    run = load_any_run(run)
+    source = validation_run(run, None if twin is None else load_run(twin))
     about, plain = read_current_results(run)
     source_about = read_about(source)
     shift = source_about.suites.get(VALIDATION_EXTRA.name)

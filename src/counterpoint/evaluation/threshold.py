@@ -9,6 +9,7 @@ together are in one part.
 
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Recalibrated, Recalibration
 from counterpoint.records.threshold import Checked, CheckedShift, KeptOutside, Promise, Thresholded
 from counterpoint.runs.folder import Run
-from counterpoint.runs.imported import AnyRun, ImportedRun
+from counterpoint.runs.imported import AnyRun, ImportedRun, load_any_run
 from counterpoint.storage.provenance import command_line, now
 from counterpoint.watching import SILENT, Watcher
 
@@ -38,24 +39,23 @@ leave too few to prove a small error: results/simulations/threshold.txt has the 
 _SIMPLEST = "before"
 
 
-def threshold_run(run: AnyRun, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
+def threshold_run(run: AnyRun | Path | str, target: float, *, watcher: Watcher = SILENT) -> Thresholded:
     """Find the lowest threshold with an error below `target`, check its promise, and write threshold.json.
 
-    The search begins where one part of the validation images suggests, and is proved on the other part. If the run was
-    recalibrated, a recalibration is chosen and fitted here too, on the first part alone.
+    `run` is a run, or its folder. The search begins where one part of the validation images suggests, and is proved on
+    the other part. If the run was recalibrated, a recalibration is chosen and fitted here too, on the first part alone.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.evaluation.threshold import threshold_run
-    >>> from counterpoint.runs.imported import load_any_run
     >>> labels = np.arange(400) % 2
     >>> logits = 4 * np.eye(2)[labels]  # always right
     >>> validation = {"validation_logits": logits[::-1], "validation_labels": labels[::-1]}
     >>> _ = evaluate_logits({"logits": logits, "labels": labels, **validation}, "runs/theirs")
-    >>> threshold_run(load_any_run(Path("runs/theirs")), target=0.05).promise.coverage
+    >>> threshold_run("runs/theirs", target=0.05).promise.coverage
     1.0
     """
+    run = load_any_run(run)
     if isinstance(run, Run) and run.experiment.train_on == "all" and run.experiment.images is None:
         raise _without_validation_images(run)
     about, results = read_current_results(run)

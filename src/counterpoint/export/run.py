@@ -15,7 +15,7 @@ from counterpoint.export.check import Agreement, check_images, compare, refuse_d
 from counterpoint.export.formats import format_of
 from counterpoint.export.network import trace, whole_network
 from counterpoint.runs.checkpoints import fingerprint
-from counterpoint.runs.folder import Run
+from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import Correction, find_correction
 from counterpoint.serving.network import load_corrected
 from counterpoint.storage.files import check_file_path, write_atomically
@@ -40,7 +40,7 @@ class Written:
 
 
 def export_run(
-    run: Run,
+    run: Run | Path | str,
     path: Path | str,
     root: Path | str | None = None,
     *,
@@ -49,23 +49,22 @@ def export_run(
 ) -> Written:
     """Write the run as an .onnx or .pt2 file, with a model card beside it, which has the file's name and .md.
 
-    Confidences are corrected as `predict` does with the same `not_sure_below`. If the file would give other
-    probabilities than PyTorch, nothing is written. `trusted_model` is the name of the model, if it is a function of
-    your own. Without it the function is not imported, because a name in the run's files is not enough. The test images
-    for the comparison are read from `root`.
+    `run` is a run, or its folder. Confidences are corrected as `predict` does with the same `not_sure_below`. If the
+    file would give other probabilities than PyTorch, nothing is written. `trusted_model` is the name of the model, if
+    it is a function of your own. Without it the function is not imported, because a name in the run's files is not
+    enough. The test images for the comparison are read from `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
     >>> from counterpoint.data import load
     >>> from counterpoint.export import export_run
-    >>> from counterpoint.runs.folder import load_run
     >>> from counterpoint.training.loop import Options, train
     >>> experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
     >>> _ = train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
-    >>> export_run(load_run(Path("runs/mine")), Path("model.pt2")).card.name
+    >>> export_run("runs/mine", "model.pt2").card.name
     'model.pt2.md'
     """
-    path, root = Path(path), Path(root) if root else None
+    run, path, root = load_run(run), Path(path), Path(root) if root else None
     kind, card = format_of(path), path.with_name(f"{path.name}.md")
     check_file_path(path, f"model{path.suffix}")
     check_card_path(card)

@@ -14,14 +14,20 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ROUNDING_ABOVE_ONE = 1e-6
+_HINTS = {
+    (1, 2): " (max(axis=1) gives it of probabilities)",
+    (2, 3): " (mean(axis=0) averages members)",
+    (2, 4): " (reshape(-1, K) makes one row of each of the places that have K probabilities)",
+    (3, 2): " (the first axis is the members)",
+}
+"""What to do, by the number of axes that is needed and the one that is given."""
 _ROW_SUM_TOLERANCE = 1e-4
 
 
 def fractions(values: ArrayLike, name: str, ndim: int) -> Floats:
     """`values` in [0, 1] with `ndim` axes; up to 1e-6 above 1 is taken for a rounding error and becomes 1."""
     array = _numbers(values, name).astype(np.float64)
-    if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name} has shape {array.shape}; it must have {_axes(ndim)} and at least one value")
+    _check_axes(array.shape, name, ndim)
     low, high = array.min(), array.max()  # NaN if there is one, and NaN compares false
     if not (low >= 0 and high <= 1 + _ROUNDING_ABOVE_ONE):
         outside = ~((array >= 0) & (array <= 1 + _ROUNDING_ABOVE_ONE))
@@ -32,6 +38,11 @@ def fractions(values: ArrayLike, name: str, ndim: int) -> Floats:
 def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
     """`values` as distributions over the last axis: fractions whose rows sum to 1 within 1e-4."""
     array = fractions(values, name, ndim)
+    if array.shape[-1] == 1:
+        raise InputError(
+            f"{name} has shape {array.shape}, which is one class; the softmax of one logit is always 1, so give the "
+            "probabilities of two classes or more: p becomes (1 − p, p)"
+        )
     sums = array.sum(axis=-1)
     wrong = np.abs(sums - 1) > _ROW_SUM_TOLERANCE
     if wrong.any():
@@ -45,8 +56,7 @@ def probabilities(values: ArrayLike, name: str, ndim: int) -> Floats:
 def finite(values: ArrayLike, name: str, ndim: int) -> Floats:
     """`values` as finite numbers with `ndim` axes."""
     array = _numbers(values, name).astype(np.float64)
-    if array.ndim != ndim or array.size == 0:
-        raise InputError(f"{name} has shape {array.shape}; it must have {_axes(ndim)} and at least one value")
+    _check_axes(array.shape, name, ndim)
     if not np.isfinite(array).all():
         raise InputError(f"{name} holds {array[~np.isfinite(array)][0]}; every value must be finite")
     return array
@@ -67,7 +77,7 @@ def whole_numbers(values: ArrayLike, name: str, length: int, of: str) -> Integer
     array = _numbers(values, name)
     _require_length(array.shape, name, length)
     if array.dtype.kind not in "iu":
-        raise InputError(f"{name} has dtype {array.dtype}; {of} numbers must be integers")
+        raise InputError(f"{name} has dtype {array.dtype}; {of} numbers must be integers (astype(int) makes them)")
     return array.astype(np.int64)
 
 
@@ -99,7 +109,17 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 
 def _require_length(shape: tuple[int, ...], name: str, length: int) -> None:
     if shape != (length,):
-        raise InputError(f"{name} has shape {shape}; there are {length} predictions, so it must be ({length},)")
+        hint = ""
+        if len(shape) == 2 and shape[0] == length:
+            hint = " (ravel() drops an axis of 1)" if shape[1] == 1 else " (argmax(axis=1) makes it of one-hot rows)"
+        raise InputError(f"{name} has shape {shape}; there are {length} predictions, so it must be ({length},){hint}")
+
+
+def _check_axes(shape: tuple[int, ...], name: str, ndim: int) -> None:
+    if len(shape) == ndim and 0 not in shape:
+        return
+    hint = _HINTS.get((ndim, len(shape)), "")
+    raise InputError(f"{name} has shape {shape}; it must have {_axes(ndim)} and at least one value{hint}")
 
 
 def _axes(ndim: int) -> str:

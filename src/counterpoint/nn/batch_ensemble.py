@@ -5,7 +5,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.members import Init, MemberLayer, check_member, check_members, initial_factors
+from counterpoint.nn.members import Init, MemberLayer, check_member, checked_count, initial_factors
 
 
 class FoldableLayer(MemberLayer):
@@ -78,7 +78,7 @@ class BatchEnsembleConv2d(_Convolution, nn.Conv2d):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        check_members(num_members)
+        num_members = checked_count("num_members", num_members)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         _add_factors(self, in_channels, out_channels, num_members, init, init_std, generator)
         if bias:
@@ -142,7 +142,7 @@ class BatchEnsembleLinear(FoldableLayer, nn.Linear):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        check_members(num_members)
+        num_members = checked_count("num_members", num_members)
         super().__init__(in_features, out_features, bias=False)
         _add_factors(self, in_features, out_features, num_members, init, init_std, generator)
         if bias:
@@ -195,7 +195,6 @@ def give_members(
     layer: nn.Module, num_members: int, init: Init, init_std: float, generator: torch.Generator | None
 ) -> None:
     """Make `layer` a layer of M members. It stays the same object, with its weight, its hooks and whatever it has."""
-    check_members(num_members)
     old: Any = layer
     bias = old.bias
     inputs, outputs = channels(layer)

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError
-from counterpoint.nn.ensemble import Ensemble, ReadLogits, count_blocks, map_tensors, read_logits
-from counterpoint.nn.members import check_members, rows_per_member
+from counterpoint.errors import InputError, shown
+from counterpoint.nn.ensemble import Ensemble, ReadLogits, check_logits, count_blocks, map_tensors, read_logits
+from counterpoint.nn.members import checked_count, rows_per_member
 
 
 class IndependentMembers(nn.Module):
@@ -66,12 +66,15 @@ def deep_ensemble(
     >>> ensemble.predict_members(torch.zeros(5, 4)).shape
     torch.Size([2, 5, 3])
     """
-    check_members(num_members)
+    num_members = checked_count("num_members", num_members)
     if isinstance(factory, nn.Module):
         raise InputError(
             f"factory is a {type(factory).__name__}; it must be a function that makes a new network in each call, "
             "such as lambda: Net()"
         )
+    if not callable(factory):
+        raise InputError(f"factory is {shown(repr(factory))}; it must be a function that makes a new network")
+    check_logits(logits)
     members = [factory() for _ in range(num_members)]
     for member in members:
         if not isinstance(member, nn.Module) or isinstance(member, Ensemble):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError, shown
-from counterpoint.nn.members import check_members
+from counterpoint.nn.members import MemberLayer, checked_count
 
 if TYPE_CHECKING:
     from counterpoint.nn.conversion.report import Conversion
@@ -52,8 +52,12 @@ class Ensemble(nn.Module):
         conversion: "Conversion | None" = None,
     ) -> None:
         super().__init__()
-        check_members(num_members)
-        if not isinstance(batch_axis, int) or batch_axis < 0:
+        if not isinstance(network, nn.Module):
+            raise InputError(f"the network is {shown(network)}; it must be a torch.nn.Module, made already")
+        num_members = checked_count("num_members", num_members)
+        _check_layers(network, num_members)
+        check_logits(logits)
+        if isinstance(batch_axis, bool) or not isinstance(batch_axis, int) or batch_axis < 0:
             raise InputError(f"batch_axis is {shown(batch_axis)}; it must be a whole number of 0 or more")
         self.network = network
         self.num_members = num_members
@@ -142,6 +146,25 @@ class Ensemble(nn.Module):
                 "torch.from_numpy makes one of an array"
             )
         return rows
+
+
+def _check_layers(network: nn.Module, num_members: int) -> None:
+    """Raise for layers of another number of members: they would divide the rows among the wrong ones."""
+    for name, module in network.named_modules():
+        if isinstance(module, MemberLayer) and module.num_members != num_members:
+            where = f"its layer {name!r}" if name else "it"
+            raise InputError(
+                f"the network is given {num_members} members, and {where} has {module.num_members}; "
+                f"say num_members={module.num_members}"
+            )
+
+
+def check_logits(logits: ReadLogits | None) -> None:
+    if logits is not None and not callable(logits):
+        raise InputError(
+            f"logits is {shown(repr(logits))}; it must be a function that finds the logits in what the model returns, "
+            "such as lambda output: output[0]"
+        )
 
 
 @contextmanager

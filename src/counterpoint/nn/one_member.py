@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import fuse_conv_bn_eval
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.nn.batch_ensemble import keep_one_member
 from counterpoint.nn.deep import IndependentMembers
 from counterpoint.nn.ensemble import Ensemble
@@ -36,6 +36,8 @@ def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
     >>> torch.allclose(alone, inside, atol=1e-5)
     True
     """
+    if not isinstance(ensemble, Ensemble):
+        raise InputError(f"the ensemble is {shown(ensemble)}; it must be an Ensemble, such as batch_ensemble gives")
     check_member(index, ensemble.num_members)
     if isinstance(ensemble.network, IndependentMembers):
         return copy.deepcopy(ensemble.network.members[index])

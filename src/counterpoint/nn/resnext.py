@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.blocks import ResidualNetwork, add_branch, conv_norm, finish, shortcut
+from counterpoint.nn.blocks import ResidualNetwork, add_branch, check_sizes, conv_norm, finish, shortcut
 from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
@@ -32,6 +32,7 @@ class ResNeXt29(ResidualNetwork):
     """Three stages of three bottlenecks, post-activation."""
 
     def __init__(self, num_classes: int, cardinality: int, base_width: int, in_channels: int) -> None:
+        check_sizes(num_classes=num_classes, cardinality=cardinality, base_width=base_width, in_channels=in_channels)
         blocks = []
         channels = 64
         for planes, first_stride in _STAGES:

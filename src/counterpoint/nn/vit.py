@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, scaled_dot_product_attention
 
 from counterpoint.errors import InputError
-from counterpoint.nn.blocks import add_branch, finish, run_blocks
+from counterpoint.nn.blocks import add_branch, check_sizes, finish, run_blocks
 from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
@@ -62,6 +62,7 @@ class ViT(nn.Module):
         heads: int,
         in_channels: int,
     ) -> None:
+        check_sizes(num_classes=num_classes, in_channels=in_channels)
         for name, value in {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}.items():
             if value < 1:
                 raise InputError(f"{name} of the ViT is {value}; it must be 1 or more")

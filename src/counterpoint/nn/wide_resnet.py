@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn.blocks import add_branch, conv_norm, finish, run_blocks
+from counterpoint.nn.blocks import add_branch, check_sizes, conv_norm, finish, run_blocks
 from counterpoint.nn.conversion import BatchNorm
 from counterpoint.nn.ensemble import Ensemble
 
@@ -36,6 +36,7 @@ class WideResNet(nn.Module):
     """Three stages of (depth − 4) / 6 blocks with 16, 32 and 64 times `widen` channels."""
 
     def __init__(self, num_classes: int, depth: int, widen: int, in_channels: int) -> None:
+        check_sizes(num_classes=num_classes, in_channels=in_channels)
         if depth < 10 or (depth - 4) % 6:
             raise InputError(f"a wide ResNet's depth is {depth}; it must be 6n + 4: 10, 16, 22, 28, …")
         if widen < 1:

@@ -8,23 +8,23 @@ from counterpoint.records.compared import Compared
 from counterpoint.records.files import COMPARED, RECALIBRATED, Evaluated, read_evaluated, results_file
 from counterpoint.records.recalibrated import Recalibrated, ScaledCorrupted
 from counterpoint.records.results import Results, Shifted
+from counterpoint.runs.folder import check_several, folder_of
+from counterpoint.runs.imported import AnyRun
 
 
-def load_runs(paths: Sequence[Path | str]) -> list[Evaluated]:
-    """What is known of several runs, each of which must be given once.
+def load_runs(paths: Sequence[AnyRun | Path | str]) -> list[Evaluated]:
+    """What is known of several runs, each of which must be given once: itself, or its folder or results.json.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> load_runs([Path("runs/theirs")])[0].results.clean.ensemble.error
+    >>> load_runs(["runs/theirs"])[0].results.clean.ensemble.error
     0.0
     """
-    if isinstance(paths, str | Path):
-        raise InputError(f"runs is {str(paths)!r}; it must be a list, such as [{str(paths)!r}]")
-    folders = [Path(path) for path in paths]
+    check_several("runs", paths)
+    folders = [folder_of(path) for path in paths]
     files = [results_file(folder).resolve() for folder in folders]
     for number, file in enumerate(files):
         if file in files[:number]:

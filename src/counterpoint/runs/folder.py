@@ -5,10 +5,10 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from counterpoint import config
 from counterpoint.config import Experiment
@@ -215,8 +215,31 @@ def keep_description(run: Run, description: Description) -> Run:
     return run
 
 
-def load_run(folder: Path | str) -> Run:
-    """Read the run in `folder`, which `train` made, and check its experiment.
+class InFolder(Protocol):
+    """Whatever has a folder of its own: a run, or predictions from elsewhere."""
+
+    @property
+    def folder(self) -> Path: ...
+
+
+def folder_of(run: InFolder | Path | str) -> Path:
+    """The folder of a run, which may be given itself or by its path."""
+    folder = run if isinstance(run, Path | str) else getattr(run, "folder", None)
+    if not isinstance(folder, Path | str):
+        raise InputError(f"the run is {shown(repr(run))}; it must be a run, such as load_run gives, or a folder's path")
+    return Path(folder)
+
+
+def check_several(name: str, runs: object) -> None:
+    """Raise for one run, or one path, where a list of them is needed."""
+    if isinstance(runs, str | Path):
+        raise InputError(f"{name} is {str(runs)!r}; it must be a list, such as [{str(runs)!r}]")
+    if not isinstance(runs, Iterable):
+        raise InputError(f"{name} is {shown(repr(runs))}; it must be a list, such as ['runs/first', 'runs/second']")
+
+
+def load_run(folder: Run | Path | str) -> Run:
+    """Read the run in `folder`, which `train` made, and check its experiment. A run is returned as it is.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -228,7 +251,9 @@ def load_run(folder: Path | str) -> Run:
     >>> load_run(Path("runs/mine")).experiment.name
     'mine'
     """
-    folder = Path(folder)
+    if isinstance(folder, Run):
+        return folder
+    folder = folder_of(folder)
     if not (folder / "run.json").exists():
         raise InputError(why_no_run(folder))
     check_links(folder)

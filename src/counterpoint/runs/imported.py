@@ -9,7 +9,7 @@ from pathlib import Path
 from counterpoint.errors import InputError
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.results import Imported
-from counterpoint.runs.folder import SCHEMA, Run, check_folder, load_run
+from counterpoint.runs.folder import SCHEMA, Run, check_folder, folder_of, load_run
 from counterpoint.storage.files import check_links, read_json, write_json
 from counterpoint.storage.folders import quoted
 
@@ -46,8 +46,10 @@ def write_import(run: ImportedRun) -> None:
     write_json(run.folder / "run.json", record)
 
 
-def load_any_run(folder: Path | str) -> AnyRun:
+def load_any_run(folder: AnyRun | Path | str) -> AnyRun:
     """Read the run in `folder`, or the predictions from elsewhere that `evaluate_logits` put there.
+
+    A run is returned as it is.
 
     >>> from pathlib import Path
     >>> import numpy as np
@@ -58,7 +60,9 @@ def load_any_run(folder: Path | str) -> AnyRun:
     >>> load_any_run(Path("runs/theirs")).folder.name
     'theirs'
     """
-    folder = Path(folder)
+    if isinstance(folder, AnyRun):
+        return folder
+    folder = folder_of(folder)
     if not _is_import(folder):
         return load_run(folder)
     check_links(folder)

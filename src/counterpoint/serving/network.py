@@ -19,12 +19,13 @@ from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.correction import Correction
 
 
-def load_ensemble(folder: Path | str, *, device: str = "auto", trusted_model: str | None = None) -> Ensemble:
-    """The trained network of a finished run, in evaluation mode. A single network is an ensemble of one member.
+def load_ensemble(folder: Run | Path | str, *, device: str = "auto", trusted_model: str | None = None) -> Ensemble:
+    """The trained network of a finished run, or of the one in a folder, in evaluation mode.
 
-    It takes images normalised as in training; `load_run(folder).description.normalisation` does that for pixels in
-    [0, 1]. No recalibration is applied: `load_predictor` does both. If the run's network is a function of your own,
-    name it as `trusted_model="mymodule:make_model"`.
+    A single network is an ensemble of one member. It takes images normalised as in training;
+    `load_run(folder).description.normalisation` does that for pixels in [0, 1]. No recalibration is applied:
+    `load_predictor` does both. If the run's network is a function of your own, name it as
+    `trusted_model="mymodule:make_model"`.
 
     >>> from pathlib import Path
     >>> import torch

@@ -178,14 +178,14 @@ class Predictor:
 
 
 def load_predictor(
-    folder: Path | str,
+    folder: Run | Path | str,
     *,
     not_sure_below: str | float | None = None,
     top: int = 0,
     device: str = "auto",
     trusted_model: str | None = None,
 ) -> Predictor:
-    """What `counterpoint predict` predicts with, from the folder of a finished run.
+    """What `counterpoint predict` predicts with, from a finished run, or its folder.
 
     The confidences are corrected with the recalibration that was best on validation images, if the run was
     recalibrated. A prediction is `sure` from the confidence `not_sure_below` on; "threshold" stands for the one that

@@ -18,7 +18,7 @@ from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
-from counterpoint.runs.folder import Run
+from counterpoint.runs.folder import Run, load_run
 from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
 from counterpoint.time_limit import TimeLimit
@@ -37,6 +37,7 @@ from counterpoint.training.monitoring import (
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
 from counterpoint.training.run_images import check_images_of, check_unseen_by
+from counterpoint.training.starting_weights import starting_from
 from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, WARNING, Watcher
 
@@ -96,7 +97,7 @@ def train(
     data: DataSet | UserImages,
     *,
     seed: int = 0,
-    start: Run | None = None,
+    start: Run | Path | str | None = None,
     root: Path | str | None = None,
     options: Options | None = None,
     watcher: Watcher = WARNING,
@@ -110,8 +111,9 @@ def train(
     Only the first process writes files and calls the watcher. Without a `watcher`, what you should act on becomes a
     Python warning, and progress is not shown.
 
-    `start` is a finished run whose weights a new run begins with. It must not have been trained on images that the new
-    run validates or tests on. To check this, its images are read again, with the data folder `root`.
+    `start` is a finished run, or its folder, whose weights a new run begins with; `starts_from` then becomes their
+    hash. It must not have been trained on images that the new run validates or tests on. To check this, its images are
+    read again, with the data folder `root`.
 
     >>> from pathlib import Path
     >>> from counterpoint import Experiment
@@ -127,6 +129,9 @@ def train(
     with ExitStack() as held:
         with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
             device = choose_device(options.device, world)
+            begins_with = None if start is None else load_run(start)
+            if begins_with is not None:
+                experiment = starting_from(begins_with, experiment)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
             check_images_of(experiment, data)
@@ -134,9 +139,9 @@ def train(
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)
             check_batches(experiment, len(parts.train), world)
-            prepared = prepare(experiment, folder, parts, seed, start, watcher)
-            if start is not None and prepared.checkpoint is None:
-                check_unseen_by(start, experiment, data, root, watcher)
+            prepared = prepare(experiment, folder, parts, seed, begins_with, watcher)
+            if begins_with is not None and prepared.checkpoint is None:
+                check_unseen_by(begins_with, experiment, data, root, watcher)
             saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
             check_saving(prepared.model, experiment, **saving)
             less_memory = check_memory(
@@ -160,7 +165,7 @@ def train(
                 seed=seed,
                 engine=name,
                 options=dataclasses.asdict(options),
-                sources=sources_of(data, start),
+                sources=sources_of(data, begins_with),
                 world=world,
                 watcher=watcher,
             )

@@ -124,7 +124,7 @@ def _check_start(experiment: Experiment, start: Run | None) -> None:
     if experiment.starts_from != found:
         raise InputError(
             f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
-            "run with --from and leave starts_from to it"
+            "run with --from (start=RUN in Python) and leave starts_from to it"
         )
 
 
@@ -137,7 +137,7 @@ def introduce(model: Ensemble, experiment: Experiment, watcher: Watcher) -> None
     if experiment.pretrained and experiment.has_factors and experiment.init_std == Experiment.init_std:
         watcher.warned(
             f"the pretrained weights are multiplied by r and s from N(1, {experiment.init_std}²), and little is left "
-            "of them; --set init_std=none keeps the members near them"
+            "of them; init_std none keeps the members near them"
         )
 
 

@@ -51,6 +51,11 @@ def weights_hash(source: Run) -> str:
     return fingerprint(finished_checkpoint(source).model_tensors)
 
 
+def starting_from(source: Run, experiment: Experiment) -> Experiment:
+    """The experiment that says which weights it starts from, unless it does so already."""
+    return experiment if experiment.starts_from else replace(experiment, starts_from=weights_hash(source))
+
+
 @dataclass(frozen=True)
 class _Weights:
     """A finished run's tensors, and the modules of the head, which are not taken."""

@@ -1,5 +1,6 @@
 """A conversion that would be wrong is refused, and the module to blame is named."""
 
+from collections import UserDict
 from collections.abc import Callable
 from itertools import product
 
@@ -233,3 +234,18 @@ def test_a_model_may_change_its_input_in_place() -> None:
     example = torch.zeros(2, 3)
     batch_ensemble(ChangesItsInput(), 2, example_input=example)
     assert not example.any(), "the caller's tensor is not changed"
+
+
+def test_a_model_of_probabilities_converts_once_its_logits_are_said() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+    rows = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    with pytest.raises(InputError, match="Sequential gives probabilities"):
+        batch_ensemble(model, 2, example_input=rows)
+    ensemble = batch_ensemble(model, 2, init_std=0, example_input=rows, logits=torch.log)
+    torch.testing.assert_close(ensemble.predict(rows), model(rows))
+
+
+def test_any_mapping_of_arguments_is_an_example() -> None:
+    """Tokenizers return a mapping that is no dict."""
+    arguments = UserDict(input=torch.randn(3, 4))
+    assert batch_ensemble(nn.Linear(4, 2), 2, example_input=arguments).conversion is not None

@@ -1,6 +1,6 @@
 """Whether a converted model's members are what they should be, found by running it, and which module is to blame."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +16,7 @@ from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_ten
 from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.one_member import extract_member
 
+_SUM_TO_ONE = 1e-4  # the error of a softmax; half precision has a larger one
 _SAME = 0.1  # of the tolerance, where the very same computation is done twice
 _MUCH, _LITTLE = 0.3, 0.1
 """How far r and s are moved. If they were moved far, rounding alone would make two ways of computing a deep network
@@ -34,6 +35,12 @@ class Example:
     @classmethod
     def of(cls, given: Any, batch_axis: int = 0) -> "Example":
         """A tensor, a tuple of arguments, or a dict of arguments by name."""
+        given = dict(given) if isinstance(given, Mapping) else given  # such as what a tokenizer returns
+        if not any(True for _ in tensors_in(given)):
+            raise InputError(
+                f"the example input is a {type(given).__name__}; it must be a tensor, or a tuple of arguments or a "
+                "dict of arguments by name with a tensor in it (torch.from_numpy makes one of an array)"
+            )
         for tensor in tensors_in(given):
             if tensor.dim() and not tensor.shape[axis_of_rows(tensor, batch_axis)]:
                 raise InputError(
@@ -114,6 +121,12 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
                 f"{_model(ensemble)} gives logits on the example input that are no numbers (NaN), so its members "
                 "cannot be compared; give an example that it can be run on"
             )
+        if _are_probabilities(before_MBK):
+            raise InputError(
+                f"{_model(ensemble)} gives probabilities: on the example input every row is 0 or more and sums to 1. "
+                "An ensemble needs logits, and would apply softmax a second time. Leave out the softmax at the end of "
+                "the model, or say logits=torch.log"
+            )
         _check_rows(ensemble, example)
         for index in range(ensemble.num_members):
             with _perturbed(ensemble.network, index, _MUCH):
@@ -121,6 +134,14 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
             _check_independent(ensemble, example, index, before_MBK, after_MBK)
             with _perturbed(ensemble.network, index, _LITTLE):
                 _check_same_as_plain(ensemble, example, index, _run(ensemble, example)[index])
+
+
+def _are_probabilities(logits_MBK: Tensor) -> bool:
+    """Whether each of several rows is a distribution. Logits are never so by chance."""
+    rows = logits_MBK.flatten(0, -2).double()
+    if len(rows) < 2 or rows.shape[1] < 2 or bool((rows < 0).any()):
+        return False
+    return bool((rows.sum(1) - 1).abs().max() < _SUM_TO_ONE)
 
 
 def _run(ensemble: Ensemble, example: Example, given_MB: Tensor | None = None) -> Tensor:

@@ -19,8 +19,8 @@ from counterpoint.nn.conversion.check import Example, check_members
 from counterpoint.nn.conversion.plan import Chosen, make_plan
 from counterpoint.nn.conversion.report import Conversion, Layer
 from counterpoint.nn.conversion.unpacked import UnpackedAttention, unpack
-from counterpoint.nn.ensemble import Ensemble, ReadLogits
-from counterpoint.nn.members import Init, MemberLayer
+from counterpoint.nn.ensemble import Ensemble, ReadLogits, check_logits
+from counterpoint.nn.members import Init, MemberLayer, checked_count
 from counterpoint.nn.norm import give_each_member_a_norm
 
 BatchNorm = Literal["shared", "per-member"]
@@ -77,6 +77,8 @@ def batch_ensemble(
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, made already: Net(), and not Net")
     if isinstance(model, Ensemble):
         raise InputError("the model is an ensemble already; give the network that it was made of")
+    num_members = checked_count("num_members", num_members)
+    check_logits(logits)
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)
@@ -122,6 +124,8 @@ def _copied(model: nn.Module) -> nn.Module:
     own = {id(part) for part in (*model.modules(), *model.parameters())}
     for name, module in model.named_modules():
         what = f"{name!r} ({type(module).__name__})" if name else f"the model ({type(module).__name__})"
+        if isinstance(module, MemberLayer):
+            raise InputError(f"{what} has members already; give a model without members, or use counterpoint.Ensemble")
         if isinstance(module, torch.jit.ScriptModule):
             raise InputError(f"{what} is TorchScript, whose layers cannot be changed; give the nn.Module before it")
         if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):

@@ -10,6 +10,7 @@ from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
 from counterpoint.report.formats.svg import to_svg
 from counterpoint.report.loading import load_runs
+from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.files import check_file_path, write_atomically
 
 FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
@@ -21,8 +22,8 @@ FORMATS: dict[str, Callable[[Sequence[Evaluated]], str]] = {
 }
 
 
-def write_report(runs: Sequence[Path | str], out: Path | str, format: str | None = None) -> list[str]:
-    """Writes the report of `runs` (folders or results.json files) to `out`, whole or not at all.
+def write_report(runs: Sequence[AnyRun | Path | str], out: Path | str, format: str | None = None) -> list[str]:
+    """Writes the report of `runs` (runs, their folders or results.json files) to `out`, whole or not at all.
 
     Without `format` it is the one that the ending of `out` names, or else "html". "svg" is the reliability diagram
     alone. Returns a note for whatever was left out.
