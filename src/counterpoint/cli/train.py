@@ -19,6 +19,7 @@ from counterpoint.cli.arguments.own_images import (
     MaybeExperimentArgument,
     PretrainedOption,
     SkipBadOption,
+    check_settings,
     choose_data,
     slow_on_cpu,
 )
@@ -106,6 +107,9 @@ def train(
 
     To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is the same as on one GPU.
     """
+    assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
+    check_settings(experiment, images, assignments, skip_bad=skip_bad)
+
     from counterpoint.data import UserImages
     from counterpoint.devices import choose_device
     from counterpoint.model_names import is_function
@@ -117,7 +121,6 @@ def train(
     from counterpoint.training.starting_weights import weights_hash
 
     world = this_world()
-    assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     with joined(world), TerminalWatcher() as watcher:
         with agreed(world):
             # Whatever can be wrong is said before thousands of images are decoded.
