@@ -178,7 +178,12 @@ def test_an_empty_argument_is_not_the_current_folder(
         ),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
-        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
+        (
+            ["train", "digits/single", "--out", "x", "--max-minutes", "0"],
+            "--max-minutes is 0; it must be a number of 0.2 or more",
+        ),
+        (["train", "digits/single", "--out", "x", "--seed", "1.5"], "--seed is 1.5; it must be a whole number of 0 or"),
+        (["serve", "x", "--port", "70000"], "--port is 70000; it must be a whole number from 0 to 65,535"),
         (["evaluate", "nowhere"], "nowhere does not exist"),
         (["evaluate", "nowhere", "--sets", "corupted"], "unknown set of images 'corupted'; did you mean 'corrupted'?"),
         (["recalibrate", "nowhere"], "nowhere does not exist"),
@@ -321,7 +326,9 @@ def test_help_and_version(call: Call) -> None:
     for command in ("export", "serve"):
         assert f"pip install 'counterpoint[{command}]'" in call(command, "--help").out
     for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
-        assert f"Usage: counterpoint {command} " in call(command, "--help").out
+        help_ = call(command, "--help").out
+        assert f"Usage: counterpoint {command} " in help_
+        assert "list[" not in help_
 
 
 def test_report_needs_no_torch(finished: Path) -> None:
