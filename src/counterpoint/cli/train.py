@@ -112,6 +112,7 @@ def train(
 
     from counterpoint.data import UserImages
     from counterpoint.devices import choose_device
+    from counterpoint.images.sources import check_not_inside
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, from_first, joined
     from counterpoint.runs.folder import check_folder, load_run
@@ -127,6 +128,8 @@ def train(
             where, name = choose_device(device, world), one_of("engine", engine, ENGINES)
             if world.is_first:
                 check_folder(out)
+            if images is not None:
+                check_not_inside(out, images)
             start = None if from_ is None else load_run(from_)
             has_begun = world.is_first and (out / "run.json").exists()
             begun = load_run(out) if has_begun else start

@@ -43,10 +43,13 @@ def views(
     assignments = model_assignments(model, set_)
     check_settings(experiment, images, assignments, skip_bad=skip_bad)
 
+    from counterpoint.images.sources import check_not_inside
     from counterpoint.pictures.member_views import draw_views
     from counterpoint.pictures.sheet import check_picture_path
 
     check_picture_path(out)
+    if images is not None:
+        check_not_inside(out, images)
     with TerminalWatcher() as watcher:
         chosen, data = choose_data(experiment, images, assignments, root, skip_bad=skip_bad, watcher=watcher)
     draw_views(chosen, data, out, images=count, seed=seed, epoch=epoch)
