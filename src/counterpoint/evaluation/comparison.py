@@ -161,8 +161,8 @@ def images_in_words(results: Results) -> str:
 
 
 def _source(source: Source) -> str:
-    parts = (source.kind, source.seed, source.version, source.frost, source.constants)
-    return " ".join(str(part) for part in parts if part is not None)
+    known = {"seed": source.seed, "generator": source.version, "frost": source.frost, "constants": source.constants}
+    return ", ".join([source.kind, *(f"{name} {value}" for name, value in known.items() if value is not None)])
 
 
 def clean_differences(ours: ImageScores, theirs: ImageScores) -> CleanDifferences:
