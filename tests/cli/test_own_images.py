@@ -194,6 +194,7 @@ def test_a_collection_grows_and_a_run_goes_on_from_the_one_before(tmp_path: Path
     found = call("train", "--images", photos, "--out", "second", "--from", "first", *QUICK)
     assert found.status == 0, found.err
     assert "3 images were added since the run was begun: they are left out" in found.out
+    assert "that the earlier run has them in" not in found.out, "it is the run itself"
 
 
 @pytest.mark.parametrize(

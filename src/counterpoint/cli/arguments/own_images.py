@@ -77,7 +77,7 @@ def choose_data(
         return chosen, load(chosen.dataset, root)
     chosen = _on_own_images(name, images, assignments, fine_tuned=fine_tuned, size=size)
     data = read_images(chosen, images, root, skip_bad=skip_bad, split=split, with_added=with_added, watcher=watcher)
-    watcher.noted(describe_images(data, split))
+    watcher.noted(describe_images(data, split if with_added else None))
     return (chosen if name else with_warmup(chosen, len(data.train), assignments)), data
 
 
@@ -183,7 +183,7 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
 
 
 def describe_images(data: "UserImages", split: "Split | None" = None) -> str:
-    """The images that were found, in words. `split` is that of an earlier run."""
+    """The images that were found, in words. `split` is that of the run before this one."""
     from counterpoint.images.listing import SHOWN, printable
 
     counts = [f"{len(data.train):,} to train on"]
