@@ -62,6 +62,7 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
+        ("=20", "'=20' is not key=value; write it as in --set epochs=20"),
         ("epochs", "'epochs' is not key=value; write it as in --set epochs=20"),
         ("epoch=3", "unknown key 'epoch'; did you mean 'epochs'"),
         ("policy.augmix.q=1", r"unknown key 'policy.augmix.q'; did you mean .*policy.augmix.p"),

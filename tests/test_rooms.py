@@ -123,6 +123,25 @@ def test_help_comes_without_torch(arguments: list[str]) -> None:
     subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True, timeout=60)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--out", "x"],
+        ["train", "digits/quickstrat", "--out", "x"],
+        ["train", "digits/quickstart", "--set", "epochs=many", "--out", "x"],
+        ["train", "--images", "photos", "--set", "images.gray=true", "--out", "x"],
+        ["views", "digits/quickstart", "--model", "resnett"],
+    ],
+    ids=" ".join,
+)
+def test_a_wrong_setting_is_refused_without_torch(arguments: list[str]) -> None:
+    """Torch's import takes seconds."""
+    code = "import sys; sys.modules['torch'] = None; from counterpoint.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+
+
 def test_a_run_folder_needs_no_torch() -> None:
     code = "import sys, counterpoint.runs.folder, counterpoint.runs.transfer; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -222,7 +222,7 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     values, named = to_dict(experiment), set()
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
-        if not separator:
+        if not separator or not key.strip():
             raise InputError(f"{shown(assignment)!r} is not key=value; write it as in --set epochs=20")
         _assign(values, key.strip(), text.strip())
         named.add(key.strip())

@@ -178,7 +178,12 @@ def test_an_empty_argument_is_not_the_current_folder(
         ),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),
-        (["train", "digits/single", "--out", "x", "--max-minutes", "0"], "Invalid value for '--max-minutes'"),
+        (
+            ["train", "digits/single", "--out", "x", "--max-minutes", "0"],
+            "--max-minutes is 0; it must be a number of 0.2 or more",
+        ),
+        (["train", "digits/single", "--out", "x", "--seed", "1.5"], "--seed is 1.5; it must be a whole number of 0 or"),
+        (["serve", "x", "--port", "70000"], "--port is 70000; it must be a whole number from 0 to 65,535"),
         (["evaluate", "nowhere"], "nowhere does not exist"),
         (["evaluate", "nowhere", "--sets", "corupted"], "unknown set of images 'corupted'; did you mean 'corrupted'?"),
         (["recalibrate", "nowhere"], "nowhere does not exist"),
@@ -197,6 +202,9 @@ def test_an_empty_argument_is_not_the_current_folder(
         (["report", "nowhere", "--out", "file/report.html"], "file is a file, but a folder is needed there"),
         (["views", "digits/single", "--out", "file/a.png"], "file is a file, but a folder is needed there"),
         (["corrupt", "digits", "--atlas", "file/a.png"], "file is a file, but a folder is needed there"),
+        (["train", "cifar10/single", "--out", "x", "--data", "file"], "file is a file, but a folder is needed there"),
+        (["evaluate", "--logits", ".", "--out", "x"], ". is a folder, and an .npz file is needed"),
+        (["reproduce", "table1", "--part-mib", "5"], "--part-mib works only with --export-parts FOLDER"),
         (["bench", "step", "--out", "file/a.json"], "file is a file, but a folder is needed there"),
         (["reproduce", "table1", "--max-minutes", "5"], "--max-minutes needs --run"),
         (["data", "--data", "file"], "file is a file, but a folder is needed there"),
@@ -321,7 +329,9 @@ def test_help_and_version(call: Call) -> None:
     for command in ("export", "serve"):
         assert f"pip install 'counterpoint[{command}]'" in call(command, "--help").out
     for command in ("train", "evaluate", "recalibrate", "threshold", "compare"):
-        assert f"Usage: counterpoint {command} " in call(command, "--help").out
+        help_ = call(command, "--help").out
+        assert f"Usage: counterpoint {command} " in help_
+        assert "list[" not in help_
 
 
 def test_report_needs_no_torch(finished: Path) -> None:

@@ -194,6 +194,7 @@ def test_a_collection_grows_and_a_run_goes_on_from_the_one_before(tmp_path: Path
     found = call("train", "--images", photos, "--out", "second", "--from", "first", *QUICK)
     assert found.status == 0, found.err
     assert "3 images were added since the run was begun: they are left out" in found.out
+    assert "that the earlier run has them in" not in found.out, "it is the run itself"
 
 
 @pytest.mark.parametrize(
@@ -230,6 +231,7 @@ def test_wrong_arguments_are_named(arguments: list[str], said: str, tmp_path: Pa
         (["--device", "gpu"], "device 'gpu' is not known"),
         (["--engine", "steam"], "unknown engine 'steam'"),
         (["--out", "photos"], "photos is not empty and holds no run"),
+        (["--out", "photos/run"], "photos/run lies in photos, where every folder and file is taken for a class"),
         (["--out", "mine.py"], "mine.py is a file, but a folder is needed there; give another path"),
         (["--out", "mine.py/run"], "mine.py is a file, but a folder is needed there; give another path"),
         (["--set", "depth=7"], "depth is 7; it must be 6n + 2"),
@@ -244,6 +246,15 @@ def test_what_is_wrong_is_said_before_images_are_read(option: list[str], said: s
     ended = call("train", "--images", "photos", "--out", "run", *option)
     assert (ended.status, ended.out) == (2, "")
     assert said in ended.err
+
+
+@pytest.mark.parametrize("command", ["views", "sweep"])
+def test_nothing_is_written_among_the_pictures(command: str, tmp_path: Path, call: Call) -> None:
+    write_collection(tmp_path / "photos", {"": 12})
+    ended = call(command, "--images", "photos", "--out", "photos/new.png")
+    assert ended.status == 2
+    assert "photos/new.png lies in photos" in ended.err
+    assert not Path("photos/new.png").exists()
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """Our own networks by name."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -38,6 +41,17 @@ def test_every_one_converts_wholly(name: str) -> None:
     assert len(layers) > 5
     assert all(isinstance(m, BatchEnsembleConv2d | BatchEnsembleLinear) for m in layers)
     assert ensemble(torch.randn(3, 2, 1, 16, 16)).shape == (3, 2, 7)
+
+
+def test_the_check_of_a_name_imports_no_compiler() -> None:
+    """Torch's own takes 3 s, and every command that reads images would wait for it."""
+    code = (
+        "import sys; from counterpoint.models import Wanted, check_model\n"
+        "for name in ('resnext29', 'resnet', 'wide-resnet-10-1', 'vit'):\n"
+        "    check_model(Wanted(name, {}, num_classes=2, in_channels=3, size=(32, 32)))\n"
+        "assert 'torch._dynamo' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_a_vits_options_are_its_sizes() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from counterpoint.corrupt.cells import About, claim
 from counterpoint.errors import InputError
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import check_folder, load_run
@@ -86,4 +87,6 @@ def test_a_read_only_folder_is_named(read_only: Path) -> None:
         pass
     with pytest.raises(InputError, match=rf"{read_only / 'file'} {said}"):
         write_atomically(read_only / "file", b"new")
+    with pytest.raises(InputError, match=rf"{read_only / 'set'} {said}"):
+        claim(read_only / "set", About("digits", "0", 0, "1", "texture"))
     assert not list(read_only.iterdir())

@@ -207,6 +207,7 @@ def test_the_watcher_hears_of_a_training_when_nothing_can_be_refused_any_more(tm
     told = len(seen)
     assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
     assert len(seen) == told, "a finished run has no training"
+    assert heard.notes == [f"{tmp_path / 'run'} goes on from step 1 of {seen[0].total_steps}"]
     train(EXPERIMENT, tmp_path / "new", small_data(), options=ON_CPU, watcher=heard)
     assert (seen[told].step, seen[told].epoch) == (0, 1)
     assert math.isnan(seen[told].loss)

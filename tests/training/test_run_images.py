@@ -12,6 +12,7 @@ from counterpoint.errors import InputError
 from counterpoint.own_images import OwnImages
 from counterpoint.training.loop import Options, train
 from counterpoint.training.run_images import read_images
+from tests.images.collection import write_collection
 from tests.small import TINY, noise_data
 
 OWN = replace(TINY, dataset="images", images=OwnImages(size=8), train_on="split", steps=1)
@@ -54,6 +55,15 @@ def test_images_as_the_experiment_wants_them_are_those_of_the_run(
     assert train(experiment, tmp_path / "run", data, options=Options(device="cpu"))
     again = read_images(experiment, images.source, tmp_path / "cache")
     assert (again.key, again.keys) == (data.key, data.keys)
+
+
+def test_a_run_among_its_own_pictures_is_refused(tmp_path: Path) -> None:
+    """Or else `evaluate` would take the run for a class, and refuse it."""
+    write_collection(tmp_path / "photos", {"": 12})
+    data = load_images(tmp_path / "photos", size=8, cache=tmp_path / "cache" / "images")
+    with pytest.raises(InputError, match=r"photos/run lies in .*photos, where every folder and file is taken for"):
+        train(OWN, tmp_path / "photos" / "run", data, options=Options(device="cpu"))
+    assert not (tmp_path / "photos" / "run").exists()
 
 
 def test_data_of_another_name_are_refused(tmp_path: Path, images: UserImages) -> None:

@@ -32,9 +32,7 @@ def compare(
     ],
     others: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="OTHER...", help="Others of the same kind, evaluated on the same images.", show_default=False
-        ),
+        typer.Argument(help="Others of the same kind, evaluated on the same images.", show_default=False),
     ],
     out: Annotated[
         Path | None,

@@ -22,7 +22,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write a report of evaluated runs as a single HTML file that works offline, or as csv, md or json.
+    """Write a report of evaluated runs as a single HTML file that works offline, or as csv, md, json or svg.
 
     A file that ends in .svg gets the reliability diagram alone, for slides and papers.
     """

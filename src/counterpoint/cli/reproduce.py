@@ -81,7 +81,10 @@ def reproduce(
             "The cells of an unfinished evaluation are written too, and the result of a finished row."
         ),
     ] = None,
-    part_mib: Annotated[int, typer.Option(min=1, metavar="N", help="Size of a part in MiB.")] = 14,
+    part_mib: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Size of a part of --export-parts in MiB.", show_default="14"),
+    ] = None,
     launcher: LauncherOption = "local",
     partition: PartitionOption = None,
     gpus: GpusOption = None,
@@ -116,6 +119,8 @@ def reproduce(
 
     if max_minutes is not None and not run:
         raise InputError("--max-minutes needs --run, because nothing is trained without it")
+    if part_mib is not None and not export_parts:
+        raise InputError("--part-mib works only with --export-parts FOLDER; add it, or leave --part-mib out")
     resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
     if resources.gpus > 1:
         raise InputError(f"--gpus is {gpus}; a row is trained on one GPU, so leave it at 1, or at 0 for a CPU")
@@ -160,7 +165,7 @@ def reproduce(
                 failed = str(error)
         status = stop.status
     if export_parts:
-        exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib, results)
+        exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib or 14, results)
         _tell("exported to", export_parts, exported)
     if page:
         write_page(page, folders)

@@ -89,6 +89,7 @@ def sweep(
     --images reads your own images before the first run, and decodes them once for all runs.
     """
     from counterpoint.cli.terminal.jobs import print_seeds, print_states
+    from counterpoint.images.sources import check_not_inside
     from counterpoint.launching.plan import Sweep, make_jobs, named_experiment, parse_varied
     from counterpoint.launching.queue import queue_states
     from counterpoint.launching.states import job_states
@@ -96,6 +97,8 @@ def sweep(
 
     resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
     check_names(experiments or [], images, skip_bad=skip_bad)
+    if images is not None:
+        check_not_inside(out, images)
     wanted = Sweep(
         experiments or [None],
         set_ or [],

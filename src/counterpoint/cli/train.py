@@ -18,6 +18,7 @@ from counterpoint.cli.arguments.own_images import (
     MaybeExperimentArgument,
     PretrainedOption,
     SkipBadOption,
+    check_settings,
     choose_data,
     slow_on_cpu,
 )
@@ -105,8 +106,12 @@ def train(
 
     To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is the same as on one GPU.
     """
+    assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
+    check_settings(experiment, images, assignments, skip_bad=skip_bad)
+
     from counterpoint.data import UserImages
     from counterpoint.devices import choose_device
+    from counterpoint.images.sources import check_not_inside
     from counterpoint.model_names import is_function
     from counterpoint.parallel.group import agreed, from_first, joined
     from counterpoint.runs.folder import check_folder, load_run
@@ -115,13 +120,14 @@ def train(
     from counterpoint.training.loop import Options, train
 
     world = this_world()
-    assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     with joined(world), TerminalWatcher() as watcher:
         with agreed(world):
             # Whatever can be wrong is said before thousands of images are decoded.
             where, name = choose_device(device, world), one_of("engine", engine, ENGINES)
             if world.is_first:
                 check_folder(out)
+            if images is not None:
+                check_not_inside(out, images)
             start = None if from_ is None else load_run(from_)
             has_begun = world.is_first and (out / "run.json").exists()
             begun = load_run(out) if has_begun else start

@@ -12,7 +12,13 @@ from counterpoint.cli.arguments.options import (
     SetOption,
     model_assignments,
 )
-from counterpoint.cli.arguments.own_images import ImagesOption, MaybeExperimentArgument, SkipBadOption, choose_data
+from counterpoint.cli.arguments.own_images import (
+    ImagesOption,
+    MaybeExperimentArgument,
+    SkipBadOption,
+    check_settings,
+    choose_data,
+)
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 
 
@@ -34,11 +40,16 @@ def views(
 
     An adversarial perturbation, if the experiment has one, is drawn for the initial weights.
     """
+    assignments = model_assignments(model, set_)
+    check_settings(experiment, images, assignments, skip_bad=skip_bad)
+
+    from counterpoint.images.sources import check_not_inside
     from counterpoint.pictures.member_views import draw_views
     from counterpoint.pictures.sheet import check_picture_path
 
     check_picture_path(out)
-    assignments = model_assignments(model, set_)
+    if images is not None:
+        check_not_inside(out, images)
     with TerminalWatcher() as watcher:
         chosen, data = choose_data(experiment, images, assignments, root, skip_bad=skip_bad, watcher=watcher)
     draw_views(chosen, data, out, images=count, seed=seed, epoch=epoch)

@@ -20,7 +20,7 @@ from counterpoint.corrupt.pixels import Images
 from counterpoint.corrupt.suite import SEVERITIES, check_cell
 from counterpoint.errors import InputError
 from counterpoint.records.images import Constants
-from counterpoint.storage.files import leftovers, write_json
+from counterpoint.storage.files import check_folder_path, leftovers, write_json
 from counterpoint.storage.locks import shared
 
 
@@ -122,6 +122,7 @@ def claim(folder: Path, about: About) -> About:
 
     It may already hold a part of this set. Any other content raises.
     """
+    check_folder_path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     found = read_about(folder)
     if found is None:

@@ -16,6 +16,7 @@ import torch
 
 from counterpoint.data.sets import DataSet, ImageSet
 from counterpoint.errors import InputError
+from counterpoint.storage.files import nearest_folder
 from counterpoint.storage.folders import download_command
 
 _SHAPE = (3, 32, 32)
@@ -106,6 +107,7 @@ def find_cifar(cifar: Cifar, root: Path) -> Path:
     for folder in cifar.folders:
         if (root / folder).is_dir():
             return root / folder
+    nearest_folder(root)
     raise InputError(
         f"{cifar.name} is not in {root}, which has neither {cifar.binary_folder} nor {cifar.python_folder}; run "
         f"`{download_command(cifar.name, root)}` to download it, or name the folder that holds it with --data or "

@@ -45,6 +45,15 @@ def list_file(source: Path, also: str = "") -> Listing:
     )
 
 
+def check_not_inside(path: Path, source: Path | str) -> None:
+    """Raise if what is to be written at `path` would be read as a class or as a picture the next time."""
+    if Path(source).is_dir() and path.resolve().is_relative_to(Path(source).resolve()):
+        raise InputError(
+            f"{path} lies in {source}, where every folder and file is taken for a class or a picture; choose an --out "
+            "outside of it"
+        )
+
+
 def list_unlabelled(source: Path) -> Listing:
     """All pictures of a folder, at any depth, or the rows of an .npz file. Folders and labels mean nothing here."""
     bad: tuple[BadFile, ...] = ()

@@ -89,7 +89,8 @@ def finish(
     draw: Callable[[nn.Module, torch.Generator | None], None] = initialise,
 ) -> Network | Ensemble:
     """The network with its initial weights, which `draw` draws, or with `num_members` a BatchEnsemble of it."""
-    draw(network, generator)
+    if not any(parameter.is_meta for parameter in network.parameters()):  # or torch would import its compiler for it
+        draw(network, generator)
     if num_members is None:
         return network
     return batch_ensemble(network, num_members, init_std, batchnorm, generator=generator)

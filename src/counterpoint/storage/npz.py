@@ -133,7 +133,7 @@ def _info(source: Path, archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
     try:
         info = archive.getinfo(f"{name}.npy")
     except KeyError:
-        names = ", ".join(one.removesuffix(".npy") for one in archive.namelist())
+        names = ", ".join(repr(one.removesuffix(".npy")) for one in archive.namelist())
         raise InputError(f"{source} has no array {name!r}; it has {names or 'none'}") from None
     if info.compress_type not in _METHODS:
         raise InputError(
@@ -150,5 +150,7 @@ def _whole(source: Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise InputError(f"{source} does not exist") from None
+    except IsADirectoryError:
+        raise InputError(f"{source} is a folder, and an .npz file is needed; give the path of the file") from None
     except _DAMAGE as error:
         raise InputError(f"{source} is damaged or is not an .npz file ({error}); write it with numpy.savez") from None

@@ -14,6 +14,7 @@ from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError
+from counterpoint.images.sources import check_not_inside
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
@@ -135,6 +136,8 @@ def train(
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
             check_images_of(experiment, data)
+            if isinstance(data, UserImages):
+                check_not_inside(folder, data.source)
             held.enter_context(hold(folder, experiment, device, options.deterministic, world))
             parts = parts_of(data, experiment)
             validation = to_validate_on(parts, options.validate)

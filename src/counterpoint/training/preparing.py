@@ -182,6 +182,8 @@ def begin(
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
             state.restore(checkpoint.tensors, checkpoint.step)
+        if state.step < (total := prepared.description.total_steps):
+            watcher.noted(f"{folder} goes on from step {state.step:,} of {total:,}")
     run.trim_log(state.step)
     if world.is_first:
         sweep_checkpoints(folder, state.step)

@@ -62,7 +62,7 @@ def choose_data(
     with_added: bool = False,
     watcher: "Watcher",
 ) -> tuple["Experiment", "DataSet | UserImages"]:
-    """The experiment with what the command line changes, and its images.
+    """The experiment with what the command line changes, and its images. `check_settings` found nothing wrong.
 
     `size` is theirs if it is not set. `split` is that of an earlier run, and `with_added` whether images are taken that
     were added since.
@@ -71,15 +71,24 @@ def choose_data(
     from counterpoint.experiments.own import with_warmup
     from counterpoint.training.run_images import read_images
 
-    check_names([name] if name else [], images, skip_bad=skip_bad)
     if images is None:
         assert name is not None
         chosen = choose_experiment(name, assignments)
         return chosen, load(chosen.dataset, root)
     chosen = _on_own_images(name, images, assignments, fine_tuned=fine_tuned, size=size)
     data = read_images(chosen, images, root, skip_bad=skip_bad, split=split, with_added=with_added, watcher=watcher)
-    watcher.noted(describe_images(data, split))
+    watcher.noted(describe_images(data, split if with_added else None))
     return (chosen if name else with_warmup(chosen, len(data.train), assignments)), data
+
+
+def check_settings(name: str | None, images: Path | None, assignments: Sequence[str], *, skip_bad: bool) -> None:
+    """Raise if an experiment or a setting is wrong. This needs no torch, whose import takes seconds."""
+    check_names([name] if name else [], images, skip_bad=skip_bad)
+    if images is None:
+        assert name is not None
+        choose_experiment(name, assignments)
+    else:
+        _settings_on(images, name, assignments)
 
 
 def check_names(names: Sequence[str], images: Path | None, *, skip_bad: bool) -> None:
@@ -132,15 +141,21 @@ def images_title(images: Path) -> str:
 def _on_own_images(
     name: str | None, images: Path, assignments: Sequence[str], *, fine_tuned: bool = False, size: int | None = None
 ) -> "Experiment":
-    """The experiment on the images, apart from what depends on how many there are."""
+    """The experiment on the images, apart from what depends on how many there are. There is such a network."""
+    chosen = _settings_on(images, name, assignments, fine_tuned=fine_tuned, size=size)
+    find_modules_here(chosen.model)
+    _check_model(chosen)
+    return chosen
+
+
+def _settings_on(
+    images: Path, name: str | None, assignments: Sequence[str], *, fine_tuned: bool = False, size: int | None = None
+) -> "Experiment":
     from counterpoint.experiments import find_experiment
     from counterpoint.experiments.own import own_experiment
 
     recipe = None if name is None else find_experiment(name)
-    chosen = own_experiment(images_title(images), recipe, assignments, fine_tuned=fine_tuned, size=size)
-    find_modules_here(chosen.model)
-    _check_model(chosen)
-    return chosen
+    return own_experiment(images_title(images), recipe, assignments, fine_tuned=fine_tuned, size=size)
 
 
 def _check_model(experiment: "Experiment") -> None:
@@ -168,7 +183,7 @@ def slow_on_cpu(experiment: "Experiment", device: str) -> str | None:
 
 
 def describe_images(data: "UserImages", split: "Split | None" = None) -> str:
-    """The images that were found, in words. `split` is that of an earlier run."""
+    """The images that were found, in words. `split` is that of the run before this one."""
     from counterpoint.images.listing import SHOWN, printable
 
     counts = [f"{len(data.train):,} to train on"]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from counterpoint.errors import InputError
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_OTHER_HOSTS = "leave --host out so that only this machine reaches the server, or give 0.0.0.0 for all its addresses"
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(?::([0-9]{1,5}))?")
 
 
@@ -60,7 +61,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError):
-        raise InputError(f"--host {host!r} is not an address of this machine, nor a name of it") from None
+        raise InputError(
+            f"--host {host!r} is not an address of this machine, nor a name of it; {_OTHER_HOSTS}"
+        ) from None
     try:
         return socket.create_server(where, family=family)
     except OSError as error:
@@ -78,7 +81,7 @@ def _why_not(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EACCES:
         return f"port {port} of {host} needs special rights; give a port of 1024 or more, or --port 0 for a free one"
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"--host {host!r} is not an address of this machine"
+        return f"--host {host!r} is not an address of this machine; {_OTHER_HOSTS}"
     return f"nothing can listen at port {port} of {host} ({error.strerror})"
 
 
