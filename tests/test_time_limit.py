@@ -22,11 +22,16 @@ def asked_at(
 
 def test_no_piece_is_begun_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece took 20 seconds, so that none is begun in the last 20 of the 60."""
-    assert asked_at([0, 20, 30, 39, 41], 1, monkeypatch) == [False, False, False, False, True]
+    assert asked_at([0, 1, 21, 30, 39, 41], 1, monkeypatch) == [False, False, False, False, False, True]
+
+
+def test_a_first_piece_that_compiles_does_not_shorten_the_others_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_at([0, 25, 30, 35, 40, 45, 50, 54, 56], 1, monkeypatch)
+    assert asked == [False] * 8 + [True]
 
 
 def test_what_comes_afterwards_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked_at([0, 20, 30, 34, 36], 1, monkeypatch, margin=5) == [False, False, False, False, True]
+    assert asked_at([0, 1, 21, 30, 34, 36], 1, monkeypatch, margin=5) == [False, False, False, False, False, True]
 
 
 def test_the_first_piece_is_always_done(monkeypatch: pytest.MonkeyPatch) -> None:
