@@ -104,10 +104,10 @@ def check_links(folder: Path) -> None:
 
     A folder may come from a stranger. What is written to it must not land in another file of the user's.
     """
-    inside = folder.resolve()
+    inside = os.path.realpath(folder)  # Path.resolve raises for a link to itself
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent, name) for name in (*folders, *files)):
-            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
                 raise InputError(
                     f"{path} is a link out of its folder, to {os.readlink(path)}; put the file or folder itself there"
                 )
