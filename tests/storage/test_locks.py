@@ -58,7 +58,7 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    for held in (locked(tmp_path, REFUSAL), in_turn(tmp_path, list), shared(tmp_path, list)):
+    for held in (locked(tmp_path, REFUSAL), in_turn(tmp_path, lambda: None), shared(tmp_path, lambda: None)):
         with pytest.raises(InputError, match=rf"{tmp_path} is on a file system without locks \(.*\), so that"), held:
             pytest.fail("it was let in")
 
