@@ -43,7 +43,6 @@ def test_an_error_of_a_task_is_raised_here() -> None:
 def test_workers_must_be_some(workers: int) -> None:
     with pytest.raises(InputError, match=f"workers is {workers}; it must be 1 or more"):
         count_workers(workers)
-    assert count_workers(None) == (os.cpu_count() or 1)
     assert count_workers(3) == 3
 
 

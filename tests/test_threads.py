@@ -1,12 +1,15 @@
 """Work in threads gives what `map` gives, and no more of it runs at the same time than is allowed; reading ahead."""
 
+import os
+import sys
 import threading
 import time
 
 import pytest
 
 from counterpoint.errors import InputError
-from counterpoint.threads import in_threads, read_ahead
+from counterpoint.processes import count_workers
+from counterpoint.threads import in_threads, read_ahead, usable_cpus
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
@@ -23,7 +26,7 @@ def test_an_error_of_a_task_reaches_the_caller() -> None:
 
 
 def test_at_most_so_many_tasks_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    monkeypatch.setattr("counterpoint.threads.usable_cpus", lambda: 8)
     lock, running, most = threading.Lock(), 0, 0
 
     def work(_: int) -> None:
@@ -37,6 +40,17 @@ def test_at_most_so_many_tasks_run_at_the_same_time(monkeypatch: pytest.MonkeyPa
 
     list(in_threads(work, range(20), most=2))
     assert most == 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says on which CPUs a process may run")
+def test_a_job_of_a_cluster_takes_the_cpus_that_it_was_given() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert usable_cpus() == count_workers(None) == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert usable_cpus() == count_workers(None) == len(before)
 
 
 def test_reading_ahead_is_one_item_ahead() -> None:

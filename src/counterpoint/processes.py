@@ -13,6 +13,7 @@ from multiprocessing import connection, current_process, get_context, parent_pro
 from typing import Protocol, TypeVar
 
 from counterpoint.errors import InputError
+from counterpoint.threads import usable_cpus
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -30,7 +31,7 @@ class Mapper(Protocol):
 
 
 def count_workers(workers: int | None) -> int:
-    """How many processes to start: as many as asked for, and by default one per CPU.
+    """How many processes to start: as many as asked for, and by default one per CPU of this process.
 
     To be asked before a lock is taken. A process that reads a script without `if __name__ == "__main__":` comes here
     too, and would wait for the lock of the very process that waits for it.
@@ -39,7 +40,7 @@ def count_workers(workers: int | None) -> int:
         raise InputError(_GUARD)
     if workers is not None and workers < 1:
         raise InputError(f"workers is {workers}; it must be 1 or more")
-    return workers or os.cpu_count() or 1
+    return workers or usable_cpus()
 
 
 @contextmanager

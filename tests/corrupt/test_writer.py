@@ -82,7 +82,7 @@ def test_a_small_set_starts_no_processes(tmp_path: Path, made_up: Images, monkey
         yield map
 
     monkeypatch.setattr("counterpoint.corrupt.writer.parallel_map", in_this_process)
-    monkeypatch.setattr("os.cpu_count", lambda: 7)
+    monkeypatch.setattr("counterpoint.processes.usable_cpus", lambda: 7)
     write(made_up, tmp_path / "small", workers=None)
     write(made_up, tmp_path / "as asked for", workers=3)
     monkeypatch.setattr("counterpoint.corrupt.writer._SMALL_SET", 0)

@@ -72,6 +72,22 @@ def test_a_limit_of_time_stops_it_and_the_same_call_goes_on(
     assert without_times(results) == whole
 
 
+def test_two_evaluations_of_one_run_do_not_mix_their_logits(run: Run, root: Path) -> None:
+    whole, refused = without_times(evaluate(run, root, cell_images=5)), 0
+    shutil.rmtree(run.folder / "logits")
+
+    def evaluate_beside() -> bool:
+        nonlocal refused
+        if refused < 2:
+            with pytest.raises(InputError, match=r"another process is training or evaluating in .*; wait for it"):
+                evaluate(run, root, cell_images=5, precision="bf16")
+            refused += 1
+        return False
+
+    assert without_times(evaluate(run, root, cell_images=5, should_stop=evaluate_beside)) == whole
+    assert refused == 2
+
+
 def test_the_figures_are_those_of_the_network(run: Run, root: Path) -> None:
     results = evaluate(run, root)
     data = few_digits(40)

@@ -168,5 +168,6 @@ def test_links_within_a_run_and_to_a_run_are_fine(tmp_path: Path) -> None:
     run.mkdir()
     written(run, RECORD)
     (run / "newest.json").symlink_to("run.json")
+    (run / "nothing").symlink_to("nothing")
     (tmp_path / "link").symlink_to(run)
     assert load_run(tmp_path / "link").seed == 0

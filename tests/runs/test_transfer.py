@@ -320,7 +320,7 @@ def test_a_run_in_training_is_not_replaced(run: Path, tmp_path: Path) -> None:
     export_run(run, tmp_path / "parts", 1)
     with (
         locked(tmp_path / "there", "not said: it is the first"),
-        pytest.raises(InputError, match=r"another process is training in .*there; wait for it"),
+        pytest.raises(InputError, match=r"another process is training or evaluating in .*there; wait for it"),
     ):
         import_run(tmp_path / "parts", tmp_path / "there")
 

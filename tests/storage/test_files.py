@@ -1,4 +1,6 @@
+import errno
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,23 @@ def test_a_failure_leaves_the_old_content(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, b"new")
     assert [(p.name, p.read_bytes()) for p in tmp_path.iterdir()] == [("file", b"old")]
+
+
+def test_a_folder_that_cannot_be_synced_takes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some network file systems say. Another error of the sync is raised."""
+    fsync, number = os.fsync, errno.EINVAL
+
+    def refuse_folders(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refuse_folders)
+    write_atomically(tmp_path / "file", b"one")
+    assert (tmp_path / "file").read_bytes() == b"one"
+    number = errno.EIO
+    with pytest.raises(OSError, match="Input/output error"):
+        write_atomically(tmp_path / "file", b"two")
 
 
 def test_two_processes_of_the_same_number_write_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

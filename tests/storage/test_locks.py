@@ -1,5 +1,7 @@
 """Who may hold a folder: one alone, or several together. A second handle counts as a second process."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,9 @@ import pytest
 
 from counterpoint.errors import InputError
 from counterpoint.storage.locks import LOCK_FILE, in_turn, is_locked, locked, shared
+
+if sys.platform != "win32":
+    import fcntl
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
@@ -45,6 +50,17 @@ def test_a_second_process_is_refused_until_the_first_is_done(tmp_path: Path) -> 
     with locked(tmp_path, REFUSAL):
         assert lock_in_a_child(tmp_path) == "refused in the child"
     assert lock_in_a_child(tmp_path) == "held"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK])
+def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    for held in (locked(tmp_path, REFUSAL), in_turn(tmp_path, lambda: None), shared(tmp_path, lambda: None)):
+        with pytest.raises(InputError, match=rf"{tmp_path} is on a file system without locks \(.*\), so that"), held:
+            pytest.fail("it was let in")
 
 
 def test_a_folder_is_free_again_after_an_error(tmp_path: Path) -> None:

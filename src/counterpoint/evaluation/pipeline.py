@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -34,6 +35,7 @@ from counterpoint.records.results import Results
 from counterpoint.runs.checkpoints import finished_checkpoint
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.runs.imported import AnyRun, load_any_run
+from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.time_limit import TimeLimit
 from counterpoint.training.network import describe_run
@@ -91,7 +93,7 @@ def evaluate_run(
     """
     started, watcher = time.monotonic(), watcher if world.is_first else SILENT
     root, source = Path(root or data_root()), Path(source) if source else None
-    limit = TimeLimit(max_minutes, started)
+    limit, held = TimeLimit(max_minutes, started), ExitStack()
 
     def is_over() -> bool:
         return should_stop() or limit.is_near()
@@ -112,38 +114,42 @@ def evaluate_run(
             reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
             groups += [own_shift_group(name, Path(path), reader) for name, path in (shifts or {}).items()]
             groups += [own_outside_group(name, Path(path), reader) for name, path in (outside or {}).items()]
+        if world.is_first:  # with another precision, a second evaluation would mix its logits with these
+            busy = f"another process is training or evaluating in {described.folder}; wait for it, or end it first"
+            held.enter_context(locked(described.folder, busy))
         for suite, images in sources:
             corrupted = corrupted_set(parts, root, suite, images, watcher, is_over, count=cell_images)
             groups.append(suite_group(corrupted, cell_images))
         return where, described, groups
 
-    where, run, groups = first_then_others(world, prepare)
+    with held:
+        where, run, groups = first_then_others(world, prepare)
 
-    def conclude() -> Results:
-        if not world.is_first:
-            return read_results(run.folder / RESULTS)
-        if is_over():
-            raise StoppedError
-        results = _figures(run, where, started - spent_before(run), watcher)
-        keep_spent(run, None)
-        return results
+        def conclude() -> Results:
+            if not world.is_first:
+                return read_results(run.folder / RESULTS)
+            if is_over():
+                raise StoppedError
+            results = _figures(run, where, started - spent_before(run), watcher)
+            keep_spent(run, None)
+            return results
 
-    try:
-        collect_logits(
-            run,
-            groups,
-            device=where,
-            precision=precision,
-            trusted_model=trusted_model,
-            should_stop=is_over,
-            watcher=watcher,
-            world=world,
-        )
-        return first_then_others(world, conclude)
-    except StoppedError:
-        if world.is_first:
-            keep_spent(run, spent_before(run) + time.monotonic() - started)
-        raise
+        try:
+            collect_logits(
+                run,
+                groups,
+                device=where,
+                precision=precision,
+                trusted_model=trusted_model,
+                should_stop=is_over,
+                watcher=watcher,
+                world=world,
+            )
+            return first_then_others(world, conclude)
+        except StoppedError:
+            if world.is_first:
+                keep_spent(run, spent_before(run) + time.monotonic() - started)
+            raise
 
 
 def recompute_results(run: AnyRun | Path | str, watcher: Watcher = SILENT) -> Results:

@@ -91,9 +91,9 @@ def is_done(job: Job) -> bool:
 
 
 def is_run(job: Job) -> bool:
-    """Whether a process runs the job now, or trains in its folder.
+    """Whether a process runs the job now, or trains or evaluates in its folder.
 
-    The training may go on although the process that ran the job was killed. Its folder is only looked at where no
+    That may go on although the process that ran the job was killed. Its folder is only looked at where no
     process runs the job: a look at the moment when a training begins would keep it from beginning.
     """
     return is_locked(job.desk) or is_locked(job.folder)

@@ -95,7 +95,7 @@ def import_run(parts: Path, run: Path, result: Path | None = None) -> None:
     if carried is None:
         raise InputError(f"{parts / _MANIFEST} names no checkpoint; export the run again")
     check_links(run)
-    with locked(run, f"another process is training in {run}; wait for it, or end it first"):
+    with locked(run, f"another process is training or evaluating in {run}; wait for it, or end it first"):
         _check_same_run(parts, files.get("run.json"), run)
         newest = max((path.name for path in checkpoint_paths(run)), default="")
         if newest > Path(carried).name:

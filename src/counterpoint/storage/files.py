@@ -13,6 +13,8 @@ from typing import Any
 from counterpoint.errors import InputError, shown
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
+"""Some network file systems say this of a folder. The file itself is synced there too."""
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -90,6 +92,9 @@ def sync_folder(folder: Path) -> None:
         descriptor = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_SYNC:
+                raise
         finally:
             os.close(descriptor)
 
@@ -99,10 +104,10 @@ def check_links(folder: Path) -> None:
 
     A folder may come from a stranger. What is written to it must not land in another file of the user's.
     """
-    inside = folder.resolve()
+    inside = os.path.realpath(folder)  # Path.resolve raises for a link to itself
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent, name) for name in (*folders, *files)):
-            if path.is_symlink() and not path.resolve().is_relative_to(inside):
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(inside):
                 raise InputError(
                     f"{path} is a link out of its folder, to {os.readlink(path)}; put the file or folder itself there"
                 )

@@ -1,5 +1,6 @@
 """Locks on folders, so that processes do not overwrite each other's files. Windows has no flock and gets no lock."""
 
+import errno
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ if sys.platform != "win32":
     import fcntl
 
 LOCK_FILE = ".lock"
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP)
 
 
 @contextmanager
@@ -64,6 +66,13 @@ def _take(file: IO[str], *, alone: bool = True) -> bool:
         fcntl.flock(file, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        raise InputError(
+            f"{Path(file.name).parent} is on a file system without locks ({error.strerror}), so that another process "
+            "could overwrite what is written there; choose a folder on another one, or mount it with locks"
+        ) from error
     return True
 
 

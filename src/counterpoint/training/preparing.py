@@ -40,7 +40,7 @@ def hold(
     """Inside, no other process trains in the folder, and torch computes as training needs it."""
     if world.is_first:
         check_folder(folder)  # before the lock, which puts a file into the folder
-    busy = f"another process is training in {folder}; wait for it, or choose another --out"
+    busy = f"another process is training or evaluating in {folder}; wait for it, or choose another --out"
     with (
         locked(folder, busy) if world.is_first else nullcontext(),
         training_arithmetic(device, deterministic),
