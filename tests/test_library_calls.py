@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 
 import counterpoint
@@ -210,6 +211,31 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.evaluate_logits(np.ones((2, 3)), "nowhere"),  # type: ignore[arg-type]
         r'predictions are a ndarray; they must be named arrays, such as {"probs": probs',
     ),
+    "probabilities called logits": (
+        lambda: counterpoint.evaluate_logits({"logits": np.full((4, 2), 0.5), "labels": [0, 1, 0, 1]}, "nowhere"),
+        "'logits' holds probabilities: .*; call it probs, or softmax would be applied",
+    ),
+    "probabilities called logits of a shift": (
+        lambda: counterpoint.evaluate_logits(
+            {
+                "logits": np.eye(2)[[0, 1]] * 4,
+                "labels": [0, 1],
+                "shift/fog/1/logits": np.full((2, 2), 0.5, dtype=np.float16),
+            },
+            "nowhere",
+        ),
+        "'shift/fog/1/logits' holds probabilities: .*; call it shift/fog/1/probs",
+    ),
+    "hidden predictions": (
+        lambda: counterpoint.evaluate_logits(
+            {"probs": np.ma.masked_less(np.full((4, 2), 0.5), 0.6), "labels": [0, 1, 0, 1]}, "nowhere"
+        ),
+        "'probs' is a masked array",
+    ),
+    "predictions with a number for a name": (
+        lambda: counterpoint.evaluate_logits({1: np.ones((2, 3))}, "nowhere"),  # type: ignore[dict-item]
+        "an array is named 1; names are texts",
+    ),
     "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
     "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
     "amounts of fewer images": (
@@ -365,6 +391,26 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "the softmax of one logit": (
         lambda: counterpoint.nll(torch.randn(4, 1).softmax(dim=1), [0] * 4),
         r"shape \(4, 1\), which is one class; the softmax of one logit is always 1",
+    ),
+    "a picture to corrupt": (
+        lambda: corrupt(Image.new("RGB", (8, 8)), "fog", 1),  # type: ignore[arg-type]
+        r"images are Image; .*\(np.asarray\(picture.convert\('RGB'\)\)\[None\]",
+    ),
+    "a tensor to corrupt": (
+        lambda: corrupt(IMAGES, "fog", 1),  # type: ignore[arg-type]
+        r"images are Tensor; .*images.permute\(0, 2, 3, 1\).numpy\(\)",
+    ),
+    "numbers from 0 to 1 to corrupt": (
+        lambda: corrupt(np.ones((2, 8, 8, 3)), "fog", 1),  # type: ignore[arg-type]
+        r"images are float64; .*\(255 \* images\).round\(\).astype\(np.uint8\)",
+    ),
+    "one image to corrupt": (
+        lambda: corrupt(np.zeros((8, 8, 3), np.uint8), "fog", 1),
+        r"shape \(8, 8, 3\); .*images\[None\] makes a batch of one",
+    ),
+    "channels first to corrupt": (
+        lambda: corrupt(IMAGES.numpy(), "fog", 1),
+        r"shape \(4, 3, 8, 8\); .*images.transpose\(0, 2, 3, 1\) puts the channels last",
     ),
     "a target in words": (
         lambda: counterpoint.metrics.likely_start([0.5], [True], "1%", 100),  # type: ignore[arg-type]

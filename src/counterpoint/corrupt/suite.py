@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from PIL import Image
 
 from counterpoint.corrupt import blur, digital, noise, weather
 from counterpoint.corrupt.constants import choose_constants, read_table
@@ -109,15 +110,34 @@ def check_cell(name: str, severity: int) -> None:
 def check_images(images_NHWC: Images) -> None:
     """Raise unless these are 8-bit images, at least one, grey or RGB."""
     if not isinstance(images_NHWC, np.ndarray) or images_NHWC.dtype != np.uint8:
-        kind = getattr(images_NHWC, "dtype", type(images_NHWC).__name__)
-        raise InputError(f"images are {kind}; a NumPy array of uint8 values from 0 to 255 is needed")
+        is_array = isinstance(images_NHWC, np.ndarray)
+        kind = images_NHWC.dtype if is_array else type(images_NHWC).__name__
+        raise InputError(
+            f"images are {kind}; a NumPy array of uint8 values from 0 to 255 is needed{_hint(images_NHWC)}"
+        )
     shape = images_NHWC.shape
     if len(shape) != 4 or shape[3] not in (1, 3):
-        raise InputError(f"images have the shape {shape}; it must be (images, rows, columns, 1 or 3 channels)")
+        hint = ""
+        if len(shape) == 3 and shape[2] in (1, 3):
+            hint = " (images[None] makes a batch of one)"
+        elif len(shape) == 4 and shape[1] in (1, 3):
+            hint = " (images.transpose(0, 2, 3, 1) puts the channels last)"
+        raise InputError(f"images have the shape {shape}; it must be (images, rows, columns, 1 or 3 channels){hint}")
     if shape[0] == 0:
         raise InputError(f"the batch of images is empty (shape {shape}); give at least one")
     if min(shape[1:3]) < _SMALLEST_SIDE:
         raise InputError(f"images are {shape[1]}×{shape[2]} pixels; both sides must be {_SMALLEST_SIDE} or more")
+
+
+def _hint(images: object) -> str:
+    """How to make such an array of what was given."""
+    if isinstance(images, Image.Image):
+        return " (np.asarray(picture.convert('RGB'))[None] makes one of a picture)"
+    if type(images).__module__ == "torch":  # which is not imported here
+        return " (images.permute(0, 2, 3, 1).numpy() makes one of a tensor with the channels first)"
+    if isinstance(images, np.ndarray) and images.dtype.kind == "f":
+        return " ((255 * images).round().astype(np.uint8) makes one of values from 0 to 1)"
+    return ""
 
 
 def check_count(name: str, value: int) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.imported.given import Given
 from counterpoint.evaluation.imported.layout import SetNames
-from counterpoint.metrics.checks import Integers, class_labels, finite, probabilities
+from counterpoint.metrics.checks import Floats, Integers, class_labels, finite, probabilities
 from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 _FLOATS = (np.float16, np.float32, np.float64)
 _MOST_CHARACTERS = 200
+_SUM_TO_ONE = 1e-3  # the error of a softmax in half precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,19 @@ def _logits(given: Given, name: str, array: np.ndarray) -> np.ndarray:
         probs_MNK = probabilities(values_MNK, called, ndim=3)
         return np.log(np.maximum(probs_MNK, SMALLEST_PROBABILITY))
     checked_MNK = finite(values_MNK, called, ndim=3)
+    if _are_probabilities(checked_MNK):
+        instead = f"{name.removesuffix('logits')}probs"
+        raise InputError(
+            f"{called} holds probabilities: every row lies between 0 and 1 and sums to 1; call it {instead}, or "
+            "softmax would be applied to them"
+        )
     return values_MNK if values_MNK.dtype.type in _FLOATS else checked_MNK
+
+
+def _are_probabilities(values_MNK: Floats) -> bool:
+    """Whether each of several rows is a distribution. Logits are never so by chance."""
+    rows = values_MNK.shape[0] * values_MNK.shape[1]
+    return rows > 1 and bool((values_MNK >= 0).all()) and bool((np.abs(values_MNK.sum(axis=2) - 1) < _SUM_TO_ONE).all())
 
 
 def read_text(given: Given, name: str, otherwise: str) -> str:

@@ -51,6 +51,10 @@ def given_arrays(arrays: Mapping[str, ArrayLike]) -> Given:
 
 
 def _array(name: str, values: ArrayLike) -> np.ndarray:
+    if not isinstance(name, str):
+        raise InputError(f"an array is named {name!r}; names are texts, such as 'probs' and 'labels'")
+    if np.ma.is_masked(values):
+        raise InputError(f"{name!r} is a masked array; the figures would count what it hides: leave these images out")
     if hasattr(values, "detach"):  # a tensor of a training loop, on any device
         tensor: Any = values.detach().cpu()
         values = tensor.float() if "bfloat16" in str(tensor.dtype) else tensor  # NumPy has no bfloat16
