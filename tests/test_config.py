@@ -62,8 +62,8 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("=20", "'=20' is not key=value; write it as in --set epochs=20"),
-        ("epochs", "'epochs' is not key=value; write it as in --set epochs=20"),
+        ("=20", "'=20' is not key=value; write it as in epochs=20"),
+        ("epochs", "'epochs' is not key=value; write it as in epochs=20"),
         ("epoch=3", "unknown key 'epoch'; did you mean 'epochs'"),
         ("policy.augmix.q=1", r"unknown key 'policy.augmix.q'; did you mean .*policy.augmix.p"),
         ("model.size=3", "unknown key 'model.size'"),
@@ -71,7 +71,10 @@ def test_overrides(assignments: list[str], expected: Experiment) -> None:
         ("model_options=3", r"model_options=3: it must be set key by key \(--set model_options.KEY=VALUE\)"),
         ("model_options.=3", "unknown key 'model_options.'; did you mean 'model_options.KEY'"),
         ("model_options.a.b=3", "unknown key 'model_options.a.b'; did you mean 'model_options.KEY'"),
-        ("model_options.depth=3", r"resnext29 takes no model_options \(depth\); it is set by --set cardinality=… and"),
+        (
+            "model_options.depth=3",
+            r"resnext29 takes no model_options \(depth\); set cardinality and base_width instead",
+        ),
         ("pretrained=yes", "pretrained=yes: it must be true or false"),
         ("pretrained=true", "pretrained is true, but resnext29 has no published weights; choose a model of timm/"),
         ("init_std=-1", "init_std is -1.0; it must be a finite number of 0 or more"),
@@ -242,13 +245,11 @@ def test_differences_name_the_keys() -> None:
 
 @pytest.mark.parametrize("key", ["depth", "width", "cardinality", "base_width"])
 def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
-    with pytest.raises(
-        InputError, match=f"{key} is a setting of resne.*; change vit with --set model_options.KEY=VALUE"
-    ):
+    with pytest.raises(InputError, match=f"{key} is a setting of resne.*; change vit with model_options.KEY=VALUE"):
         override(BASE, ["model=vit", f"{key}=16"])
     own, other = ("resnet", "resnext29") if key in ("depth", "width") else ("resnext29", "resnet")
     assert getattr(override(BASE, [f"model={own}", f"{key}=16"]), key) == 16
-    with pytest.raises(InputError, match=f"{key} is a setting of {own} .*; change {other} with --set .* and "):
+    with pytest.raises(InputError, match=f"{key} is a setting of {own} .*; change {other} with .* and "):
         override(BASE, [f"model={other}", f"{key}=16"])
 
 

@@ -1,6 +1,8 @@
 """Calls of the library with what is nearly right: an InputError says what is wrong, or it is taken as it was meant."""
 
+import ast
 import json
+import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -394,7 +396,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "a picture to corrupt": (
         lambda: corrupt(Image.new("RGB", (8, 8)), "fog", 1),  # type: ignore[arg-type]
-        r"images are Image; .* \(np.asarray\(picture.convert\('RGB'\)\)\[None\]",
+        r"images are Image; .*\(np.asarray\(picture.convert\('RGB'\)\)\[None\]",
     ),
     "a tensor to corrupt": (
         lambda: corrupt(IMAGES, "fog", 1),  # type: ignore[arg-type]
@@ -402,7 +404,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "numbers from 0 to 1 to corrupt": (
         lambda: corrupt(np.ones((2, 8, 8, 3)), "fog", 1),  # type: ignore[arg-type]
-        r"images are float64; .* \(255 \* images\).round\(\).astype\(np.uint8\)",
+        r"images are float64; .*\(255 \* images\).round\(\).astype\(np.uint8\)",
     ),
     "one image to corrupt": (
         lambda: corrupt(np.zeros((8, 8, 3), np.uint8), "fog", 1),
@@ -609,3 +611,22 @@ def test_a_single_run_is_no_list_of_runs(wrong: Any) -> None:
     for read in (load_runs, lambda runs: counterpoint.compare_run("one", runs)):
         with pytest.raises(InputError, match="it must be a list, such as"):
             read(wrong)
+
+
+OF_COMMANDS = {"cli", "launching", "reproduction"}  # rooms that only commands use
+ONLY_OF_COMMANDS = {"runs/transfer.py", "serving/web/address.py"}
+PACKAGE = Path(counterpoint.__file__).parent
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize(
+    "module", [one for one in MODULES if one.split("/")[0] not in OF_COMMANDS and one not in ONLY_OF_COMMANDS]
+)
+def test_a_message_names_options_of_the_command_line_only_beside_what_they_are_in_python(module: str) -> None:
+    """An option stands in a whole command, in brackets, or beside what it is called in Python."""
+    for node in ast.walk(ast.parse((PACKAGE / module).read_text(encoding="utf-8"))):
+        if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call)):
+            continue
+        message = ast.unparse(node.exc)
+        bare = re.sub(r"`[^`]*`|\([^()]*\)", "", message.partition("(")[2].rpartition(")")[0])
+        assert "--" not in bare or "in Python" in message, message

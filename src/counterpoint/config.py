@@ -131,7 +131,8 @@ class Experiment:
         if (self.dataset == "images") != (self.images is not None):
             raise InputError(
                 f"dataset is {self.dataset}, and the settings images.… are {'given' if self.images else 'missing'}; "
-                "they belong to your own images: train on these with `counterpoint train --images PATH`"
+                "they belong to your own images: train on these with `counterpoint train --images PATH`, "
+                "or with own_experiment and load_images in Python"
             )
         if self.ensemble == "deep":
             self._check_deep()
@@ -223,7 +224,7 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
         if not separator or not key.strip():
-            raise InputError(f"{shown(assignment)!r} is not key=value; write it as in --set epochs=20")
+            raise InputError(f"{shown(assignment)!r} is not key=value; write it as in epochs=20")
         _assign(values, key.strip(), text.strip())
         named.add(key.strip())
     newly_pretrained = values["pretrained"] is True and not experiment.pretrained

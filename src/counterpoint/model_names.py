@@ -55,8 +55,8 @@ def check_model(name: str, options: Mapping[str, Any], pretrained: bool) -> None
             "or leave pretrained out"
         )
     if options and name in WITH_FIELDS:
-        fields = " and ".join(f"--set {field}=…" for field in WITH_FIELDS[name])
-        raise InputError(f"{name} takes no model_options ({', '.join(options)}); it is set by {fields}")
+        fields = " and ".join(WITH_FIELDS[name])
+        raise InputError(f"{name} takes no model_options ({', '.join(options)}); set {fields} instead")
     for key, value in options.items():
         if not isinstance(key, str) or not _is_plain(value):
             raise InputError(
@@ -71,7 +71,7 @@ def check_fields(named: Iterable[str], model: str) -> None:
             if field in named and model != other:
                 own = " and ".join(WITH_FIELDS[model]) if model in WITH_FIELDS else "model_options.KEY=VALUE"
                 raise InputError(
-                    f"{field} is a setting of {other} and has no effect on {model}; change {model} with --set {own}"
+                    f"{field} is a setting of {other} and has no effect on {model}; change {model} with {own}"
                 )
 
 

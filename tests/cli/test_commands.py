@@ -174,7 +174,7 @@ def test_an_empty_argument_is_not_the_current_folder(
         ),
         (
             ["views", "digits/single", "--model", "vit", "--set", "width=8"],
-            "width is a setting of resnet and has no effect on vit; change vit with --set",
+            "width is a setting of resnet and has no effect on vit; change vit with",
         ),
         (["train", "cifar10/single", "--out", "x"], "cifar10 is not in"),
         (["train", "digits/single"], "Missing option '--out'"),

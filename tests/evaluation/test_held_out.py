@@ -125,9 +125,11 @@ def test_a_run_on_the_split_has_its_own_images_and_one_on_all_needs_its_twin(
 
 
 def test_wrong_twins_are_refused(run: Run, on_all: Run, make_run: MakeRun, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"trained on all images, .* --set train_on=split --out TWIN` .* --twin TWIN"):
+    with pytest.raises(
+        InputError, match=r"trained on all images, .* --set train_on=split --out TWIN` .* \(--twin TWIN\)"
+    ):
         validation_run(on_all, None)
-    with pytest.raises(InputError, match="has validation images of its own; leave --twin out"):
+    with pytest.raises(InputError, match=r"has validation images of its own; leave the twin \(--twin\) out"):
         validation_run(run, run)
     with pytest.raises(InputError, match="was trained on all images too; the twin must have train_on=split"):
         validation_run(on_all, on_all)

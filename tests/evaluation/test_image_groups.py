@@ -117,6 +117,6 @@ def test_the_validation_suite_is_made_from_held_out_images_and_refused_without_t
     assert len(images) == 30
     assert torch.equal(images.images_NCHW, held_out.images_NCHW)
     with pytest.raises(
-        InputError, match=r"validation-extra needs images that were held out, and run was .* `--set train_on=split`"
+        InputError, match=r"validation-extra needs images that were held out, and run was .* train_on=split"
     ):
         images_to_corrupt(ON_ALL, parts_of(split_data, QUICK), VALIDATION_EXTRA)

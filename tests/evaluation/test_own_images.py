@@ -227,7 +227,7 @@ def test_a_run_starts_from_no_weights_that_know_its_held_out_images(
         check_unseen_by(on_all, EXPERIMENT, images, root)
     others = replace(EXPERIMENT, images=OwnImages(16, split_seed=1), starts_from=weights_hash(first))
     data = read_images(others, place / "photos", root)
-    with pytest.raises(InputError, match=r"first was trained on .*, and .* or leave --from out"):
+    with pytest.raises(InputError, match=r"first was trained on .*, and .* or do not start from that run \(--from\)"):
         train(others, tmp_path / "new", data, start=first, root=root, options=Options(device="cpu"))
     assert not (tmp_path / "new" / "run.json").exists()
     started = replace(first, experiment=replace(EXPERIMENT, starts_from=weights_hash(on_all)))
@@ -274,7 +274,7 @@ def test_a_run_without_a_source_says_so(run: Run, place: Path) -> None:
 
 def test_a_run_on_a_named_data_set_takes_no_other_images(tmp_path: Path) -> None:
     run = Run(tmp_path / "run", QUICK, {"seed": 0})
-    with pytest.raises(InputError, match="run was trained on digits; leave --images out"):
+    with pytest.raises(InputError, match=r"run was trained on digits; leave the images \(--images, "):
         parts_of_run(run, None, tmp_path)
 
 

@@ -611,9 +611,11 @@ def test_recalibrations_of_other_logits_are_left_out_with_a_note(
 
 
 def test_wrong_twins_are_refused(run: Run, on_all: Run) -> None:
-    with pytest.raises(InputError, match=r"trained on all images, .* --set train_on=split --out TWIN` .* --twin TWIN"):
+    with pytest.raises(
+        InputError, match=r"trained on all images, .* --set train_on=split --out TWIN` .* \(--twin TWIN\)"
+    ):
         recalibrate_run(on_all)
-    with pytest.raises(InputError, match="has validation images of its own; leave --twin out"):
+    with pytest.raises(InputError, match=r"has validation images of its own; leave the twin \(--twin\) out"):
         recalibrate_run(run, run)
 
 

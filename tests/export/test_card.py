@@ -220,7 +220,7 @@ def test_only_a_card_of_ours_is_replaced(tmp_path: Path, text: str) -> None:
     card.write_text(model_card(made_facts()))
     check_card_path(card)
     card.write_text(text)
-    with pytest.raises(InputError, match="which counterpoint did not write; choose another --out"):
+    with pytest.raises(InputError, match=r"which counterpoint did not write; choose another path \(--out\)"):
         check_card_path(card)
 
 

@@ -78,7 +78,7 @@ def test_where_classes_are_called_1_and_2_the_folders_in_them_decide(
         (["1/cat/a.png", "3/cat/a.png"], r"has the severities 1, 3 and lacks 2; severities count from 1"),
         (
             ["1/cat/a.png", "1/cat/b.png", "2/cat/a.png", "2/dog/c.png"],
-            r"\(1 lacks dog/c; 2 lacks cat/b\).*--shift NAME-1=.*1",
+            r"\(1 lacks dog/c; 2 lacks cat/b\).*such as NAME-1=.*1",
         ),
         (["1/cat/a.png", "1/cat/a.jpg", "2/cat/a.png"], r"1/cat/a.jpg and 1/cat/a.png .*differ only in their endings"),
     ],

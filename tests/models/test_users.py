@@ -90,7 +90,8 @@ def test_the_function_gets_classes_channels_and_options(made: Made) -> None:
 @pytest.mark.parametrize("trusted_model", [None, "another:make_model", "make_model"])
 def test_without_the_users_word_nothing_is_imported(made: Made, module: str, trusted_model: str | None) -> None:
     with pytest.raises(
-        InputError, match=f"is a function that is imported only if you name it .*--model {module}:make_model"
+        InputError,
+        match=f"is a function that is imported only if you name it .*--model {module}:make_model or trusted_model='",
     ):
         made("make_model", trusted_model=trusted_model)
     assert module not in sys.modules

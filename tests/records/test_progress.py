@@ -64,7 +64,7 @@ def test_nobody_is_sent_back_to_a_training_that_diverged(tmp_path: Path) -> None
     (run / "log.jsonl").write_text('{"event": "diverged", "step": 30}\n')
     assert why_no_results(run) == (
         f"{run} is not finished: training diverged after step 30 of 33, and would again; train a new run with a lower "
-        "learning_rate than 0.1, with another --out"
+        "learning_rate than 0.1, in another folder (--out)"
     )
 
 

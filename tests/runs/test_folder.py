@@ -97,7 +97,9 @@ def test_a_description_that_is_none_is_named(tmp_path: Path, damaged: dict[str, 
 
 def test_another_run_in_its_folder_is_refused(tmp_path: Path) -> None:
     opened(tmp_path)
-    with pytest.raises(InputError, match=r"holds another run \(epochs: 3 → 4; seed: 4 → 7\); choose another --out"):
+    with pytest.raises(
+        InputError, match=r"holds another run \(epochs: 3 → 4; seed: 4 → 7\); choose another folder \(--out\)"
+    ):
         opened(tmp_path, replace(TINY, epochs=4), seed=7)
     many = replace(TINY, epochs=4, batch_size=5, learning_rate=0.3, momentum=0.5, width=3, depth=14)
     with pytest.raises(InputError, match=r"; and 2 more\); choose .*, or the settings that it was begun with: `.+`$"):
@@ -112,7 +114,7 @@ def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
     (tmp_path / ".run.json.123.tmp").write_text('{"sch')  # a kill while the run was begun
     check_folder(tmp_path)
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(InputError, match="is not empty and holds no run; choose another --out"):
+    with pytest.raises(InputError, match=r"is not empty and holds no run; choose another folder \(--out\)"):
         check_folder(tmp_path)
     (tmp_path / "run.json").touch()
     check_folder(tmp_path)

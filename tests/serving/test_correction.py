@@ -82,7 +82,9 @@ def test_confidences_are_read_as_people_write_them(text: str, value: float) -> N
 
 @pytest.mark.parametrize("text", ["7", "-1", "nan", "high", "101%", ""])
 def test_other_words_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%"):
+    with pytest.raises(
+        InputError, match=rf"not_sure_below \(--not-sure-below\) is {text}; it must be a confidence such as 0.9 or 90%"
+    ):
         parse_confidence(text)
 
 

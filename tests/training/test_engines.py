@@ -66,19 +66,19 @@ def test_the_fast_engine_is_taken_as_named_where_it_can_be_had() -> None:
 
 @pytest.mark.parametrize(("experiment", "device"), [(RESNET, CUDA), (RESNEXT, CPU)])
 def test_the_fast_engine_is_refused_where_it_cannot(experiment: Experiment, device: torch.device) -> None:
-    here = f"this is a {experiment.model} on {device}; use --engine auto"
+    here = f"this is a {experiment.model} on {device}; use the engine auto"
     with pytest.raises(InputError, match=f"needs a GPU and a resnext29, and {here}"):
         choose_engine("fast", experiment, device)
 
 
 def test_the_fast_engine_is_refused_for_a_deep_ensemble() -> None:
-    with pytest.raises(InputError, match="no kernels for a deep ensemble; use --engine auto, compiled or eager"):
+    with pytest.raises(InputError, match="no kernels for a deep ensemble; use the engine auto, compiled or eager"):
         choose_engine("fast", DEEP, CUDA)
 
 
 def test_the_fast_engine_is_refused_without_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
-    with pytest.raises(InputError, match=r"the fast engine needs Triton, .* use --engine compiled"):
+    with pytest.raises(InputError, match=r"the fast engine needs Triton, .* use the engine compiled"):
         choose_engine("fast", RESNEXT, CUDA)
 
 

@@ -42,13 +42,13 @@ def test_the_words_name_the_loss_and_the_remedy() -> None:
     (dead,) = health_warnings(health(dead_scales=1525), SINGLE, 352)
     assert dead == (
         "12.1% of the network's channels (1,525 of 12,608) are switched off: their BatchNorm scale is below 0.001. The "
-        "first steps were probably too large. In a new run try --set warmup_steps=352, so that the learning rate rises "
+        "first steps were probably too large. In a new run try warmup_steps=352, so that the learning rate rises "
         "over the first epoch."
     )
     (below,) = health_warnings(health(below_eps=3152), ENSEMBLE, 352)
     assert below == (
         "25.0% of the network's channels (3,152 of 12,608) have a running variance below BatchNorm's eps, so that they "
-        "are no longer normalised. Weight decay shrank their weights too far. In a new run try --set decay_rs=false, "
+        "are no longer normalised. Weight decay shrank their weights too far. In a new run try decay_rs=false, "
         "which spares r and s."
     )
     assert health_warnings(health(1525, 3152), ENSEMBLE, 352) == [dead, below]
@@ -57,11 +57,11 @@ def test_the_words_name_the_loss_and_the_remedy() -> None:
 @pytest.mark.parametrize(
     ("experiment", "remedies"),
     [
-        (replace(ENSEMBLE, warmup_steps=100), ("--set warmup_steps=352,", "--set decay_rs=false,")),
-        (replace(ENSEMBLE, warmup_steps=352), ("a lower weight_decay than 0.0005.", "--set decay_rs=false,")),
-        (replace(ENSEMBLE, decay_rs=False), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
-        (SINGLE, ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
-        (replace(ENSEMBLE, ensemble="deep"), ("--set warmup_steps=352,", "a lower weight_decay than 0.0005.")),
+        (replace(ENSEMBLE, warmup_steps=100), ("warmup_steps=352,", "decay_rs=false,")),
+        (replace(ENSEMBLE, warmup_steps=352), ("a lower weight_decay than 0.0005.", "decay_rs=false,")),
+        (replace(ENSEMBLE, decay_rs=False), ("warmup_steps=352,", "a lower weight_decay than 0.0005.")),
+        (SINGLE, ("warmup_steps=352,", "a lower weight_decay than 0.0005.")),
+        (replace(ENSEMBLE, ensemble="deep"), ("warmup_steps=352,", "a lower weight_decay than 0.0005.")),
     ],
 )
 def test_no_remedy_that_is_taken_already_or_cannot_be(experiment: Experiment, remedies: tuple[str, str]) -> None:
@@ -129,4 +129,4 @@ def test_older_logs_have_none_or_only_their_later_epochs(tmp_path: Path) -> None
     kept = health_record(run_with(tmp_path, [old, epoch(2, health(dead_scales=1525))]))
     assert kept is not None
     assert [epoch.epoch for epoch in kept.epochs] == [2]
-    assert "--set warmup_steps=352" in kept.warnings[0]
+    assert "warmup_steps=352" in kept.warnings[0]

@@ -291,7 +291,7 @@ def test_nobody_is_advised_to_go_on_with_a_run_that_diverged(tmp_path: Path) -> 
             finished_checkpoint(load_run(tmp_path / "run"))
     assert heard.warnings == [
         f"training in {tmp_path / 'run'} diverged after step 2; with the same settings it is likely to diverge again; "
-        "train a new run with a lower learning_rate and another --out"
+        "train a new run with a lower learning_rate in another folder (--out)"
     ]
 
 

@@ -63,5 +63,8 @@ def test_a_run_of_a_librarys_model_is_not_described_by_asking_the_library(tmp_pa
 def test_other_data_than_the_runs_are_refused(tmp_path: Path) -> None:
     stopped = Options(device="cpu", max_minutes=0.0)
     assert not train(TINY, tmp_path / "run", noise_data(36, 4), options=stopped)
-    with pytest.raises(InputError, match=r"was begun with \(training_images: 36 → 40\); name its folder with --data"):
+    with pytest.raises(
+        InputError,
+        match=r"was begun with \(training_images: 36 → 40\); name its folder with --data, root=… in Python, or",
+    ):
         train(TINY, tmp_path / "run", noise_data(40, 4), options=stopped)

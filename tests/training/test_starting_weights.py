@@ -143,17 +143,17 @@ def test_members_of_a_single_network_have_the_factors_and_the_head_of_their_seed
         (
             BATCH,
             replace(BATCH, width=8),
-            r"another network \(width: 4 → 8\); a new run can .* same model and options: add --set width=4$",
+            r"another network \(width: 4 → 8\); a new run can .* same model and options: set width=4$",
         ),
         (
             BATCH,
             replace(BATCH, model="wide-resnet-10-1"),
-            r"\(model: resnet → wide-resnet-10-1; depth: 8 → .*: add --model resnet --set depth=8 --set width=",
+            r"\(model: resnet → wide-resnet-10-1; depth: 8 → .*: set model=resnet and depth=8 and width=",
         ),
         (
             VIT,
             replace(VIT, model_options={**VIT.model_options, "depth": 2}),
-            r"another network \(model_options.depth: 1 → 2\).*: add --set model_options.depth=1$",
+            r"another network \(model_options.depth: 1 → 2\).*: set model_options.depth=1$",
         ),
         (
             BATCH,

@@ -130,12 +130,10 @@ def test_the_error_proposes_what_fits(
     with pytest.raises(InputError) as raised:
         check_step(network, experiment, shape, 1_000)
     said = str(raised.value)
-    assert said.startswith(
-        "a step needs about 0.7 GiB of memory even with --less-memory, and 0.4 GiB are free: it needs"
-    )
-    assert "close other programs, or train a new run with --set batch_size=" in said
+    assert said.startswith("a step needs about 0.7 GiB of memory even with less_memory, and 0.4 GiB are free: it needs")
+    assert "close other programs, or train a new run with batch_size=" in said
     assert said.endswith("fewer num_members (now 3) or a smaller network")
-    batch, rate, side = (float(said.partition(f"--set {key}=")[2].split()[0].rstrip(",")) for key in KEYS)
+    batch, rate, side = (float(said.partition(f"{key}=")[2].split()[0].rstrip(",")) for key in KEYS)
     assert rate == pytest.approx(0.1 * (batch / BATCH) ** power, rel=0.05)
     assert check_step(network, replace(experiment, batch_size=int(batch)), shape, 1_000)
     with pytest.raises(InputError):
@@ -150,7 +148,9 @@ def test_another_network_is_told_of_less_memory(monkeypatch: pytest.MonkeyPatch)
     network = build_model(MEMBERS, 3, 3, seed=0)
     least = needed(network, experiment, less_memory=True)
     monkeypatch.setattr(FREE, lambda: least)
-    with pytest.raises(InputError, match=r"of memory, and .* or add --less-memory, which needs .* batch_size=\d+ "):
+    with pytest.raises(
+        InputError, match=r"of memory, and .* or set less_memory \(--less-memory\), which needs .* batch_size=\d+ "
+    ):
         check_step(network, experiment, SHAPE, 1_000)
     assert check_step(network, experiment, SHAPE, 1_000, less_memory=True)
     assert not is_own(experiment.model)

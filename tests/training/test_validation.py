@@ -86,6 +86,8 @@ def test_it_changes_nothing_and_a_run_may_go_on_with_or_without_it(tmp_path: Pat
 
 def test_it_needs_validation_images(tmp_path: Path) -> None:
     assert parts_of(noise_data(36, 4), TINY).validation is None
-    with pytest.raises(InputError, match=r"there are no images of tiny to validate on.*leave --validate out"):
+    with pytest.raises(
+        InputError, match=r"there are no images of tiny to validate on.*leave validate \(--validate\) out"
+    ):
         train(TINY, tmp_path / "run", noise_data(36, 4), options=VALIDATING)
     assert not (tmp_path / "run" / "run.json").exists()

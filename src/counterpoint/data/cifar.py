@@ -110,8 +110,8 @@ def find_cifar(cifar: Cifar, root: Path) -> Path:
     nearest_folder(root)
     raise InputError(
         f"{cifar.name} is not in {root}, which has neither {cifar.binary_folder} nor {cifar.python_folder}; run "
-        f"`{download_command(cifar.name, root)}` to download it, or name the folder that holds it with --data or "
-        "COUNTERPOINT_DATA"
+        f"`{download_command(cifar.name, root)}` to download it, or name the folder that holds it with --data, "
+        "root=… in Python, or COUNTERPOINT_DATA"
     )
 
 

@@ -31,20 +31,20 @@ def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
     """The run whose validation images the temperatures are fitted on: this one or its twin, which is checked."""
     if read_about(run).held_out is not None:
         if twin is not None:
-            raise InputError(f"{run.folder} has validation images of its own; leave --twin out")
+            raise InputError(f"{run.folder} has validation images of its own; leave the twin (--twin) out")
         return run
     if isinstance(run, ImportedRun):
         raise no_validation_part(run, "fit a temperature")
     if run.experiment.images is not None:
         raise InputError(
             f"{run.folder} was trained on all images but the test images, so none are left to fit a temperature on; "
-            "train a run with `--set train_on=split`, or put validation images into a folder val"
+            "train a run with train_on=split, or put validation images into a folder val"
         )
     if twin is None:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
             f"`counterpoint train {quoted(run.experiment.name)} --set train_on=split --out TWIN` and the same other "
-            f"settings, evaluate it, and add --twin TWIN"
+            f"settings, evaluate it, and name it as the twin (--twin TWIN)"
         )
     _check_twin(run, twin)
     return twin

@@ -128,10 +128,12 @@ def images_to_corrupt(run: Run, parts: Parts, suite: Suite) -> LabelledImages:
     images = parts.test if suite.part == "test" else parts.validation
     if images is None:
         if suite.part == "test":
-            raise InputError(f"{suite.name} needs test images, and {run.folder} has none; leave it out of --sets")
+            raise InputError(
+                f"{suite.name} needs test images, and {run.folder} has none; leave it out of the suites (--sets)"
+            )
         raise InputError(
             f"{suite.name} needs images that were held out, and {run.folder} was trained on all; train a run with "
-            "`--set train_on=split`"
+            "train_on=split"
         )
     if not parts.keys:
         return images

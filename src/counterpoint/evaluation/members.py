@@ -54,7 +54,8 @@ def check_trusted(run: Run, trusted_model: str | None) -> None:
     name = run.experiment.model
     if trusted_model is not None and trusted_model != name:
         raise InputError(
-            f"the model of {run.folder} is {name}, not {trusted_model}; give --model {name}, or leave it out"
+            f"the model of {run.folder} is {name}, not {trusted_model}; give {name} as trusted_model "
+            "(--model), or leave it out"
         )
     if trusted_model is None and is_function(name):
         raise InputError(

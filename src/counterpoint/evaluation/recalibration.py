@@ -105,7 +105,7 @@ def _fit_all(held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> tu
 
 def _then(source: AnyRun) -> str:
     if isinstance(source, ImportedRun):
-        return "leave --choose out, since such predictions are not read from a file"
+        return "leave choosing (--choose) out, since such predictions are not read from a file"
     return f"`counterpoint evaluate {quoted(source.folder)} --sets {VALIDATION_EXTRA.name}` makes them"
 
 

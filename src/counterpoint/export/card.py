@@ -42,7 +42,9 @@ def check_card_path(path: Path) -> None:
         return
     head = path.read_text(encoding="utf-8", errors="replace").partition("\n---\n")[0] if path.is_file() else ""
     if not (head.startswith("---\n") and f'- "{OURS}"' in head.splitlines()):
-        raise InputError(f"the model card would replace {path}, which counterpoint did not write; choose another --out")
+        raise InputError(
+            f"the model card would replace {path}, which counterpoint did not write; choose another path (--out)"
+        )
 
 
 def _what(facts: CardFacts) -> tuple[Part, ...]:

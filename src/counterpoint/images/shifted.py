@@ -161,6 +161,6 @@ def _check_same_pictures(shifted: ShiftedListing) -> None:
             )
             raise InputError(
                 f"the severities of {source} do not have the same pictures ({words}); give each severity "
-                "the same names in the same classes, or name each as a shift of its own: --shift "
+                "the same names in the same classes, or name each as a shift of its own, such as "
                 f"NAME-1={source / '1'}"
             )

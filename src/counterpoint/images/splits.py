@@ -44,7 +44,7 @@ def narrow(images: DecodedImages, split: Split) -> tuple[DecodedImages, int]:
     if missing := len(split.contents) - len(found):
         raise InputError(
             f"{missing:,} of the images that the run was begun with are gone from {listing.source}, or have changed; "
-            "put them back, or train a new run with another --out"
+            "put them back, or train a new run in another folder (--out)"
         )
     kept = [*found, *given]
     labels = tuple(number[listing.classes[listing.labels[place]]] for place in kept)

@@ -21,7 +21,8 @@ def make_by_function(wanted: Wanted, trusted_model: str | None) -> nn.Module:
     """What the user's function returns. Nothing is imported unless `trusted_model` is the function's name."""
     if trusted_model != wanted.name:
         raise InputError(
-            f"{wanted.name} is a function that is imported only if you name it yourself: --model {wanted.name}"
+            f"{wanted.name} is a function that is imported only if you name it yourself, with --model {wanted.name} "
+            f"or trusted_model={wanted.name!r} in Python"
         )
     network = find_call(wanted)()
     if not isinstance(network, nn.Module):

@@ -92,7 +92,7 @@ def _check_same(block: nn.Module, changed: list[str]) -> None:
     if changed:
         raise InputError(
             f"{type(block).__name__} changes {changed[0]} in each pass, so computing its activations "
-            "a second time would change the result; leave --less-memory out"
+            "a second time would change the result; leave less_memory (--less-memory) out"
         )
 
 

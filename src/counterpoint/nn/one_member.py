@@ -95,8 +95,8 @@ def check_member_by_member(model: Ensemble) -> None:
     if any(isinstance(m, _BatchNorm) and not isinstance(m, PerMemberNorm) for m in model.modules()):
         raise InputError(
             "BatchNorm is shared: it normalises over the views of all members, but one member at a "
-            "time has only its own views; leave --member-by-member out, or train another experiment "
-            "with --set batchnorm=per-member"
+            "time has only its own views; leave member_by_member (--member-by-member) out, or train "
+            "another experiment with batchnorm=per-member"
         )
 
 

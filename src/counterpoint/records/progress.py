@@ -137,7 +137,7 @@ def not_finished(folder: Path, record: Mapping[str, Any], done: int, total: int)
         rate = _object(record.get("experiment")).get("learning_rate")
         return (
             f"{folder} is not finished: training diverged after step {step} of {total}, and would again; train a new "
-            f"run with a lower learning_rate than {rate}, with another --out"
+            f"run with a lower learning_rate than {rate}, in another folder (--out)"
         )
     return f"{folder} is not finished: {done} of {total} steps are done; continue it with `{began_with(record)}`"
 

@@ -142,7 +142,7 @@ def check_content(folder: Path) -> None:
     if not folder.is_dir() or (folder / "run.json").exists():
         return
     if {*folder.iterdir()} - {folder / LOCK_FILE, *leftovers(folder, "run.json")}:
-        raise InputError(f"{folder} is not empty and holds no run; choose another --out")
+        raise InputError(f"{folder} is not empty and holds no run; choose another folder (--out)")
 
 
 def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
@@ -152,8 +152,8 @@ def find_run(folder: Path, experiment: Experiment, *, seed: int) -> Run | None:
     run = load_run(folder)
     if differing := differences_in_words(run, experiment, seed):
         raise InputError(
-            f"{folder} holds another run ({differing}); choose another --out, or the settings that it was begun with: "
-            f"`{run.command}`"
+            f"{folder} holds another run ({differing}); choose another folder (--out), or the settings that it was "
+            f"begun with: `{run.command}`"
         )
     return run
 
@@ -205,12 +205,12 @@ def keep_description(run: Run, description: Description) -> Run:
     if old.get("images_key") != new.get("images_key"):
         raise InputError(
             f"the images to train on are not those that {run.folder} was begun with: some were added, removed or "
-            "changed; put them back, or train a new run with another --out"
+            "changed; put them back, or train a new run in another folder (--out)"
         )
     if differing := config.differences(old, new):
         raise InputError(
             f"the data set is not the one that {run.folder} was begun with ({'; '.join(differing)}); name its folder "
-            "with --data or COUNTERPOINT_DATA"
+            "with --data, root=… in Python, or COUNTERPOINT_DATA"
         )
     return run
 
@@ -273,7 +273,7 @@ def run_of_record(folder: Path, record: Any) -> Run:
         raise InputError(
             f"{folder / 'run.json'} is damaged, or another version of counterpoint wrote it (this one "
             f"reads schema {SCHEMA}); restore it from a copy, use that version, or train a new run "
-            "with another --out"
+            "in another folder (--out)"
         )
     try:
         decode(_InJson, record)

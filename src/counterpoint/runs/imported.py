@@ -37,7 +37,7 @@ def check_import_folder(folder: Path) -> None:
     check_folder(folder)
     if (folder / "run.json").exists() and not _is_import(folder):
         raise InputError(
-            f"{folder} holds a run that counterpoint trained, and it is never replaced; choose another --out"
+            f"{folder} holds a run that counterpoint trained, and it is never replaced; choose another folder (--out)"
         )
 
 

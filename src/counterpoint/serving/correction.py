@@ -61,7 +61,8 @@ def parse_confidence(text: str) -> float:
     if not 0 <= value <= 1:
         meant = f"; for {text} percent write {text}%" if 1 < value <= 100 and not text.endswith("%") else ""
         raise InputError(
-            f"--not-sure-below {text}: it must be a confidence such as 0.9 or 90%, or the word {THRESHOLD}{meant}"
+            f"not_sure_below (--not-sure-below) is {text}; it must be a confidence such as 0.9 or 90%, or the word "
+            f"{THRESHOLD}{meant}"
         )
     return value
 
@@ -71,7 +72,7 @@ def _of_threshold(folder: Path, evaluated: Evaluated | None) -> Correction:
     if found is None:
         raise InputError(
             f"{folder} has no threshold for its present figures; `counterpoint threshold "
-            f"{quoted(folder)} --error 1%` finds one, or give a confidence: --not-sure-below 0.9"
+            f"{quoted(folder)} --error 1%` finds one, or give a confidence, such as 0.9"
         )
     name, from_ = found.recalibration_name, found.promise.chosen.threshold
     return Correction(found.recalibration, name, from_, found.made_from.weights)

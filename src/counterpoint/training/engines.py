@@ -57,8 +57,8 @@ def choose_engine(
     on_gpu = device.type == "cuda"
     if less_memory and name not in ("auto", "eager"):
         raise InputError(
-            f"the {name} engine keeps all activations; with --less-memory and --member-by-member use --engine auto or "
-            "eager"
+            f"the {name} engine keeps all activations; with less_memory (--less-memory) and member_by_member "
+            "(--member-by-member) use the engine auto or eager"
         )
     if less_memory:
         return "eager"
@@ -68,14 +68,16 @@ def choose_engine(
     if name == "auto":
         return "eager" if not on_gpu else "fast" if has_kernels and has_triton() else "compiled"
     if name == "fast" and experiment.ensemble == "deep":
-        raise InputError("the fast engine has no kernels for a deep ensemble; use --engine auto, compiled or eager")
+        raise InputError("the fast engine has no kernels for a deep ensemble; use the engine auto, compiled or eager")
     if name == "fast" and not (on_gpu and has_kernels):
         raise InputError(
             f"the fast engine needs a GPU and a resnext29, and this is a {experiment.model} on {device}; "
-            "use --engine auto, compiled or eager"
+            "use the engine auto, compiled or eager"
         )
     if name == "fast" and not has_triton():
-        raise InputError("the fast engine needs Triton, which comes with PyTorch's CUDA builds; use --engine compiled")
+        raise InputError(
+            "the fast engine needs Triton, which comes with PyTorch's CUDA builds; use the engine compiled"
+        )
     return name
 
 
@@ -88,12 +90,12 @@ def _choose_for_several(name: EngineName, experiment: Experiment, on_gpu: bool, 
     if name == "fast":
         raise InputError(
             "the fast engine takes BatchNorm's statistics over one process's images, and not over those of "
-            f"{world.size} processes; use --engine auto, compiled or eager"
+            f"{world.size} processes; use the engine auto, compiled or eager"
         )
     if name == "compiled" and not is_even:
         raise InputError(
             f"the compiled engine needs a batch_size that {world.size} processes divide evenly, and it is "
-            f"{experiment.batch_size}; use --engine eager, or another number of processes"
+            f"{experiment.batch_size}; use the engine eager, or another number of processes"
         )
     return ("compiled" if on_gpu and is_even else "eager") if name == "auto" else name
 
@@ -105,10 +107,12 @@ def check_saving(model: Ensemble, experiment: Experiment, *, less_memory: bool, 
         if has_draws(model):
             raise InputError(
                 f"{experiment.model} has layers that draw random numbers in training (dropout); with "
-                "--member-by-member these numbers would differ; leave it out"
+                "member_by_member (--member-by-member) these numbers would differ; leave it out"
             )
     if less_memory and not any(True for _ in blocks_of(model)):
-        raise InputError(f"{experiment.model} has no list of blocks to compute again; leave --less-memory out")
+        raise InputError(
+            f"{experiment.model} has no list of blocks to compute again; leave less_memory (--less-memory) out"
+        )
 
 
 def make_engine(

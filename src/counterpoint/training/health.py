@@ -90,7 +90,7 @@ def _in_words(health: Health, lost: int) -> str:
 def _why_dead(experiment: Experiment, steps_per_epoch: int) -> str:
     """The likely cause, and what to try. After a warm-up scales were seen to die slowly, over all epochs."""
     if experiment.warmup_steps < steps_per_epoch:
-        remedy = f"--set warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
+        remedy = f"warmup_steps={steps_per_epoch}, so that the learning rate rises over the first epoch"
         return f"The first steps were probably too large. In a new run try {remedy}"
     return (
         f"Weight decay probably drew them to 0. In a new run try a lower weight_decay than {experiment.weight_decay:g}"
@@ -99,7 +99,7 @@ def _why_dead(experiment: Experiment, steps_per_epoch: int) -> str:
 
 def _less_decay(experiment: Experiment) -> str:
     if experiment.has_factors and experiment.decay_rs:
-        return "--set decay_rs=false, which spares r and s"
+        return "decay_rs=false, which spares r and s"
     return f"a lower weight_decay than {experiment.weight_decay:g}"
 
 

@@ -66,8 +66,8 @@ def check_memory(
     if is_own(experiment.model) and at_least <= free:
         watcher.noted(
             f"a step needs about {gib(need.bytes(batch, less_memory))} of memory, and {gib(free)} are free; so "
-            f"activations are computed again instead of kept (--less-memory): that needs {gib(at_least)}, takes "
-            "longer and changes nothing else"
+            f"activations are computed again instead of kept (less_memory, --less-memory): that needs {gib(at_least)}, "
+            "takes longer and changes nothing else"
         )
         return True
     less_memory = less_memory or is_own(experiment.model)
@@ -160,9 +160,11 @@ def _does_not_fit(trial: Trial, need: Need, batch: int, less_memory: bool, free:
     here = "" if world.local_size == 1 else f" for each of the {world.local_size} processes here"
     at_once = "close other programs"
     if not less_memory and (less := need.bytes(batch, less_memory=True)) <= free:
-        at_once += f", or add --less-memory, which needs {gib(less)}, takes longer and changes nothing else"
+        at_once += (
+            f", or set less_memory (--less-memory), which needs {gib(less)}, takes longer and changes nothing else"
+        )
     ways = [*_settings_that_fit(trial, need, batch, less_memory, free, world)]
-    saving = " even with --less-memory" if less_memory else ""
+    saving = " even with less_memory" if less_memory else ""
     ways += [f"fewer num_members (now {need.experiment.members})", "a smaller network"]
     return (
         f"a step needs about {gib(need.bytes(batch, less_memory))} of memory{saving}, "
@@ -181,9 +183,9 @@ def _settings_that_fit(
         size = fitting * world.size
         share = size / need.experiment.batch_size
         rate = need.experiment.learning_rate * (math.sqrt(share) if need.experiment.optimiser == "adamw" else share)
-        yield f"--set batch_size={size} --set learning_rate={rate:.2g}"
+        yield f"batch_size={size} and learning_rate={rate:.2g}"
     if need.experiment.images and (side := _largest_side(trial, need, batch, less_memory, free)):
-        yield f"--set images.size={side}"
+        yield f"images.size={side}"
 
 
 def _largest_side(trial: Trial, need: Need, batch: int, less_memory: bool, free: int) -> int | None:
@@ -206,9 +208,9 @@ def enough_memory(experiment: Experiment, device: torch.device) -> Iterator[None
         if not is_out_of_memory(error):
             raise
         raise InputError(
-            f"training needs more memory than {device} has left; close other programs and give the same command "
-            "again, which continues from the last checkpoint; --less-memory saves memory, takes longer and changes "
-            f"nothing else; or {_smaller(experiment)}"
+            f"training needs more memory than {device} has left; close other programs and train again in the "
+            "same folder, which continues from the last checkpoint; less_memory (--less-memory) saves memory, takes "
+            f"longer and changes nothing else; or {_smaller(experiment)}"
         ) from error
 
 

@@ -68,7 +68,7 @@ def _diverged(run: Run, step: int, what: str) -> AgreedError:
     kept = f"The checkpoint of step {before.step} is kept" if before else "There is no checkpoint from before"
     return AgreedError(
         f"training diverged: after step {step} {what}. {kept}; lower learning_rate (now "
-        f"{run.experiment.learning_rate}) in a new run, with another --out"
+        f"{run.experiment.learning_rate}) in a new run, in another folder (--out)"
     )
 
 
@@ -170,7 +170,7 @@ def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         raise InputError(
-            "--tensorboard needs the tensorboard package: pip install 'counterpoint[tensorboard]'"
+            "tensorboard=True (--tensorboard) needs the tensorboard package: pip install 'counterpoint[tensorboard]'"
         ) from None
     writer = SummaryWriter(folder / "tensorboard", purge_step=step or None)
 

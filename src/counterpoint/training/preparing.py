@@ -40,7 +40,7 @@ def hold(
     """Inside, no other process trains in the folder, and torch computes as training needs it."""
     if world.is_first:
         check_folder(folder)  # before the lock, which puts a file into the folder
-    busy = f"another process is training or evaluating in {folder}; wait for it, or choose another --out"
+    busy = f"another process is training or evaluating in {folder}; wait for it, or choose another folder (--out)"
     with (
         locked(folder, busy) if world.is_first else nullcontext(),
         training_arithmetic(device, deterministic),
@@ -70,7 +70,7 @@ def prepare(
     if run and (diverged := run.diverged_after) is not None:
         watcher.warned(
             f"training in {folder} diverged after step {diverged}; with the same settings it is "
-            "likely to diverge again; train a new run with a lower learning_rate and another --out"
+            "likely to diverge again; train a new run with a lower learning_rate in another folder (--out)"
         )
     is_described = run is not None and "description" in run.record
     description = describe_run(run, parts).description if run and is_described else describe(experiment, parts)
@@ -226,8 +226,8 @@ def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:
     """The images to validate on after each epoch, if that is wanted."""
     if wanted and parts.validation is None:
         raise InputError(
-            f"there are no images of {parts.name} to validate on, because all are trained on; leave --validate out, or "
-            "train with --set train_on=split"
+            f"there are no images of {parts.name} to validate on, because all are trained on; leave validate "
+            "(--validate) out, or train with train_on=split"
         )
     return parts.validation if wanted else None
 

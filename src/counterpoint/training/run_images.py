@@ -91,7 +91,10 @@ def data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watch
     """The run's data set, or the user's images that it was begun with."""
     if run.experiment.images is None:
         if source is not None:
-            raise InputError(f"{run.folder} was trained on {run.experiment.dataset}; leave --images out")
+            raise InputError(
+                f"{run.folder} was trained on {run.experiment.dataset}; leave the images (--images, "
+                "or source in Python) out"
+            )
         return load(run.experiment.dataset, root)
     begun_with = run.record.get("images")
     if not isinstance(begun_with, dict) or not isinstance(begun_with.get("source"), str):
@@ -99,7 +102,8 @@ def data_of_run(run: Run, root: Path | None, source: Path | None, watcher: Watch
     skip_bad = begun_with.get("skip_bad") is True
     if source is None and not Path(begun_with["source"]).exists():
         raise InputError(
-            f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are with --images PATH"
+            f"the images of {run.folder} are no longer at {begun_with['source']}; say where they are (--images PATH, "
+            "or source=PATH in Python)"
         )
     place = source or Path(begun_with["source"])
     split = read_split(run.folder)
@@ -160,7 +164,7 @@ def _check_split(start: Run, experiment: Experiment) -> None:
     if before.dataset == experiment.dataset and (before.train_on, experiment.train_on) == ("all", "split"):
         raise InputError(
             f"{start.folder} was trained on all images of {before.dataset}, and so on those that the new run would "
-            "validate on; start from a run on the split, or train with --set train_on=all"
+            "validate on; start from a run on the split, or train with train_on=all"
         )
 
 
@@ -171,7 +175,7 @@ def _check_contents(start: Run, data: UserImages, root: Path | None, watcher: Wa
         raise InputError(
             f"{start.folder} was trained on {held[both[0]]}, and the new run would validate or test on it "
             f"({len(both):,} such images in all); split the images as in that run (train_on, images.val, images.test "
-            "and images.split_seed), or leave --from out"
+            "and images.split_seed), or do not start from that run (--from)"
         )
 
 

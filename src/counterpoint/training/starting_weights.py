@@ -16,7 +16,6 @@ from counterpoint.runs.checkpoints import fingerprint, finished_checkpoint
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run
 from counterpoint.setting_types import written
-from counterpoint.storage.folders import quoted
 from counterpoint.training.network import as_it_is, build_described
 
 
@@ -125,13 +124,13 @@ def _check_model(experiment: Experiment, source: Run) -> None:
         add = [_option(key, value) for key, value in config.flatten(before) if flat.get(key) != value]
         raise InputError(
             f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can "
-            f"start from its weights only with the same model and options{': add ' if add else ''}{' '.join(add)}"
+            f"start from its weights only with the same model and options{': set ' if add else ''}{' and '.join(add)}"
         )
 
 
 def _option(key: str, value: Any) -> str:
-    """A setting as it is given on the command line."""
-    return f"--model {value}" if key == "model" else f"--set {quoted(f'{key}={written(value)}')}"
+    """A setting and its value."""
+    return f"{key}={written(value)}"
 
 
 def _network_settings(experiment: Experiment) -> dict[str, Any]:

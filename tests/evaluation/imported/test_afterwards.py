@@ -63,7 +63,9 @@ def test_without_a_validation_part_neither_is_there(tmp_path: Path) -> None:
 
 
 def test_there_is_nothing_to_choose_on(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"has no logits of validation images under shift .*; leave --choose out"):
+    with pytest.raises(
+        InputError, match=r"has no logits of validation images under shift .*; leave choosing \(--choose\) out"
+    ):
         recalibrate_run(load_any_run(folder), choosing=True)
 
 

@@ -64,7 +64,7 @@ def evaluate_logits(
     about, classes = _check(given, layout, watcher)
     name = read_text(given, "name", folder.resolve().name)
     run = ImportedRun(folder, name, _imported(given, classes))
-    with locked(folder, f"another process is writing to {folder}; wait for it, or choose another --out"):
+    with locked(folder, f"another process is writing to {folder}; wait for it, or choose another folder (--out)"):
         _write(run, given, layout, about)
         environment = describe_environment(choose_device("cpu"))
         results = write_results(run, environment=environment, started=started, command=run.imported.command)
