@@ -15,6 +15,7 @@ import torch
 from PIL import Image
 from rich.console import Console
 
+from counterpoint.cli import main
 from counterpoint.cli.predict import members_in_words
 from counterpoint.evaluation.members import fold_members, load_model, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
@@ -47,6 +48,19 @@ def test_a_table_for_people(short_run: Run, pictures: Path, call: Call) -> None:
     assert "sure" in call("predict", short_run.folder, pictures, "--not-sure-below", "1", "--device", "cpu").out
 
 
+def test_a_table_in_a_file_has_a_line_for_each_picture(
+    short_run: Run, pictures: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pictures / "wide.jpg").rename(pictures / f"{'a long name ' * 8}.jpg")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["counterpoint", "predict", str(short_run.folder), str(pictures)])
+    with pytest.raises(SystemExit):
+        main()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith(f"{pictures}/{'a long name ' * 8}.jpg ")
+
+
 def test_a_bar_shows_while_somebody_waits_for_a_long_table(
     short_run: Run, pictures: Path, tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,7 +70,7 @@ def test_a_bar_shows_while_somebody_waits_for_a_long_table(
 
     def shown(folder: Path, *, on_a_terminal: bool) -> str:
         sent = io.StringIO()
-        terminal = Console(file=sent, force_terminal=on_a_terminal, color_system=None, width=100)
+        terminal = Console(file=sent, force_terminal=on_a_terminal, color_system=None, width=400)
         for module in ("counterpoint.cli.predict", "counterpoint.cli.terminal.progress"):
             monkeypatch.setattr(f"{module}.console", terminal)
         assert call("predict", short_run.folder, folder, "--device", "cpu").status == 0

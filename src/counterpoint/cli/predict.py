@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _FORMATS = ("table", "jsonl", "csv")
 _MANY = 64
 """More pictures than this take a while."""
+_WIDE = 10_000
+"""Columns, more than any table has."""
 
 
 def predict(
@@ -64,6 +66,8 @@ def predict(
 
     A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """
+    from rich.measure import Measurement
+
     from counterpoint.report.recalibrations.words import named
     from counterpoint.runs.folder import load_run
     from counterpoint.serving.formats import csv_lines, json_lines
@@ -93,7 +97,9 @@ def predict(
         with TerminalWatcher() as watcher:
             counted = _counted(answers(all_files), len(all_files), watcher)
             table = _table(counted, sure=correction.sure_from is not None, top=predictor.top)
-        console.print(table)
+        if not console.is_terminal:  # a file or a pipe gets one line for each picture
+            table.width = Measurement.get(console, console.options.update(max_width=_WIDE), table).maximum
+        console.print(table, crop=False)
         console.print(f"recalibration: {named(correction.name, members > 1)}", highlight=False)
     else:
         as_csv = partial(csv_lines, members=members, top=predictor.top)

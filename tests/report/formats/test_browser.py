@@ -302,6 +302,16 @@ def test_screenshots(open_page: Open, tmp_path: Path, size: str, scheme: str) ->
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_no_caption_is_a_narrow_column(open_page: Open, size: str) -> None:
+    """A caption is as wide as its table, which may have two columns of numbers alone."""
+    page = open_page(size)
+    open_details(page)
+    widths = page.evaluate("[...document.querySelectorAll('caption')].map(one => one.offsetWidth).filter(Boolean)")
+    assert len(widths) > 10
+    assert min(widths) >= 288
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_given_predictions_fit_into_the_window(
     browser: "Browser", tmp_path: Path, given_runs: list[Path], size: str
 ) -> None:

@@ -210,7 +210,7 @@ def test_one_run(many: Evaluated) -> None:
         "results.corrupted.aggregates.ensemble.by-corruption.ece_width15_floor": 0.02,
     }
     assert said([changed_all(many, changes)]) == [
-        "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images.",
+        "many is right on 90.0 % of the 120 clean images and 90.0 % of the 40 corrupted images per cell.",
         "On clean images many is less sure than it should be (under-confident): 70.0 % confidence, 90.0 % right.",
         "On corrupted images the mean confidence of many fits its accuracy within noise: 90.0 % confidence, 90.0 % "
         "right. But the ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, and "
@@ -237,7 +237,8 @@ def test_a_network_that_always_names_the_largest_class_is_called_so_first(many: 
     assert said([run(many, cats_wrong=50, dogs_right=20)])[0] == text
     for better in (run(many, cats_wrong=0, dogs_right=4), run(many, cats_wrong=5, dogs_right=17)):
         assert (
-            said([better])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the corrupted images."
+            said([better])[0]
+            == "many is right on 90.0 % of the 120 clean images and 90.0 % of the 40 corrupted images per cell."
         )
     both = said([run(many, cats_wrong=0, dogs_right=0), run(one, cats_wrong=1, dogs_right=0)])
     assert both[0].startswith("The clean images do not show that many (90.0 %) and one (90.0 %) are right more often")
@@ -415,4 +416,6 @@ def test_shifts_of_a_user_and_of_given_predictions_are_named(many: Evaluated, on
         "On the shifted images of “fog” many is right 2.0 points more often than one (interval 1.0 to 3.0)."
     )
     given = changed(many, "results.corrupted.source", Source("given"))
-    assert said([given])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the shifted images."
+    assert said([given])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the 40 shifted images."
+    as_many = changed(given, "results.corrupted.images", 120)
+    assert said([as_many])[0] == "many is right on 90.0 % of the 120 clean images and 90.0 % of the shifted images."

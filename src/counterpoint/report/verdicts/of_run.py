@@ -8,7 +8,15 @@ from counterpoint.report.bins import wilson_interval
 from counterpoint.report.recalibrations.words import is_ensemble, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
 from counterpoint.report.tables import percent_interval
-from counterpoint.report.verdicts.sentence import CLEAN, Measured, Rank, Sentence, measured, percents
+from counterpoint.report.verdicts.sentence import (
+    CLEAN,
+    Measured,
+    Rank,
+    Sentence,
+    counted_images,
+    measured,
+    percents,
+)
 
 _SURE = {"over-confident": "surer", "under-confident": "less sure"}
 _MUCH = 2  # noise floors
@@ -20,7 +28,7 @@ def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
     yield from guessing_sentences([run])
     yield from behind_sentences(run)
     sets = measured(run)
-    right = [f"{percents(one.accuracy)[0]} of the {_counted(one)}" for one in sets]
+    right = [f"{percents(one.accuracy)[0]} of the {_counted(one, sets[0])}" for one in sets]
     yield Sentence(Rank.UNDER_SHIFT, f"{run.label} is right on {listed(right)}.")
     for one in sets:
         yield Sentence(Rank.CLEAN, confidence_in_words(run, one))
@@ -146,8 +154,10 @@ def warning_sentences(run: ReportedRun) -> Iterator[Sentence]:
         yield Sentence(Rank.CONFIDENCE, text)
 
 
-def _counted(one: Measured) -> str:
-    return one.on.removeprefix("the ") if one.suite else f"{one.images:,} {one.on}"
+def _counted(one: Measured, clean: Measured) -> str:
+    """The images, and how many they are where that is not said yet: of a few, a share can mislead."""
+    is_said = one is not clean and one.images == clean.images
+    return one.on.removeprefix("the ") if is_said else counted_images(one.images, one.on)
 
 
 def _noise(run: ReportedRun, one: Measured) -> Iterator[str]:
