@@ -180,6 +180,7 @@ def test_what_has_no_meaning_for_a_deep_ensemble_is_refused(assignment: str, mes
         (["num_members=none", "init_std=0.1"], "init_std is a setting of ensembles"),
         (["num_members=none", "init_std=none"], "init_std is a setting of ensembles"),
         (["num_members=none", "member_rate=0.5"], "member_rate is a setting of ensembles"),
+        (["num_members=none", "decay_rs=false"], "decay_rs is a setting of ensembles"),
         (["policy.augmix.beta=0.5"], r"beta has no effect with policy.augmix.mixing=bernoulli; set .*mixing=beta, or"),
         (["policy.augmix.mixing=beta", "policy.augmix.p=1"], r"augmix.p has no effect with policy.augmix.mixing=beta"),
     ],

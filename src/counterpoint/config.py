@@ -242,7 +242,7 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
 
 def _check_effect(named: set[str], experiment: Experiment) -> None:
     """Raise for a setting that was given, is not at its default, and would have no effect: nobody would notice."""
-    for key in _BATCH_ENSEMBLE_ONLY:
+    for key in ("decay_rs", *_BATCH_ENSEMBLE_ONLY):
         if key in named and experiment.num_members is None and getattr(experiment, key) != getattr(Experiment, key):
             raise InputError(
                 f"{key} is a setting of ensembles and has no effect on a single network; leave it out, or set "

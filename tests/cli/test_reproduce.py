@@ -39,7 +39,7 @@ def test_the_command(
     here = ("table2", "--schedule", "smoke", "--rows", "cifar100/single", "--data", rows_root, "--device", "cpu")
     shown = reproduce(capsys, monkeypatch, *here)
     assert "not run" in shown
-    assert "1 of 1 results are missing; --run trains them" in shown
+    assert "1 of 1 results missing: cifar100/single/smoke-0; --run trains what is missing" in shown
     assert "no results: the folder results does not exist" in shown
     assert "written" not in shown
     assert not list(tmp_path.iterdir())
@@ -90,7 +90,7 @@ def test_a_row_that_fails_is_told_at_the_end_below_the_tables(
         main()
     assert ended.value.code == 1
     shown = capsys.readouterr()
-    assert "1 of 1 results are missing" in shown.out
+    assert "1 of 1 results missing" in shown.out
     assert shown.err.startswith("error: cifar100/single/smoke-0 failed: ")
     assert "smoke-0 is not empty and holds no run" in shown.err
 
@@ -102,7 +102,7 @@ def test_a_result_that_does_not_count_is_named(call: Call, tmp_path: Path, monke
     written.rename(written.with_name("paper-1.json"))
     ended = call("reproduce", "table2", "--rows", "cifar100/single", "--seeds", "1,2")
     assert ended.status == 0
-    assert "2 of 2 results are missing" in ended.out
+    assert "2 of 2 results missing" in ended.out
     assert "results/cifar100/single/paper-1.json is of other settings or of another seed, and does not c" in ended.out
     assert "paper-2.json" not in ended.out
     ended = call("reproduce", "table2", "--rows", "cifar100/single", "--seeds", "1", "--run", "--device", "cpu")
@@ -123,7 +123,7 @@ def test_a_damaged_result_is_named_below_the_tables(
     )
     assert ended.status == 1
     assert ended.out.count("damaged") == 2, "both in the row's line, which a terminal folds"
-    assert "3 of 4 results are missing" in ended.out, "one of them is damaged"
+    assert "3 of 4 results missing" in ended.out, "one of them is damaged"
     assert "written: page.md" in ended.out
     first, second = ended.err.removeprefix("error: ").split(" error: ")
     assert first.startswith("results/cifar100/single/smoke-0.json is damaged or is not JSON")

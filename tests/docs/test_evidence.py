@@ -99,7 +99,7 @@ def known_intervals() -> set[tuple[float, ...]]:
 
 def test_the_page_of_all_rows_is_what_its_command_writes() -> None:
     written = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert written == page(FOLDERS), "run `counterpoint reproduce all --page docs/reproduction.md`"
+    assert written == page(FOLDERS, ROOT / "docs"), "run `counterpoint reproduce all --page docs/reproduction.md`"
 
 
 @pytest.mark.parametrize("dataset", ROWS_OF_THE_README)

@@ -45,8 +45,14 @@ def test_tables_and_words_select_rows() -> None:
     )
     with pytest.raises(InputError, match="unknown table 'table4'"):
         select_rows("table4")
-    with pytest.raises(InputError, match="no row of table1 fits 'cifar10/single' or 'be"):
+    with pytest.raises(InputError, match="no row of table1 fits 'cifar10/single' or 'be") as elsewhere:
         select_rows("table1", ["cifar10/single", "be+sd"])
+    assert str(elsewhere.value).endswith(
+        "other tables have cifar10/single (table2), cifar10/be+sd (table2), cifar10/be+sd-not-diverse (table2), "
+        "cifar100/be+sd (table2), cifar100/be+sd-not-diverse (table2)"
+    )
+    with pytest.raises(InputError, match="`counterpoint experiments` lists the names"):
+        select_rows("table1", ["digits"])
     with pytest.raises(InputError, match="unknown word in an experiment's name 'imagenet'"):
         select_rows("all", ["imagenet"])
 

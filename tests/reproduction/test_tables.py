@@ -1,14 +1,17 @@
 """Ours beside the paper's: in lines, on the page, and in a terminal."""
 
 import io
+import re
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from rich.console import Console
 
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.reproduction.rows import Folders, RowRun, results_of_row, select_rows, write_result
-from counterpoint.reproduction.tables import page, table_lines, terminal_tables
+from counterpoint.reproduction.tables import is_written, page, table_lines, terminal_tables, write_page
 from tests.made_rows import begin_row, row_results
 
 PAPER, SHORT = find_schedule("paper"), find_schedule("short")
@@ -53,7 +56,7 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
     line = table_lines([run.row], SHORT, folders)[0]
     assert line.ours == ("4.21", "–", "–", "21.05", "10.53", "5.26")
     assert line.theirs == ("4.18", "1.25", "3.20", "26.5", "13.5", "15.4")
-    text = page(folders)
+    text = page(folders, folders.results.with_name("docs"))
     assert "## Schedule short: a fifth of the paper's epochs" in text
     assert "these figures cannot be compared with the paper's. Clean calibration is left out" in text
     paper_section, short_section = text.split("## Schedule short")
@@ -64,7 +67,7 @@ def test_a_short_result_says_so_and_nothing_about_clean_calibration(folders: Fol
 def test_a_smoke_result_shows_that_the_row_runs_and_no_figure(folders: Folders) -> None:
     run = RowRun("cifar10/single", find_schedule("smoke"), 0)
     write_result(folders.results, run, row_results(run))
-    paper_section, smoke_section = page(folders).split("## Schedule smoke")
+    paper_section, smoke_section = page(folders, folders.results.with_name("docs")).split("## Schedule smoke")
     assert "No row has been run yet." in paper_section
     assert "[cifar10/single/smoke-0](../results/cifar10/single/smoke-0.json) | 10.0 |" in smoke_section
     assert "4.21" not in smoke_section
@@ -80,13 +83,15 @@ def test_only_a_results_own_file_is_one(folders: Folders) -> None:
 
 def test_the_page_shows_what_is_under_way_before_any_result(folders: Folders) -> None:
     begin_row(folders, SINGLE, 5)
-    assert "| `cifar10/single` | seed 0: epoch 5 of 200 |" in page(folders)
+    assert "| `cifar10/single` | seed 0: epoch 5 of 200 |" in page(folders, folders.results.with_name("docs"))
 
 
 def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) -> None:
-    assert page(folders).count("##") == 1  # with nothing run, only the paper's schedule, without tables
+    assert (
+        page(folders, folders.results.with_name("docs")).count("##") == 1
+    )  # with nothing run, only the paper's schedule, without tables
     write_result(folders.results, SINGLE, row_results(SINGLE))
-    text = page(folders)
+    text = page(folders, folders.results.with_name("docs"))
     for row in select_rows("all"):
         assert text.count(f"`{row}`") == 1
     assert text.count("not run") == 35
@@ -96,6 +101,18 @@ def test_the_page_has_every_row_and_where_results_come_from(folders: Folders) ->
         "10,000 images per cell |"
     ) in text
     assert "Schedule short" not in text
+
+
+def test_the_links_of_the_page_lead_somewhere(folders: Folders, tmp_path: Path) -> None:
+    path = write_result(folders.results, SINGLE, row_results(SINGLE))
+    for place in (tmp_path, tmp_path / "docs", tmp_path / "my pages" / "here"):
+        place.mkdir(parents=True, exist_ok=True)
+        write_page(place / "page.md", folders)
+        links = re.findall(r"\]\((.+?)\)", (place / "page.md").read_text())
+        assert [(place / unquote(link)).resolve() for link in links] == [path], "and there are no others"
+        assert is_written(place / "page.md", folders)
+    (tmp_path / "docs" / "findings.md").touch()
+    assert "[Findings](findings.md)" in page(folders, tmp_path / "docs")
 
 
 def test_the_terminal_shows_each_table_and_data_set(folders: Folders) -> None:
@@ -171,7 +188,9 @@ def test_a_damaged_result_is_shown_as_such_beside_the_others(folders: Folders, c
     assert ours.status == "n = 1, 10.0 min; seed 1: its result is damaged"
     assert ours.ours[0] == "4.21", "the other seed's figure alone"
     assert theirs.status == "not run"
-    assert "Left out, because their files are damaged: cifar10/single/paper-1." in page(folders)
+    assert "Left out, because their files are damaged: cifar10/single/paper-1." in page(
+        folders, folders.results.with_name("docs")
+    )
     (reason,) = results_of_row(folders.results, SINGLE.row, PAPER).damaged.values()
     assert "paper-1.json" in reason
     assert "restore it, or move it away and run the row again" in reason
@@ -183,4 +202,4 @@ def test_a_row_of_damaged_results_alone_is_not_called_not_run(folders: Folders, 
     write_result(folders.results, run, row_results(run)).write_text("{")
     (line,) = table_lines([run.row], run.schedule, folders)
     assert (line.status, set(line.ours)) == ("seed 0: its result is damaged", {"–"})
-    assert f"their files are damaged: cifar10/single/{schedule}-0." in page(folders)
+    assert f"their files are damaged: cifar10/single/{schedule}-0." in page(folders, folders.results.with_name("docs"))

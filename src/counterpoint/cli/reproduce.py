@@ -21,7 +21,7 @@ from counterpoint.cli.arguments.launching import (
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
 from counterpoint.cli.terminal.signals import stop_on_signal
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, some
 
 if TYPE_CHECKING:
     from counterpoint.launching.job import Job
@@ -178,7 +178,10 @@ def reproduce(
         )
     found = [results_of_row(results, name, chosen) for name in names]
     if missing := _without_result(wanted, found):
-        console.print(f"{len(missing)} of {len(wanted)} results are missing; --run trains them, or continues them")
+        those = some([row_run.place.as_posix() for row_run in missing])
+        remedy = "--run trains what is missing, or continues it"
+        counted = f"{len(missing)} of {len(wanted)} results missing: {those}; {remedy}"
+        console.print(counted, highlight=False, markup=False, soft_wrap=True)
     for row_run in missing:
         if (reason := why_not_counted(results, row_run)) and reason not in failed:
             console.print(reason, soft_wrap=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from counterpoint import config
 from counterpoint.config import Experiment
-from counterpoint.errors import InputError, one_of, shown
+from counterpoint.errors import InputError, one_of, shown, some
 from counterpoint.experiments import config_hash, find_experiment, select_experiments
 from counterpoint.experiments.hashes import read_results_of, saved_hash
 from counterpoint.experiments.paper import PAPER
@@ -77,8 +77,10 @@ def select_rows(table: str, words: Sequence[str] = ()) -> list[str]:
         return rows
     wanted = {e.name for text in words for e in select_experiments(text.split())}
     if not wanted.intersection(rows):
-        wrong = " or ".join(map(repr, words))
-        raise InputError(f"no row of {table} fits {wrong}; `counterpoint experiments` lists the names")
+        wrong, elsewhere = " or ".join(map(repr, words)), [name for name in PAPER if name in wanted]
+        of_others = [f"{name} (table{PAPER[name].table})" for name in elsewhere]
+        remedy = f"other tables have {some(of_others)}" if elsewhere else "`counterpoint experiments` lists the names"
+        raise InputError(f"no row of {table} fits {wrong}; {remedy}")
     return [name for name in rows if name in wanted]
 
 

@@ -1,10 +1,12 @@
-"""Ours beside the paper's: the tables that `counterpoint reproduce` prints, and docs/reproduction.md."""
+"""Ours beside the paper's: the tables that `counterpoint reproduce` prints, and the page that it writes."""
 
+import os
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from rich.table import Table
 
@@ -30,6 +32,10 @@ _NOTES = (
     "All figures are percentages. Ours are the mean over n seeds, with ± the standard deviation where n is above 1. "
     "The ECE uses 15 equal-width bins. On -C each metric is computed per corruption, over its five severities "
     "together, and then averaged over the 15 corruptions."
+)
+_OUR_PAGES = (
+    " [Findings](findings.md) says what the figures mean. [Differences](differences.md) says where ours differ from "
+    "the paper's, and why. The [glossary](glossary.md) explains the terms."
 )
 _DOES_IT_RUN = (
     "This schedule only shows that a row trains and is evaluated from start to end. Its figures come from few steps "
@@ -86,23 +92,23 @@ def notes(schedule: Schedule) -> str:
     return _NOTES if schedule.name == "paper" else f"{_NOTES} {_SHORTER}"
 
 
-def page(folders: Folders) -> str:
-    """docs/reproduction.md: every table at each schedule of which something was run, and where it comes from."""
+def page(folders: Folders, place: Path) -> str:
+    """What the page in the folder `place` says: every table at each schedule of which something was run, and where it
+    comes from. Only where our other pages are beside it, it leads to them."""
+    others = _OUR_PAGES if (place / "findings.md").exists() else ""
     parts = [
         "# The paper's tables beside ours",
         "This page shows every row of the paper's tables with our figures. A row is one experiment. A result counts "
-        "for a row only if its whole configuration is the row's; a hash decides this. "
-        "[Findings](findings.md) says what the figures mean. [Differences](differences.md) says where ours differ from "
-        "the paper's, and why. The [glossary](glossary.md) explains the terms.",
-        "`counterpoint reproduce all --page docs/reproduction.md` writes this page and trains nothing. It reads the "
-        "files in results/. For unfinished rows it reads the folder of runs (`--out`). With `--run` the command first "
+        f"for a row only if its whole configuration is the row's; a hash decides this.{others}",
+        "`counterpoint reproduce all --page FILE` writes this page and trains nothing. It reads the results "
+        "(`--results`). For unfinished rows it reads the folder of runs (`--out`). With `--run` the command first "
         "trains and evaluates the rows that are missing.",
         "The .npz file beside a result has the row's condensed scores, unless the result is older than "
         "such files. With them two rows are compared image by image without their runs: `counterpoint compare RESULT "
         "OTHER`.",
     ]
     for schedule in SCHEDULES.values():
-        sections = _sections(schedule, folders)
+        sections = _sections(schedule, folders, place)
         if sections or schedule.name == "paper":
             parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["No row has been run yet."])]
     return "\n\n".join(parts) + "\n"
@@ -116,30 +122,32 @@ def check_page(path: Path) -> None:
 def write_page(path: Path, folders: Folders) -> None:
     """Write `page` to a file, unless it holds it already."""
     if not is_written(path, folders):
-        write_atomically(path, page(folders).encode())
+        write_atomically(path, page(folders, path.parent).encode())
 
 
 def is_written(path: Path, folders: Folders) -> bool:
     """Whether the file holds `page` as it would be now."""
-    return path.is_file() and path.read_bytes() == page(folders).encode()
+    return path.is_file() and path.read_bytes() == page(folders, path.parent).encode()
 
 
-def _sections(schedule: Schedule, folders: Folders) -> list[str]:
+def _sections(schedule: Schedule, folders: Folders, place: Path) -> list[str]:
     """The Markdown tables of a schedule and what was run; empty where nothing was."""
     rows = select_rows("all")
     found = [results_of_row(folders.results, row, schedule) for row in rows]
     results = [pair for one in found for pair in one.read.items()]
     damaged = [run.place.as_posix() for one in found for run in one.damaged]
     left_out = [f"Left out, because their files are damaged: {', '.join(damaged)}."] if damaged else []
+    files = quote(Path(os.path.relpath(folders.results, place)).as_posix())
+    table = [_provenance(results, files)] if results else []
     if schedule.images is not None:
-        return [notes(schedule), *left_out, *([_provenance(results)] if results else [])] if results or damaged else []
+        return [notes(schedule), *left_out, *table] if results or damaged else []
     if not results and all(line.status == "not run" for line in table_lines(rows, schedule, folders)):
         return []
     tables = [
         f"### {printed.title}\n\n" + _markdown(table_lines(printed.rows, schedule, folders))
         for printed in paper_tables(rows)
     ]
-    ran = ["### What was run", _provenance(results)] if results else []
+    ran = ["### What was run", *table] if results else []
     return [f"Each cell shows our figure, then the paper's. {notes(schedule)}", *left_out, *tables, *ran]
 
 
@@ -181,11 +189,12 @@ def _markdown(lines: Sequence[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (HEADINGS, ("---", "---", *["---:"] * 6), *rows))
 
 
-def _provenance(results: Sequence[tuple[RowRun, Results]]) -> str:
+def _provenance(results: Sequence[tuple[RowRun, Results]], files: str) -> str:
+    """Where each result comes from. `files` is the way from the page to the results."""
     head = ("result", "minutes", "device", "engine", "commit", "evaluated on", "-C")
     rows = [
         (
-            f"[{run.place.as_posix()}](../results/{run.place.as_posix()}.json)",
+            f"[{run.place.as_posix()}]({files}/{run.place.as_posix()}.json)",
             f"{minutes(result):.1f}",
             _of_segments(result, "device"),
             _of_segments(result, "engine"),

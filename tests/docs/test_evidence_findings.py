@@ -1,0 +1,289 @@
+"""The tables of docs/findings.md are those of the committed results, row by row. A table may leave rows out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import asin, atan, exp, pi
+from statistics import mean, median
+
+import numpy as np
+import pytest
+
+from counterpoint.reproduction.beside_paper import paper_figures
+from tests.docs.tables import (
+    Record,
+    agree,
+    headline,
+    on_c,
+    percent,
+    record,
+    result,
+    rows_with_results,
+    table,
+    table_with_heading,
+    text_of,
+)
+
+FINDINGS = "docs/findings.md"
+NOISE = ("gaussian_noise", "shot_noise", "impulse_noise")
+
+
+def under_noise_and_elsewhere(found: Record, figure: str = "ece_width15") -> list[float]:
+    cells = found["corrupted"]["cells"]
+    parts = [NOISE, [name for name in cells if name not in NOISE]]
+    return percent(*(mean(cell["ensemble"][figure] for name in names for cell in cells[name]) for names in parts))
+
+
+def check(rows: Iterable[tuple[str, int, list[str]]], expected: Callable[[Record], Sequence[float]]) -> None:
+    checked = [(name, seed, cells, expected(result(name, seed))) for name, seed, cells in rows]
+    assert len(checked) > 1
+    wrong = [(name, seed, cells, values) for name, seed, cells, values in checked if not agree(cells, values)]
+    assert not wrong
+
+
+def test_numbers_are_compared_as_they_are_rounded() -> None:
+    assert agree(["1.25", "-0.5 to +1,234"], [1.254, -0.54, 1233.6])
+    assert agree(["0.15", "0.16"], [0.155, 0.155])
+    assert not agree(["1.25"], [1.2552])
+    with pytest.raises(ValueError, match="zip"):
+        agree(["1 2"], [1])
+
+
+def test_the_noise_floors() -> None:
+    def expected(found: Record) -> list[float]:
+        clean, honest, shifted = found["clean"]["ensemble"], found["clean"]["honest"]["ensemble"], on_c(found)
+        of_clean = [honest["ece_width15"][key] for key in ("floor", "excess", "debiased", "low", "high")]
+        ece, floor = shifted["ece_width15"], shifted["ece_width15_floor"]
+        return percent(clean["ece_width15"], *of_clean, ece, floor, ece - floor)
+
+    check(rows_with_results(table(FINDINGS, "| run | clean ECE | floor")), expected)
+
+
+def test_two_seeds() -> None:
+    rows = table(FINDINGS, "| | seed | error | ECE |")
+    lines = [(label.strip("`"), int(seed), cells) for label, seed, *cells in rows]
+    check(lines, lambda found: [*headline(found), *under_noise_and_elsewhere(found)])
+
+
+def test_the_mixings_of_augmix() -> None:
+    rows = [row for row in table(FINDINGS, "| single network on CIFAR-100 | error |") if row[0] != "the paper"]
+    lines = [(f"cifar100/{name.rpartition('/')[2]}", seed, cells) for name, seed, cells in rows_with_results(rows)]
+    for name, seed, cells in lines:
+        file = f"recalibration/{name.replace('/', '-')}" + (f"-seed-{seed}" if seed else "")
+        after = record(file)["ways"]["before"]["corrupted"]["ensemble"]["by-corruption"]["ece_width15"]
+        assert agree(cells, [*headline(result(name, seed)), 100 * after]), (name, seed)
+
+
+def test_an_ensemble_beside_others_on_cifar_100() -> None:
+    names = {
+        "BatchEnsemble": "batch-ensemble",
+        "BatchEnsemble, diverse stochastic depth": "be+sd",
+        "BatchEnsemble, one drop rate": "be+sd-not-diverse",
+    }
+    single, *others = table(FINDINGS, "| CIFAR-100 | validation error |")
+    check(
+        [(f"cifar100/{names[label]}", 0, cells) for label, *cells in others],
+        lambda found: [*headline(found), *under_noise_and_elsewhere(found)],
+    )
+    seeds = [result("cifar100/single", seed) for seed in (0, 1)]
+    both = zip(*([*headline(one), *under_noise_and_elsewhere(one)] for one in seeds), strict=True)
+    assert agree(single[1:], [value for pair in both for value in pair])
+
+
+def test_the_differences_that_have_no_interval() -> None:
+    def figures(found: Record) -> list[float]:
+        error, _, shifted_error, shifted_ece = headline(found)
+        return [
+            error,
+            100 * found["clean"]["honest"]["ensemble"]["ece_width15"]["debiased"],
+            shifted_error,
+            shifted_ece,
+        ]
+
+    rows = table(FINDINGS, "| ensemble minus single network |")
+    for seed in (0, 1):
+        (cells,) = [row[2:] for row in rows if row[1] == f"ours, single network of seed {seed}"]
+        ensemble, single = figures(result("cifar100/batch-ensemble")), figures(result("cifar100/single", seed))
+        assert agree(cells, [a - b for a, b in zip(ensemble, single, strict=True)])
+
+
+def test_the_verdicts_over_two_pairs_of_seeds() -> None:
+    def debiased(found: Record) -> float:
+        value: float = found["clean"]["honest"]["ensemble"]["ece_width15"]["debiased"]
+        return value
+
+    figures: dict[str, Callable[[Record], float]] = {
+        "-C error": lambda found: on_c(found)["error"],
+        "-C ECE": lambda found: on_c(found)["ece_width15"],
+        "clean error": lambda found: found["clean"]["ensemble"]["error"],
+        "clean ECE, debiased": debiased,
+    }
+    for label, shown, spread, _ in table(FINDINGS, "| CIFAR-100, single network | mean of the two"):
+        pairs = [
+            percent(*(figures[label](result(f"cifar100/{name}", seed)) for seed in (0, 1)))
+            for name in ("single-am-bern-0.875", "single")
+        ]
+        assert agree([spread], [max(abs(one - other) for one, other in pairs)]), label
+        # `compare` debiases a pair together, so that its mean is up to 0.02 points apart.
+        assert float(shown) == pytest.approx(mean(pairs[0]) - mean(pairs[1]), abs=0.02), label
+
+
+def test_what_the_members_show() -> None:
+    def expected(found: Record) -> list[float]:
+        clean, shifted, collapse = found["clean"], found["corrupted"]["aggregates"], found["collapse"]
+        disagree = clean["disagreement"], shifted["disagreement"]
+        alone = (
+            collapse["clean"]["independent_disagreement"],
+            mean(one["independent_disagreement"] for one in collapse["severities"]),
+        )
+        lowered = [
+            mean(one[figure] for one in members) - ensemble[figure]
+            for figure in ("error", "ece_width15")
+            for members, ensemble in (
+                (clean["members"], clean["ensemble"]),
+                ([one["by-corruption"] for one in shifted["members"]], on_c(found)),
+            )
+        ]
+        return percent(*disagree, *alone, *(a / b for a, b in zip(disagree, alone, strict=True)), *lowered)
+
+    check(rows_with_results(table(FINDINGS, "| ensemble | disagreement, %")), expected)
+
+
+def test_each_member_of_the_ensembles_with_stochastic_depth() -> None:
+    names = ("cifar100/be+sd", "cifar100/be+sd-not-diverse")
+    shown, last = dict.fromkeys(names, 0), ""
+    for label, rate, *cells in table(FINDINGS, "| | drop rate | validation error"):
+        name = label.strip("`")
+        found = result(name if name in names else last)
+        if name in names:
+            last, number = name, shown[name]
+            shown[name] += 1
+            clean = found["clean"]["members"][number]
+            shifted = found["corrupted"]["aggregates"]["members"][number]["by-corruption"]
+            way = record(f"recalibration/{name.replace('/', '-')}-care-clean")["ways"]["per-member"]
+            temperature = exp(way["recalibration"]["log_temperatures"][number]["value"])
+            rates = found["config"]["policy"]["stochastic_depth"]["drop_rate"]
+            figures = percent(clean["error"], clean["ece_width15"], shifted["error"], shifted["ece_width15"])
+            assert agree([rate, *cells], [rates[number % len(rates)], *figures, temperature]), (name, number)
+        elif label == "their ensemble":
+            assert agree(cells, headline(found)), last
+        else:
+            assert label == "mean of its members"
+            clean, shifted = found["clean"]["members"], found["corrupted"]["aggregates"]["members"]
+            of_each = [[one, other["by-corruption"]] for one, other in zip(clean, shifted, strict=True)]
+            figures = percent(
+                *(mean(one[i][key] for one in of_each) for i in (0, 1) for key in ("error", "ece_width15"))
+            )
+            assert agree(cells, figures), last
+    assert [*shown.values()] == [4, 4]
+
+
+def test_the_recalibrations() -> None:
+    def file(name: str, seed: int) -> str:
+        care = "-care-shift" if name.startswith("cifar100/be+sd") else f"-seed-{seed}" if seed else ""
+        return f"recalibration/{name.replace('/', '-')}{care}"
+
+    rows = list(rows_with_results(table(FINDINGS, "| run | clean T, shift T |")))
+    assert len(rows) > 9
+    for name, seed, cells in rows:
+        found, kept = record(file(name, seed)), result(name, seed)
+        ways = [found["ways"][way] for way in ("before", "before, shifted")]
+        temperatures = [exp(way["recalibration"]["log_temperatures"][0]["value"]) for way in ways]
+        clean = [way["clean"]["ensemble"]["ece_width15"] for way in ways]
+        shifted = [way["corrupted"]["ensemble"]["by-corruption"]["ece_width15"] for way in ways]
+        changed = ways[0]["corrupted"]["differences"]["by_corruption"]["ece_width15_debiased"]
+        expected = [kept["clean"]["ensemble"]["ece_width15"], *clean, on_c(kept)["ece_width15"], *shifted]
+        assert agree(cells, [*temperatures, *percent(*expected, *changed.values())]), (name, seed)
+        if found["care"] == "both":
+            chosen = [i for i, cell in enumerate(cells) if cell.startswith("**")]
+            kinds = {"none": [1, 4], "before": [2, 5], "before, shifted": [3, 6]}
+            assert chosen == kinds.get(found["choice"]["chosen"], []), (name, seed)
+
+
+def test_what_is_left_after_the_chosen_recalibration() -> None:
+    heading, *rows = table_with_heading(FINDINGS, "| ECE in %, after the chosen recalibration")
+    named = [cell.lower().replace(" ", "_") for cell in heading[1:-1]]
+    for label, *cells in rows:
+        found = record(f"recalibration/{label.strip('`').replace('/', '-')}")
+        figures = found["ways"][found["choice"]["chosen"]]["corrupted"]["corruptions"]
+        eces = {name: 100 * one["ece_width15"] for name, one in figures.items()}
+        assert agree(cells[:-1], [eces[name] for name in named]), label
+        others = [value for name, value in eces.items() if name not in named]
+        edges = (min(others), max(others)) if " to " in cells[-1] else (max(others),)
+        assert agree(cells[-1:], edges), label
+
+
+def test_the_papers_differences() -> None:
+    """Of its printed figures, beside ours: the pairs of rows in the order of each table."""
+    names = ("single-am-bern-0.875", "am-bern-0.875", "batch-ensemble", "single")
+    augmix, diverse, plain, single = names
+    headings = {
+        "| ensemble minus single network |": (
+            ("cifar10", plain, single),
+            ("cifar10", diverse, augmix),
+            ("cifar100", plain, single),
+            ("cifar100", "be+sd", single),
+            ("cifar100", "be+sd-not-diverse", single),
+        ),
+        "| AugMix minus no AugMix |": (
+            ("cifar10", augmix, single),
+            ("cifar10", diverse, plain),
+            ("cifar100", augmix, single),
+        ),
+    }
+    for heading, pairs in headings.items():
+        shown = [cells for _, whose, *cells in table(FINDINGS, heading) if whose == "paper"]
+        for cells, (dataset, row, other) in zip(shown, pairs, strict=True):
+            assert agree(cells, papers_difference(f"{dataset}/{row}", f"{dataset}/{other}")), (row, other)
+    diverse_depth = papers_difference("cifar100/be+sd", "cifar100/be+sd-not-diverse", rms=True)
+    rows = table(FINDINGS, "| diverse minus not diverse |")[:3]
+    assert agree([cells[2] for cells in rows] + [cells[4] for cells in rows], diverse_depth)
+    mixings = [cells for label, *cells in table(FINDINGS, "| single network on CIFAR-100 |") if label == "the paper"]
+    for cells, row in zip(mixings, ("bern-0.875", "bern-1.0", "beta"), strict=True):
+        error, ece, _, shifted_error, shifted_ece, _ = paper_figures(f"cifar100/single-am-{row}")
+        assert agree(cells, percent(error, ece, shifted_error, shifted_ece)), row
+
+
+def papers_difference(row: str, other: str, *, rms: bool = False) -> list[float]:
+    differences = percent(*(a - b for a, b in zip(paper_figures(row), paper_figures(other), strict=True)))
+    return differences if rms else [differences[i] for i in (0, 1, 3, 4)]
+
+
+def test_the_differences_of_many_seeds() -> None:
+    runs = record("diversity-cpu/digits")
+    pairs = (
+        ("augmix-diverse", "augmix-3"),
+        ("augmix-diverse", "augmix-2.5"),
+        ("augmix-diverse", "augmix-single"),
+        ("depth-diverse", "depth-0.075"),
+    )
+    rows = table(FINDINGS, "| difference in -C ECE, with 97.5 % intervals over seeds |")
+    for (label, shown, less, middle), (one, other) in zip(rows, pairs, strict=True):
+        differences = percent(
+            *(runs[one][seed]["corrupted_ece"] - runs[other][seed]["corrupted_ece"] for seed in runs[one])
+        )
+        fewer = sum(difference < 0 for difference in differences)
+        assert agree([shown.partition(" (")[0], less, middle], [mean(differences), fewer, 20, median(differences)]), (
+            label
+        )
+
+
+def test_how_often_the_rule_decides_where_nothing_differs() -> None:
+    """Two experiments with normal figures: for several pairs of seeds, and where only one of them has a spread."""
+
+    def decided(pairs: int, *, other_spreads: bool = True, times: float = 1) -> float:
+        drawn_2SD = np.random.default_rng(0).standard_normal((2, pairs, 400_000))
+        drawn_2SD[1] *= other_spreads
+        differences_SD, spread_D = drawn_2SD[0] - drawn_2SD[1], np.ptp(drawn_2SD, axis=1).max(axis=0)
+        same_sign_D = np.abs(np.sign(differences_SD).sum(axis=0)) == pairs
+        return 100 * float((same_sign_D & (np.abs(differences_SD.mean(axis=0)) > times * spread_D)).mean())
+
+    text = text_of(FINDINGS)
+    two, one_sided, three = 200 * asin(1 / 3) / pi, 200 * atan(1 / 2) / pi, decided(3)
+    assert two == pytest.approx(decided(2), abs=0.2), "the solid angle of two pyramids"
+    assert one_sided == pytest.approx(decided(2, other_spreads=False), abs=0.2), "the angle of two sectors"
+    assert f"it would still decide for one of them in {two:.0f} % of the cases" in text
+    assert f"it is {one_sided:.0f} %. With three pairs it would be {three:.0f} %." in text
+    rows = {label: float(m) / float(s) for label, m, s, _ in table(FINDINGS, "| CIFAR-100, single network | mean of")}
+    clean = {f"{decided(2, times=abs(rows[label])):.0f}" for label in ("clean error", "clean ECE, debiased")}
+    assert clean == {"2"}
+    assert "would be seen in 2 % of the cases, and one as large as that of the -C error in 0.1 %" in text
+    assert f"{decided(2, times=abs(rows['-C error'])):.1f}" == "0.1"
