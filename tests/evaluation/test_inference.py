@@ -331,6 +331,24 @@ def test_logits_beyond_float16_keep_their_probabilities(run: Run, monkeypatch: p
     assert np.array_equal(read_logits(run, "ood").max(axis=2), np.zeros(read_logits(run, "ood").shape[:2]))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_network_that_gives_no_numbers_is_told_at_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, value: float
+) -> None:
+    """Evaluating again, which is the advice for a damaged file, would not help."""
+
+    def broken(members: Members, images_NCHW: Tensor) -> np.ndarray:
+        logits_MNK = member_logits(members, images_NCHW)
+        logits_MNK[1, [3, 4], 0] = value
+        return logits_MNK
+
+    monkeypatch.setattr("counterpoint.evaluation.inference.member_logits", broken)
+    group = clean_group(run, parts_of(few_digits(40), run.experiment))
+    with pytest.raises(InputError, match=r"no numbers \(NaN\) for 2 of 40 images of 'clean', first for number 3; look"):
+        collect_logits(run, [group], device=CPU)
+    assert not (run.folder / "logits" / "clean.npy").exists()
+
+
 def test_the_labels_on_the_split_are_those_of_the_held_out_images(tmp_path: Path) -> None:
     data = replace(few_digits(40), reported="validation")
     experiment = replace(QUICK, train_on="split", num_members=None, policy=MemberPolicy())

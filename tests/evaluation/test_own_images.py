@@ -67,6 +67,16 @@ def evaluate(run: Run, place: Path, **options: object) -> None:
     evaluate_run(run, place / "data", **arguments)  # type: ignore[arg-type]
 
 
+def test_no_few_clean_images_are_taken_for_all(run: Run, place: Path) -> None:
+    """The first ones would be of one class, and not those that are corrupted."""
+    with pytest.raises(
+        InputError, match=r"clean_images is 10, and the first 10 of 36 images of your own are not of al"
+    ):
+        evaluate(run, place, clean_images=10, cell_images=10)
+    assert not (run.folder / "logits").exists()
+    evaluate(run, place, clean_images=36)
+
+
 def test_it_is_reported_on_test_images_and_keeps_logits_of_validation_images(
     run: Run, place: Path, images: UserImages
 ) -> None:
@@ -161,7 +171,7 @@ def test_a_corrupted_image_is_fitted_on_with_its_clean_one(run: Run, place: Path
     places = [numbers.index(number) for number in corrupted.numbers_N.tolist()]
     assert np.array_equal(held_out.clean.logits_MNK, saved(run, "validation")[:, places])
     assert np.array_equal(held_out.clean.labels_N, corrupted.labels_N)
-    evaluate(run, place, clean_images=20)
+    np.save(run.folder / "logits" / "validation-labels.npy", np.roll(saved(run, "validation-labels"), 1))
     with pytest.raises(InputError, match=r"validation-extra are not the same; .* evaluates both again"):
         read_held_out(run, read_about(run).suites[few.name])
 

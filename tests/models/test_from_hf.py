@@ -156,6 +156,16 @@ def test_published_weights_are_kept_but_for_the_head(make_model: MakeModel, fold
     assert differing == {"classifier.weight", "classifier.bias"}
 
 
+def test_published_weights_may_have_no_head(make_model: MakeModel, folder: Path, tmp_path: Path) -> None:
+    from transformers import ViTForImageClassification
+
+    whole = ViTForImageClassification.from_pretrained(folder)
+    whole.vit.save_pretrained(tmp_path / "body")
+    ours = make_model(f"hf/{tmp_path / 'body'}", pretrained=True).state_dict()
+    theirs = {f"model.{key}": tensor for key, tensor in whole.state_dict().items() if not key.startswith("classifier")}
+    assert all(torch.equal(ours[key], tensor) for key, tensor in theirs.items())
+
+
 def test_weights_that_do_not_fit_or_are_no_safetensors_are_refused(
     make_model: MakeModel, folder: Path, tmp_path: Path
 ) -> None:
@@ -163,6 +173,8 @@ def test_weights_that_do_not_fit_or_are_no_safetensors_are_refused(
         InputError, match=r"weights do not fit hf/.*: vit.embeddings.position_embeddings is \(1, 17, 16\)"
     ):
         make_model(f"hf/{folder}", pretrained=True, image_size=16, size=16)
+    with pytest.raises(InputError, match=r"weights do not fit hf/.*: there are none for vit\..* and \d+ more; leave"):
+        make_model(f"hf/{folder}", pretrained=True, num_hidden_layers=2)
     pickled = changed(folder, tmp_path / "pickled")
     torch.save({"classifier.bias": torch.zeros(1000)}, pickled / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"has no weights as safetensors that can be downloaded"):

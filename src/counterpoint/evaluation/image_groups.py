@@ -70,14 +70,27 @@ def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
             "a folder test beside train, or rows whose part is test, and evaluate again; you need "
             "not train again"
         )
-    return _labelled_group("clean", "labels", parts, parts.reported, images.first(count))
+    return _labelled_group("clean", "labels", parts, parts.reported, _first(parts, images, count))
 
 
 def validation_group(parts: Parts, count: int | None = None) -> ImageGroup | None:
     """The validation images, if the clean images are others; None if there are none."""
     if parts.reported == "validation" or parts.validation is None:
         return None
-    return _labelled_group(VALIDATION, VALIDATION_LABELS, parts, "validation", parts.validation.first(count))
+    images = _first(parts, parts.validation, count)
+    return _labelled_group(VALIDATION, VALIDATION_LABELS, parts, "validation", images)
+
+
+def _first(parts: Parts, images: LabelledImages, count: int | None) -> LabelledImages:
+    """The first images. A user's own lie in the order of their classes, so the first would be of a few classes alone,
+    and others than those that are corrupted.
+    """
+    if parts.keys and count is not None and count < len(images):
+        raise InputError(
+            f"clean_images is {count:,}, and the first {count:,} of {len(images):,} images of your own are not of all "
+            "classes alike; leave it out. cell_images can be given: which images are corrupted is drawn"
+        )
+    return images.first(count)
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:

@@ -77,8 +77,21 @@ def collect_logits(
             watcher.counted(work, done, there + len(mine))
             if should_stop():
                 raise StoppedError
-            write_array(path, _in_type(member_logits(members, pixels), group.dtype))
+            logits_MNK = member_logits(members, pixels)
+            _check_finite(logits_MNK, run, path.stem)
+            write_array(path, _in_type(logits_MNK, group.dtype))
         watcher.counted(work, there + len(mine), there + len(mine))
+
+
+def _check_finite(logits_MNK: np.ndarray, run: Run, images: str) -> None:
+    """Raise if the network itself gives no numbers: no figure can be computed from such logits, today or tomorrow."""
+    broken_N = ~np.isfinite(logits_MNK).all(axis=(0, 2))
+    if broken_N.any():
+        raise InputError(
+            f"the network of {run.folder} gives logits that are infinite or no numbers (NaN) for {broken_N.sum():,} of "
+            f"{len(broken_N):,} images of {images!r}, first for number {broken_N.argmax():,}; look for what it divides "
+            "by or takes the logarithm of, and train it again"
+        )
 
 
 def spent_before(run: Run) -> float:

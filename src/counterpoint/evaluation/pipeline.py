@@ -72,8 +72,8 @@ def evaluate_run(
     the function is not imported, because a name in the run's files is not enough.
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
-    Without them all are used, and only those that are used are corrupted. Clean images of your own are in the order of
-    their classes.
+    Without them all are used, and only those that are used are corrupted. Of your own images, which lie in the order of
+    their classes, `clean_images` must not be fewer than there are.
 
     With `max_minutes` the evaluation begins no cell that would probably end later. `should_stop` ends it after the cell
     in progress. Both raise `counterpoint.errors.StoppedError`, and the same call goes on from the cells that are done.

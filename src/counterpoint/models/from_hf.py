@@ -4,14 +4,14 @@ Only transformers' own code is run. A run keeps the configuration, so that it is
 """
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, unknown
+from counterpoint.errors import InputError, some, unknown
 from counterpoint.models.checks import check_only_head_differs
 from counterpoint.models.wanted import (
     ModelFacts,
@@ -90,7 +90,22 @@ def _with_weights(auto: Any, config: Any, wanted: Wanted) -> nn.Module:
     heads = {theirs[0] for name, theirs, ours in found["mismatched_keys"] if ours[0] == wanted.num_classes}
     check_only_head_differs(wanted, found["mismatched_keys"], heads.pop() if len(heads) == 1 else 0)
     network: nn.Module = model
+    _check_body(network, wanted, {*found["missing_keys"]}, {name for name, *_ in found["mismatched_keys"]})
     return network
+
+
+def _check_body(network: nn.Module, wanted: Wanted, missing: Set[str], mismatched: Set[str]) -> None:
+    """Raise if a part that got published weights still has some that were drawn: it would be only half pretrained.
+
+    The head may be new as a whole. A normalisation does no harm: its vectors begin as they should.
+    """
+    weights = {name: weight for name, weight in network.named_parameters() if weight.dim() > 1}
+    published = {name.partition(".")[0] for name in weights.keys() - missing - mismatched}
+    if drawn := sorted(name for name in weights.keys() & missing if name.partition(".")[0] in published):
+        raise InputError(
+            f"the published weights do not fit {wanted.name} as it is asked for: there are none for {some(drawn, 3)}; "
+            "leave the model_options out, or pretrained"
+        )
 
 
 def _configured(wanted: Wanted, values: Mapping[str, Any], options: Mapping[str, Any]) -> Any:

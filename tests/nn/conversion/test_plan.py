@@ -89,6 +89,16 @@ def test_one_name_or_type_needs_no_list() -> None:
     assert "head" not in make_plan(Mixed(), None, "head", None).layers
 
 
+def test_a_layer_may_be_chosen_by_any_of_its_names() -> None:
+    """A model may keep a layer, or what it is in, in two places. The plan knows it by the first."""
+    network = nn.Module()
+    network.body = nn.ModuleList([nn.Linear(2, 2), nn.Sequential(nn.Linear(2, 2))])
+    network.head, network.all = network.body[1], nn.ModuleList([network.body])
+    assert list(make_plan(network, None, "head", None).layers) == ["body.0"]
+    assert list(make_plan(network, "head.0", (), None).layers) == ["body.1.0"]
+    assert list(make_plan(network, None, ["all.*.1"], None).layers) == ["body.0"]
+
+
 def test_a_choice_that_no_layer_has_is_a_slip() -> None:
     with pytest.raises(InputError, match="unknown layer 'haed'; did you mean 'head'"):
         make_plan(Mixed(), None, ["haed"], None)

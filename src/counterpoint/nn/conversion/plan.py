@@ -30,11 +30,11 @@ class Plan:
 
 def make_plan(network: nn.Module, include: Chosen | None, exclude: Chosen, example: Example | None) -> Plan:
     """The plan for `network`. With an example, layers that are not called on it are found and left out."""
-    included, excluded = None if include is None else _names(network, include), _names(network, exclude)
+    included, excluded = None if include is None else _chosen(network, include), _chosen(network, exclude)
     usage = None if example is None else _find_usage(network, example)
     plan = Plan()
     for name, module in _outermost(network):
-        reason = _why_not(name, module, included, excluded, usage)
+        reason = _why_not(module, included, excluded, usage)
         if reason is not None:
             plan.left_out.append(LeftOut(name, type(module).__name__, reason))
         elif isinstance(module, _CONVERTIBLE):
@@ -70,36 +70,36 @@ def _find_usage(network: nn.Module, example: Example) -> _Usage:
     return _Usage(once.called, once.read_by, same_shape)
 
 
-def _names(network: nn.Module, chosen: Chosen) -> set[str]:
-    """The modules that are chosen by name or type. A choice that fits no module is probably a typing error, and is
-    refused.
+def _chosen(network: nn.Module, chosen: Chosen) -> set[nn.Module]:
+    """The modules that are chosen by any of their names or by type, and all that is inside them. A choice that fits no
+    module is probably a typing error, and is refused.
     """
     modules = dict(network.named_modules(remove_duplicate=False))
-    names: set[str] = set()
+    found: set[nn.Module] = set()
     for one in [chosen] if isinstance(chosen, str | type) else chosen:
         if not isinstance(one, str | type):
             raise InputError(f"{shown(one)} is not a layer's name or type; give them as 'head' or nn.Linear")
         if isinstance(one, str):
-            found = {name for name in modules if fnmatchcase(name, one)}
+            fitting = [module for name, module in modules.items() if fnmatchcase(name, one)]
             slip = unknown("layer", one, filter(None, modules))
         else:
-            found = {name for name, module in modules.items() if isinstance(module, one)}
+            fitting = [module for module in modules.values() if isinstance(module, one)]
             slip = unknown("type of layer", one.__name__, sorted({type(m).__name__ for m in modules.values()}))
-        if not found:
+        if not fitting:
             raise slip
-        names |= found
-    return names
+        found.update(part for module in fitting for part in module.modules())
+    return found
 
 
 def _why_not(
-    name: str, module: nn.Module, included: set[str] | None, excluded: set[str], usage: _Usage | None
+    module: nn.Module, included: set[nn.Module] | None, excluded: set[nn.Module], usage: _Usage | None
 ) -> str | None:
     """Why a layer with a weight gets no members. None for the others, and for modules without such a weight."""
     if not isinstance(module, _CONVERTIBLE):
         return _why_unknown(module)
-    if _is_among(name, excluded):
+    if module in excluded:
         return EXCLUDED
-    if included is not None and not _is_among(name, included):
+    if included is not None and module not in included:
         return NOT_INCLUDED
     if usage is not None and module not in usage.called:
         reader = usage.read_by.get(module)
@@ -140,12 +140,6 @@ def _outermost(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
                 yield from walk(f"{name}.{child_name}".lstrip("."), child)
 
     yield from walk("", network)
-
-
-def _is_among(name: str, names: set[str]) -> bool:
-    """Whether a layer is chosen, by itself or as a part of a module that is."""
-    parts = name.split(".")
-    return any(".".join(parts[:length]) in names for length in range(len(parts) + 1))
 
 
 def _of_its_own(name: str, module: nn.Module) -> list[Layer]:
