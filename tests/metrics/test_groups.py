@@ -23,6 +23,8 @@ from counterpoint.metrics import (
     intervals_over_cells,
     mean_difference,
     noise_floor,
+    ood_auroc_difference,
+    ood_auroc_interval,
     paired_differences,
     score_set,
     summarise,
@@ -258,3 +260,42 @@ def test_coverage(script: dict[str, Any]) -> None:
         assert figures <= found.keys()
         assert min(over_groups for over_groups, _ in found.values()) >= 0.85
         assert found["error"][1] < 0.8, "over images the interval is too short"
+
+
+def test_copies_of_known_images_prove_nothing_new_about_an_auroc() -> None:
+    """But for the prior, which counts less where there are more images that tell something."""
+    rng = np.random.default_rng(0)
+    known, outside, other = rng.normal(1, 1, 200), rng.normal(size=5000), rng.normal(1.2, 1, 200)
+    images = np.tile(np.arange(200), 4)
+    copies = ood_auroc_interval(known[images], outside, images)
+    once, alone = ood_auroc_interval(known, outside), ood_auroc_interval(known[images], outside)
+    assert copies.value == pytest.approx(once.value)
+    assert length(copies) == pytest.approx(length(once), rel=0.05)
+    assert length(alone) < 0.65 * length(once)
+    twice = ood_auroc_difference(known[images], outside, other[images], outside, images)
+    expected = ood_auroc_difference(known, outside, other, outside)
+    assert length(twice) == pytest.approx(length(expected), rel=0.05)
+    assert ood_auroc_interval(known, outside, np.arange(200)) == once
+    assert ood_auroc_difference(known, outside, other, outside, np.arange(200)) == expected
+    with pytest.raises(InputError, match="of 4 groups"):
+        ood_auroc_interval(known, outside, np.arange(200) % 4)
+
+
+@pytest.mark.parametrize(("groups", "images"), [(20, 10), (60, 5)])
+def test_coverage_of_an_auroc_whose_known_images_are_in_groups(groups: int, images: int) -> None:
+    rng = np.random.default_rng(0)
+    group_N = np.repeat(np.arange(groups), images)
+    truth, held = 0.9, np.zeros(3)
+    shift = np.sqrt(2) * stats.norm.ppf(truth)
+    for _ in range(300):
+        shared, own = rng.normal(size=groups)[group_N], rng.normal(size=(2, len(group_N)))
+        known, outside = shift + np.sqrt(0.5) * (shared + own[0]), rng.normal(size=400)
+        other = shift + np.sqrt(0.5) * (shared + own[1])
+        over_groups, over_images = (ood_auroc_interval(known, outside, one) for one in (group_N, None))
+        difference = ood_auroc_difference(known, outside, other, outside, group_N)
+        found = ((over_groups, truth), (difference, 0), (over_images, truth))
+        held += [one.low <= true <= one.high for one, true in found]
+    covered = held / 300
+    assert covered[0] > 0.92
+    assert covered[1] > 0.92
+    assert covered[2] < 0.9

@@ -141,11 +141,12 @@ def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDiffe
     our, their = ours.scores.outside, theirs.scores.outside
     if our is None or their is None:
         return {}
-    found = {}
+    found, groups = {}, ours.scores.clean.groups
     for name, (images, our_N) in our.sets.items():
         other, their_N = their.sets.get(name, (None, our_N))
         if other == images:
-            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N)
+            known = groups.group_N if groups else None
+            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, known)
             found[name] = OutsideDifference(images, **_records({"auroc": auroc}))
     return found
 
@@ -161,6 +162,8 @@ def images_in_words(results: Results) -> str:
     clean = f"{where.images:,} {where.part} images of {where.dataset}" + (
         f" (key {where.key[:8]})" if where.key else ""
     )
+    if where.groups:
+        clean += f" in {where.groups.count:,} groups (key {where.groups.key[:8]})"
     return f"{clean} and {cells.images:,} images per cell ({_source(cells.source)})" if cells else clean
 
 

@@ -15,6 +15,7 @@ from counterpoint.export.card_facts import CardFacts
 from counterpoint.export.card_head import OURS, yaml_head
 from counterpoint.model_names import library_of
 from counterpoint.report.formats.markdown import markdown_page
+from counterpoint.report.run import drawn_over
 from counterpoint.report.section import Block, Code, Facts, Part
 from counterpoint.training.run_images import data_name
 
@@ -123,7 +124,8 @@ def _limits(facts: CardFacts) -> Iterator[tuple[str, str]]:
         "those measured on",
     )
     if facts.evaluated is not None:
-        yield "One training", "figures and intervals are of this one network, over images; other seeds may differ"
+        over = drawn_over(facts.evaluated.results.evaluated_on.groups)
+        yield "One training", f"figures and intervals are of this one network, {over}; other seeds may differ"
         yield (
             "Precision",
             f"float32 here; the figures were computed with {facts.evaluated.results.evaluation.precision}",

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, ReliabilityBins, reliability_bins
 from counterpoint.metrics.checks import Floats, Integers, fractions, whole_numbers, zeros_and_ones
-from counterpoint.metrics.groups import PRIOR_GROUPS, Groups, groups_of, require_enough
+from counterpoint.metrics.groups import PRIOR_GROUPS, Groups, enough_groups
+from counterpoint.metrics.scores import ImageScores
 
 _DRAWS_AT_ONCE = 2**15
 """So many stay in the processor's cache. How many there are changes no draw."""
@@ -69,8 +70,7 @@ def noise_floor(
     confidence_N = fractions(confidence, "confidence", ndim=1)
     right = _simulated_right(np.sort(confidence_N), table.count, simulations, np.random.default_rng(seed))
     gap = right / table.count - table.confidence
-    if (together := groups_of(groups, len(confidence_N))) is not None:
-        require_enough(together)
+    if (together := enough_groups(groups, len(confidence_N))) is not None:
         gap *= _widening_of_groups(table, _noise(table, confidence_N, correct), together)
     elif images is not None:
         gap *= _widening(table, _noise(table, confidence_N, correct), images)
@@ -128,6 +128,13 @@ def _widening(table: ReliabilityBins, noise: _Noise, images: ArrayLike) -> Float
     by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(noise.bin_N, noise_N**2)
     scatters = by_entries > _ROUNDING * table.count
     return np.sqrt(np.divide(by_images, by_entries, out=np.ones(bins), where=scatters))
+
+
+def draws_of_bins(table: ReliabilityBins, scores: ImageScores) -> Floats:
+    """How many independent images would tell as much about each bin's accuracy as its images in groups do."""
+    assert scores.groups is not None
+    noise = _noise(table, np.minimum(scores.confidence, 1.0), scores.correct)
+    return table.count / _widening_of_groups(table, noise, scores.groups) ** 2
 
 
 def _widening_of_groups(table: ReliabilityBins, noise: _Noise, groups: Groups) -> Floats:

@@ -85,6 +85,13 @@ def groups_of(group_N: ArrayLike | None, images: int) -> Groups | None:
     return None if found.max(initial=-1) + 1 == images else Groups(found)
 
 
+def enough_groups(group_N: ArrayLike | None, images: int) -> Groups | None:
+    """As `groups_of`. It raises where the groups are too few for an interval."""
+    found = groups_of(group_N, images)
+    require_enough(found)
+    return found
+
+
 def numbered(group_N: Integers) -> Integers:
     """The groups' numbers from 0 on, in the order of their first images: equal for equal groups."""
     _, first_G, number_N = np.unique(group_N, return_index=True, return_inverse=True)

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, zeros_and_ones
-from counterpoint.metrics.groups import Groups, groups_of, require_enough
+from counterpoint.metrics.groups import Groups, enough_groups
 from counterpoint.metrics.intervals import TAIL, Interval, interval_of_mean, interval_of_ratio
 from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.scores import ImageScores, require_same_groups
@@ -54,7 +54,7 @@ def mean_difference(ours_N: ArrayLike, other_N: ArrayLike, groups: ArrayLike | N
     (-0.2, -0.45, 0.05)
     """
     ours, other = _same_images(ours_N, other_N)
-    return interval_of_mean(ours - other, _enough_groups(groups, len(ours)))
+    return interval_of_mean(ours - other, enough_groups(groups, len(ours)))
 
 
 def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike, groups: ArrayLike | None = None) -> Interval:
@@ -74,7 +74,7 @@ def error_difference(correct_N: ArrayLike, other_correct_N: ArrayLike, groups: A
     ours, other = _same_images(correct_N, other_correct_N)
     zeros_and_ones(ours, "correct_N", len(ours))
     zeros_and_ones(other, "other_correct_N", len(ours))
-    if (together := _enough_groups(groups, len(ours))) is not None:
+    if (together := enough_groups(groups, len(ours))) is not None:
         return _error_difference_over(together, other - ours)
     only_ours, only_other = float((ours > other).sum()), float((ours < other).sum())
     total = len(ours) + 2
@@ -88,12 +88,6 @@ def _error_difference_over(groups: Groups, difference_N: Floats) -> Interval:
     sums_G = np.append(groups.sums(difference_N), (-more, more))
     around = interval_of_ratio(sums_G, np.append(groups.sizes_G, (more, more)))
     return Interval(float(difference_N.mean()), max(around.low, -1.0), min(around.high, 1.0))
-
-
-def _enough_groups(groups: ArrayLike | None, images: int) -> Groups | None:
-    found = groups_of(groups, images)
-    require_enough(found)
-    return found
 
 
 def _same_images(ours_N: ArrayLike, other_N: ArrayLike) -> tuple[Floats, Floats]:

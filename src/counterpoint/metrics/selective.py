@@ -8,11 +8,12 @@ image that is accepted. To be accepted, an image needs the threshold's confidenc
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, finite, fractions, zeros_and_ones
+from counterpoint.metrics.groups import enough_groups, moved_by, students
 from counterpoint.metrics.intervals import TAIL, Interval
 
 _PRIOR_IMAGES = 2
@@ -83,7 +84,9 @@ def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
     return float(_Placements.of(*_both(confidence_in, confidence_out)).known_N.mean())
 
 
-def ood_auroc_interval(confidence_in: ArrayLike, confidence_out: ArrayLike) -> Interval:
+def ood_auroc_interval(
+    confidence_in: ArrayLike, confidence_out: ArrayLike, groups_in: ArrayLike | None = None
+) -> Interval:
     """The AUROC of `ood_auroc` with its 95 % interval over images, known and outside ones.
 
     It is Wilson's score interval of a share, of as many independent images as give the variance of DeLong, DeLong &
@@ -91,14 +94,19 @@ def ood_auroc_interval(confidence_in: ArrayLike, confidence_out: ArrayLike) -> I
     moved towards the largest one that the AUROC allows, as if two more images had shown that. Without this the interval
     would be too short near 1, and of length 0 where the two kinds are fully apart.
 
+    `groups_in` says which known images belong together, such as those of one patient, by equal whole numbers. They then
+    count as fewer images, by the design effect of the mean. Fewer than ten groups are refused.
+
     >>> from counterpoint.metrics import ood_auroc_interval
     >>> interval = ood_auroc_interval([0.9, 0.8, 0.7, 0.6], [0.65, 0.5, 0.4, 0.3])
     >>> interval.value, round(interval.low, 2), round(interval.high, 2)
     (0.9375, 0.45, 1.0)
     """
     placements = _Placements.of(*_both(confidence_in, confidence_out))
-    known, outside = len(placements.known_N), len(placements.outside_N)
+    known, outside = float(len(placements.known_N)), len(placements.outside_N)
     value = float(placements.known_N.mean())
+    if (together := enough_groups(groups_in, len(placements.known_N))) is not None:
+        known /= together.images_per_draw(placements.known_N, _out_of_order(placements.known_N, value))
     shares = [_share_of_most_variance(placed, value) for placed in (placements.known_N, placements.outside_N)]
     # The AUROC is the mean over all ways to form min(known, outside) independent pairs. So its variance is at most that
     # of one of these ways.
@@ -110,7 +118,11 @@ def ood_auroc_interval(confidence_in: ArrayLike, confidence_out: ArrayLike) -> I
 
 
 def ood_auroc_difference(
-    ours_in: ArrayLike, ours_out: ArrayLike, other_in: ArrayLike, other_out: ArrayLike
+    ours_in: ArrayLike,
+    ours_out: ArrayLike,
+    other_in: ArrayLike,
+    other_out: ArrayLike,
+    groups_in: ArrayLike | None = None,
 ) -> Interval:
     """The difference of two models' AUROCs, ours − other, with its 95 % interval over images, known and outside ones.
 
@@ -119,7 +131,8 @@ def ood_auroc_difference(
 
     The variance is that of DeLong, DeLong & Clarke-Pearson 1988 for two models on the same images. Of each kind, one
     image more counts that only one of the models has in order. Without it the interval would be too short where the
-    models differ on few images, and of length 0 where they differ on none.
+    models differ on few images, and of length 0 where they differ on none. With `groups_in`, as in
+    `ood_auroc_interval`, a group of known images is one draw.
 
     >>> from counterpoint.metrics import ood_auroc_difference
     >>> known, sure, unsure = [0.9, 0.8, 0.7, 0.6], [0.85, 0.75, 0.4, 0.3], [0.4, 0.3, 0.2, 0.1]
@@ -127,7 +140,8 @@ def ood_auroc_difference(
     0.3125
     """
     ours, other = (_Placements.of(*_both(*pair)) for pair in ((ours_in, ours_out), (other_in, other_out)))
-    variance = 0.0
+    together = enough_groups(groups_in, len(ours.known_N))
+    variance, reach = 0.0, float(ndtri(1 - TAIL))
     for kind, ours_N, other_N in (
         ("known", ours.known_N, other.known_N),
         ("outside", ours.outside_N, other.outside_N),
@@ -136,9 +150,14 @@ def ood_auroc_difference(
             raise InputError(
                 f"there are {len(ours_N)} and {len(other_N)} {kind} images; both models need the same ones"
             )
-        variance += float(((ours_N - other_N).var() * len(ours_N) + 1) / len(ours_N) ** 2)
+        if kind == "known" and together is not None:
+            apart_N, reach = ours_N - other_N, students(len(together))
+            more = together.images_per_draw(apart_N, apart_N != 0) / len(ours_N)
+            variance += float((moved_by(together.sums(apart_N), together.sizes_G) ** 2).sum()) + more**2
+        else:
+            variance += float(((ours_N - other_N).var() * len(ours_N) + 1) / len(ours_N) ** 2)
     value = float(ours.known_N.mean() - other.known_N.mean())
-    margin = float(ndtri(1 - TAIL) * np.sqrt(variance))
+    margin = float(reach * np.sqrt(variance))
     return Interval(value, max(value - margin, -1.0), min(value + margin, 1.0))
 
 
@@ -189,9 +208,14 @@ def _share_of_most_variance(placed: Floats, value: float) -> float:
     Only images that are out of order tell about it. `_PRIOR_IMAGES` are added to them that show the largest.
     """
     largest = value * (1 - value)
-    out_of_order = int(((placed < 1) if value >= 0.5 else (placed > 0)).sum())
+    out_of_order = int(_out_of_order(placed, value).sum())
     share = min(float(placed.var(ddof=1)) / largest, 1.0) if largest and len(placed) > 1 else 1.0
     return (out_of_order * share + _PRIOR_IMAGES) / (out_of_order + _PRIOR_IMAGES)
+
+
+def _out_of_order(placed: Floats, value: float) -> NDArray[np.bool_]:
+    """The rarer images: those that are not on the side where most are."""
+    return np.asarray((placed < 1) if value >= 0.5 else (placed > 0))
 
 
 def _both(confidence_in: ArrayLike, confidence_out: ArrayLike) -> tuple[Floats, Floats]:

@@ -14,7 +14,7 @@ from counterpoint.metrics.calibration import Binning, overconfidence, reliabilit
 from counterpoint.metrics.checks import Floats, Integers, class_labels, probabilities
 from counterpoint.metrics.debiased import ece_debiased, ece_rms_debiased
 from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checked
-from counterpoint.metrics.floor import noise_floor
+from counterpoint.metrics.floor import draws_of_bins, noise_floor
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.intervals import Interval
 from counterpoint.metrics.scores import ImageScores, scores_of_checked
@@ -192,4 +192,5 @@ def equal_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
     """The 15 bins, without those that are empty."""
     table = reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning)
     columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
-    return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), strict=True))
+    draws = [None] * len(table.count) if scores.groups is None else draws_of_bins(table, scores).tolist()
+    return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), draws, strict=True))

@@ -99,6 +99,8 @@ class Bin:
     count: Annotated[int, Range(1, 10**12)]
     confidence: Fraction
     accuracy: Fraction
+    draws: Annotated[float, Range(0, 10**12)] | None = None
+    """How many independent images tell as much about the accuracy, where images belong together."""
 
 
 @dataclass(frozen=True)

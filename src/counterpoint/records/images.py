@@ -33,6 +33,11 @@ class Images:
     labels. A data set that has a name needs none."""
     groups: InGroups | None = None
 
+    @property
+    def draws(self) -> int:
+        """At least how many independent images tell as much."""
+        return self.groups.count if self.groups else self.images
+
 
 @dataclass(frozen=True)
 class Source:
@@ -77,6 +82,11 @@ class Shift:
     corruptions: tuple[str, ...]
     severities: tuple[Count, ...]
     groups: InGroups | None = None
+
+    @property
+    def draws(self) -> int:
+        """At least how many independent images tell as much."""
+        return self.groups.count if self.groups else self.images
 
     @property
     def named_cells(self) -> list[tuple[str, int]]:

@@ -47,7 +47,7 @@ def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
 
 
 def _bin_row(row: Bin, with_interval: bool) -> Row:
-    low, high = wilson_interval(row.accuracy, row.count)
+    low, high = accuracy_interval(row)
     return plain_row(
         f"{percent(row.low)}–{percent(row.high)}",
         f"{row.count:,}",
@@ -58,7 +58,12 @@ def _bin_row(row: Bin, with_interval: bool) -> Row:
     )
 
 
-def wilson_interval(share: float, count: int) -> tuple[float, float]:
+def accuracy_interval(row: Bin) -> tuple[float, float]:
+    """Of a bin's accuracy. Images that belong together tell less than as many independent ones."""
+    return wilson_interval(row.accuracy, row.count if row.draws is None else row.draws)
+
+
+def wilson_interval(share: float, count: float) -> tuple[float, float]:
     """Wilson's 95 % interval of a share seen in `count` independent images; it stays within 0 and 1."""
     z = 1.959964  # the normal distribution's 97.5 % point
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)

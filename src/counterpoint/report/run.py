@@ -11,6 +11,7 @@ from typing import TypeVar, get_args
 from counterpoint.errors import InputError
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimates, Figures, Honest, Summary
 from counterpoint.records.files import Evaluated
+from counterpoint.records.images import InGroups
 from counterpoint.records.recalibrated import Scaled, ScaledCorrupted
 from counterpoint.records.results import Results
 from counterpoint.report.naming import joined_labels, run_labels, settings_apart
@@ -44,7 +45,7 @@ class ReportedRun:
     @property
     def images(self) -> str:
         on = self.results.evaluated_on
-        return f"{on.dataset}, {on.part} part, {on.images:,} images"
+        return f"{on.dataset}, {on.part} part, {on.images:,} images{in_groups(on.groups)}"
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -52,6 +53,21 @@ class ReportedRun:
         made = (self.results.run or self.results.imported, self.results.evaluation)
         added = (self.evaluated.recalibrated, self.evaluated.compared, self.evaluated.thresholded)
         return tuple(dict.fromkeys(record.command for record in (*made, *added) if record))
+
+
+def in_groups(groups: InGroups | None) -> str:
+    """What is to be added to a number of images, if they are in groups."""
+    return f" in {groups.count:,} groups" if groups else ""
+
+
+def drawn_over(*groups: InGroups | None) -> str:
+    """What the intervals of some sets of images are over: images, or groups of images that belong together."""
+    counts = sorted({one.count for one in groups if one})
+    if not counts:
+        return "over images"
+    if None in groups:
+        return "over images, or groups of images"
+    return f"over {' to '.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} groups"
 
 
 def label_runs(evaluated: Sequence[Evaluated]) -> list[ReportedRun]:

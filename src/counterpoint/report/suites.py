@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from counterpoint.records.figures import Aggregate, CalibrationError, Estimate, Honest, Summary
 from counterpoint.records.images import Source
 from counterpoint.records.results import Shifted
-from counterpoint.report.run import CALIBRATION, HEADLINE, ReportedRun, grouped
+from counterpoint.report.run import CALIBRATION, HEADLINE, ReportedRun, grouped, in_groups
 
 PAPERS = "corrupted"
 """The name of the paper's suite, whose images everyone calls -C, and of given shifts."""
@@ -78,7 +78,8 @@ class ShiftedRun:
     @property
     def images(self) -> str:
         part = "" if self.figures.part == "test" else f"{self.figures.part} "
-        images = self.made_of if self.is_own else f"{self.figures.images:,} {part}images per cell"
+        together = in_groups(self.figures.groups)
+        images = self.made_of if self.is_own else f"{self.figures.images:,} {part}images per cell{together}"
         return f"{self.dataset}, {self.source}, {images}"
 
     @property
@@ -100,7 +101,7 @@ class ShiftedRun:
     def made_of(self) -> str:
         kinds, severities = len(self.figures.cells), len(self.figures.severities)
         if self.is_own:
-            images = counted(self.figures.images, "image")
+            images = counted(self.figures.images, "image") + in_groups(self.figures.groups)
             return f"{images} at each of {severities} severities" if self.has_severities else images
         shifts = counted(kinds, "shift") if self.is_given else f"{counted(kinds, 'kind')} of corruption"
         if not self.has_severities:

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from counterpoint.records.figures import Bin
-from counterpoint.report.bins import wilson_interval
+from counterpoint.report.bins import accuracy_interval
 from counterpoint.report.drawing.series import Ink, Point, Series, draw_all, series_group
 from counterpoint.report.drawing.strokes import (
     FIFTHS,
@@ -72,7 +72,7 @@ def _points(bins: Sequence[Bin], *, intervals: bool) -> list[Point]:
             row.confidence,
             row.accuracy,
             bin_in_words(row, interval=intervals),
-            wilson_interval(row.accuracy, row.count) if intervals else None,
+            accuracy_interval(row) if intervals else None,
             weight=math.sqrt(row.count / most),
         )
         for row in bins
@@ -81,7 +81,7 @@ def _points(bins: Sequence[Bin], *, intervals: bool) -> list[Point]:
 
 def bin_in_words(row: Bin, *, interval: bool) -> str:
     """One fact on each line."""
-    low, high = wilson_interval(row.accuracy, row.count)
+    low, high = accuracy_interval(row)
     lines = [
         f"bin: confidence {percent(row.low)} to {with_sign(row.high)}",
         f"mean confidence {with_sign(row.confidence)}",
@@ -124,7 +124,7 @@ def equal_width_chart(bins: Sequence[Bin], alternative: str, *, places: int = 0)
         box(element, gap, left, min(confidence, accuracy), width, max(confidence, accuracy))
         line(element, "confidence-mark", left, confidence, left + width, confidence)
         box(element, "count-bar", left, counts.y(row.count / most), width, counts.y(0))
-        low, high = wilson_interval(row.accuracy, row.count)
+        low, high = accuracy_interval(row)
         line(element, "interval", middle, panel.y(low), middle, panel.y(high))
         text(element, middle, counts.y(row.count / most) - 3, short_count(row.count), "count")
     text(svg, panel.left - 6, counts.y(0), "images", "end")

@@ -45,7 +45,7 @@ def candidates_table(choice: Choice, several: bool, caption: str = "candidates")
     corruptions = list(dict.fromkeys(name for one in choice.candidates for name in one.shifted))
     left_out = (Column(corruption_label(name), "left out, NLL") for name in corruptions)
     return _table(
-        f"{caption} on {choice.images:,} held-out images, with 95 % intervals over images",
+        f"{caption} on {choice.images:,} held-out images, with 95 % intervals",
         (Column("Parameters"), Column("Clean", "NLL"), *left_out, Column("Score", "NLL")),
         choice,
         several,

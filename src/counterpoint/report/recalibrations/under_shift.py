@@ -40,7 +40,7 @@ _COLUMNS = (
 )
 _CLEAN_IMAGES = "Clean"
 _DIFFERENCES = (
-    "A difference is the figure with a recalibration minus the figure without, with its 95 % interval over images. "
+    "A difference is the figure with a recalibration minus the figure without, with its 95 % interval. "
     "Differences in ECE are between debiased values, so that noise alone makes no difference. They can differ from "
     "what the two ECEs in the table differ by."
 )

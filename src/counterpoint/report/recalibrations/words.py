@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from counterpoint.records.images import Shift
 from counterpoint.records.recalibrated import Care, Parameter, Recalibrated, Recalibration, Slope
+from counterpoint.report.run import drawn_over
 from counterpoint.report.suites import corruption_label, counted
 from counterpoint.report.tables import Column, Table, plain_row
 
@@ -124,7 +125,7 @@ def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> T
     signals = "; entropy and disagreement in % of the largest possible entropy" if moving else ""
     both = "; both: clean and corrupted images" if found.fitted_on.shift else ""
     return Table(
-        f"{caption}; ± one standard error over images{signals}{both}",
+        f"{caption}; ± one standard error {drawn_over(found.fitted_on.images.groups)}{signals}{both}",
         (Column("Temperature"), Column("Fitted on"), Column("Parameters")),
         tuple(
             plain_row(way_name(name, several), _FITTED_ON[one.fitted_on], parameters_in_words(one), kind="words")

@@ -7,7 +7,7 @@ from counterpoint.errors import listed
 from counterpoint.records.compared import Comparison, Difference, MeanDifferences, with_folder
 from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on, known_differences
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.run import ReportedRun, drawn_over
 from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import PAPERS, called, named_severities, papers_suite
 from counterpoint.report.tables import (
@@ -22,7 +22,6 @@ from counterpoint.report.tables import (
     shown_together,
 )
 
-_COLUMNS = (Column("Metric"), Column("Difference"), Column("Interval", "95 %, over images"))
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
 _AUROC_DIGITS = 3
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
@@ -75,8 +74,10 @@ def differences_table(ours: str, other: Comparison) -> Table:
     if shift is None and "-C" in lacking:
         lacking["-C"] = "the other run has none"
     columns = [Column(images, lacking.get(images, "")) for images in sets]
+    groups = [other.made_from.clean.groups, *([shift.groups] if shift else [])]
+    over = drawn_over(*groups, *(one.shift.groups for one in other.shifts.values()))
     return Table(
-        f"{pair_name(ours, other)}, with 95 % intervals over images; ECE debiased, 15 equal-width bins",
+        f"{pair_name(ours, other)}, with 95 % intervals {over}; ECE debiased, 15 equal-width bins",
         (Column("Difference"), *columns),
         tuple(
             plain_row(
@@ -103,7 +104,7 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
     columns = (
         Column("Outside images"),
         Column("Difference"),
-        Column("Interval", "95 %, over images"),
+        Column("Interval", f"95 %, {drawn_over(other.made_from.clean.groups)}"),
     )
     return Table(caption, columns, tuple(rows)) if rows else None
 
@@ -111,16 +112,21 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
 def _comparison(pair: ComparedPair) -> PairDifferences:
     other, corrupted = pair.other, pair.other.corrupted
     sets = {"clean images": differences_on(other, "")}
+    groups = {"clean images": other.made_from.clean.groups}
     if corrupted:
         by_corruption = known_differences(corrupted.by_corruption)
         sets["corrupted images (each image’s mean over all cells)"] = known_differences(corrupted.mean)
         sets["corrupted images, by corruption (each image with all its cells)"] = by_corruption
-    sets |= {f"the shifted images of “{name}”": differences_on(other, name) for name in other.shifts}
+    if shift := other.made_from.corrupted:
+        groups |= dict.fromkeys(sets.keys() - groups.keys(), shift.groups)
+    for name, one in other.shifts.items():
+        images = f"the shifted images of “{name}”"
+        sets[images], groups[images] = differences_on(other, name), one.shift.groups
     rows_of = {images: _differences(found) for images, found in sets.items() if found}
     return PairDifferences(
         label=pair.label,
         words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
-        charts=tuple(_chart(pair, images, rows) for images, rows in rows_of.items()),
+        charts=tuple(_chart(pair, images, rows, drawn_over(groups[images])) for images, rows in rows_of.items()),
         severities=_severities(pair, corrupted.severities) if corrupted else None,
         outside=outside_table(pair.label, other),
     )
@@ -169,14 +175,15 @@ def _in_words(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) ->
     return " ".join(sentences)
 
 
-def _chart(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow]) -> Chart:
+def _chart(pair: ComparedPair, images: str, rows: Sequence[DifferenceRow], over: str) -> Chart:
     alternative = f"Differences on {images}, {pair.label}: {'; '.join(row.words for row in rows)}."
-    table = _table(pair, images, [_row(row.label, row) for row in rows])
+    table = _table(pair, images, [_row(row.label, row) for row in rows], over)
     return Chart(differences_chart(rows, alternative), f"On {images}", table)
 
 
-def _table(pair: ComparedPair, images: str, rows: Sequence[Row]) -> Table:
-    return Table(f"{pair.label}: {images}", (*_COLUMNS, Column(f"{pair.run.label} is")), tuple(rows))
+def _table(pair: ComparedPair, images: str, rows: Sequence[Row], over: str) -> Table:
+    columns = (Column("Metric"), Column("Difference"), Column("Interval", f"95 %, {over}"))
+    return Table(f"{pair.label}: {images}", (*columns, Column(f"{pair.run.label} is")), tuple(rows))
 
 
 def _row(label: str, row: DifferenceRow) -> Row:
@@ -192,7 +199,9 @@ def _severities(pair: ComparedPair, by_severity: Sequence[MeanDifferences]) -> T
         for severity, values in zip(named_severities(shifted), by_severity, strict=True)
         for row in _differences(known_differences(values))
     ]
-    return _table(pair, "at each severity (each image’s mean over all corruptions)", rows)
+    shift = pair.other.made_from.corrupted
+    over = drawn_over(shift.groups if shift else None)
+    return _table(pair, "at each severity (each image’s mean over all corruptions)", rows, over)
 
 
 SECTION = Section("comparison", "Differences between runs", comparisons, "sections/comparison.html")

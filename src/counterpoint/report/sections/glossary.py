@@ -38,9 +38,10 @@ TERMS = {
     "Experiment": "The named settings of a run. A row of the paper’s tables is an experiment.",
     "FPR and TPR": "The false positive rate is the share of outside images that are accepted. The true positive rate "
     "is the share of known images that are accepted. An image is accepted from some confidence on.",
-    "Interval": "A 95 % interval over images: where the figure could lie with other images of the same kind. It is for "
-    "the one model that was trained, and says nothing about other seeds. An interval that holds 0 means that the "
-    "images do not tell two runs apart.",
+    "Interval": "A 95 % interval over images: where the figure could lie with other images of the same kind. Where "
+    "images belong together, such as those of one patient, it is over these groups. It is for the one model that was "
+    "trained, and says nothing about other seeds. An interval that holds 0 means that the images do not tell two runs "
+    "apart.",
     "Lost channels": "Channels of a network that training has switched off. A network with many lost channels is "
     "smaller than it seems.",
     "Member": "One of the networks in an ensemble.",

@@ -7,7 +7,7 @@ from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
-from counterpoint.report.run import HEADLINE, ReportedRun, models, whole_scores
+from counterpoint.report.run import HEADLINE, ReportedRun, drawn_over, in_groups, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
 from counterpoint.report.tables import (
@@ -82,7 +82,7 @@ def headlines(runs: Sequence[ReportedRun]) -> Headlines:
             rows = [(one.run, one.aggregate(HEADLINE)) for one in together]
             tables.append(_table(f"{_set_name(together[0])}: {images}", rows, found))
     return Headlines(
-        tuple(map(_kind_in_words, runs)),
+        tuple(words for run in runs for words in (_kind_in_words(run), *_groups_in_words(run))),
         tuple(tables),
         has_differences=bool(pairs),
         has_cells=any(one.cells > 1 for suite in suites for one in suite),
@@ -129,8 +129,9 @@ def headline_table(run: ReportedRun) -> Table:
     suites = f", and on {listed(called)}" if called else ""
     sets = {"clean": run.clean} | {shifted.called: shifted.aggregate(HEADLINE) for shifted in suites_of(run)}
     by_model = zip(*(models(summary) for summary in sets.values()), strict=True)
+    images = f"{on.images:,} {on.dataset} {on.part} images{in_groups(on.groups)}"
     return Table(
-        f"{run.label} on {on.images:,} {on.dataset} {on.part} images{suites}; 15 equal-width bins",
+        f"{run.label} on {images}{suites}; 15 equal-width bins",
         _COLUMNS,
         tuple(
             plain_row(
@@ -150,6 +151,7 @@ def suites_in_words(run: ReportedRun) -> list[str]:
     words = []
     for shifted in suites_of(run):
         images = "" if shifted.is_own else f" of {shifted.figures.images:,} {shifted.figures.part} images"
+        images += "" if shifted.is_own else in_groups(shifted.figures.groups)
         words.append(f"{shifted.called}: {shifted.made_of}{images}, {shifted.source}.")
     if averaged:
         kind = "corruption" if all(shifted.is_ours for shifted in averaged) else "shift"
@@ -157,7 +159,25 @@ def suites_in_words(run: ReportedRun) -> list[str]:
             f"On {listed([shifted.called for shifted in averaged])} each figure is computed per {kind}, over its "
             f"severities together, and then averaged over the {kind}s."
         )
-    return words
+    return [*words, *_groups_in_words(run)]
+
+
+def _groups_in_words(run: ReportedRun) -> Iterator[str]:
+    """Where images belong together, what that means for the intervals."""
+    of_sets = {"clean images": (run.results.evaluated_on.groups, run.clean.honest is not None)}
+    for shifted in suites_of(run):
+        of_sets[shifted.called] = shifted.figures.groups, shifted.figures.aggregates.intervals is not None
+    having = {name: groups for name, (groups, has_intervals) in of_sets.items() if groups and has_intervals}
+    if having:
+        yield (
+            f"Intervals and noise floors on {listed([*having])} are {drawn_over(*having.values())} of images that "
+            "belong together: a group is one draw."
+        )
+    if lacking := [name for name, (groups, has_intervals) in of_sets.items() if groups and not has_intervals]:
+        yield (
+            f"There are no intervals and no noise floors on {listed(lacking)}: they need at least 10 groups, none of "
+            "which has more than half of the images."
+        )
 
 
 def _model(run: ReportedRun, name: str) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate, CalibrationError, Honest
+from counterpoint.records.images import InGroups
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
 from counterpoint.report.drawing.series import ink_of
-from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, whole_scores
+from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, drawn_over, whole_scores
 from counterpoint.report.section import Block, Chart, Content, Panel, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
 from counterpoint.report.tables import (
@@ -30,7 +31,6 @@ _COLUMNS = (
     Column("Noise floor", "%"),
     Column("Excess", "points"),
     Column("Debiased", "%"),
-    Column("Interval", "95 %, over images"),
 )
 
 
@@ -96,7 +96,8 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
 
 def _clean(key: CalibrationError, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
     rows = [row for run in runs for row in _estimates(key, run)]
-    table = Table(f"{label}, on {images}", _COLUMNS, tuple(map(_estimate_row, rows)))
+    columns = (*_COLUMNS, _interval(runs[0].results.evaluated_on.groups))
+    table = Table(f"{label}, on {images}", columns, tuple(map(_estimate_row, rows)))
     of_runs = [row for row in rows if not row.is_member]
     words = "; ".join(f"{row.label}: {row.words}" for row in of_runs)
     caption = "; ".join(
@@ -124,7 +125,11 @@ def _estimate_row(row: EstimateRow) -> Row:
 
 def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
     rows = tuple(_aggregate_row(key, shifted, aggregate) for shifted in group for aggregate in AGGREGATES)
-    return Table(caption, _COLUMNS, rows)
+    return Table(caption, (*_COLUMNS, _interval(group[0].figures.groups)), rows)
+
+
+def _interval(groups: InGroups | None) -> Column:
+    return Column("Interval", f"95 %, {drawn_over(groups)}")
 
 
 def _aggregate_row(key: str, shifted: ShiftedRun, aggregate: Aggregate) -> Row:

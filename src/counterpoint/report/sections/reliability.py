@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import Bin
-from counterpoint.report.bins import bins_in_words, bins_table, reliability_of, wilson_interval
+from counterpoint.report.bins import accuracy_interval, bins_in_words, bins_table, reliability_of
 from counterpoint.report.drawing.calibration import RunBins, bin_in_words, reliability_chart
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series, ink_of, legend, reach
@@ -89,7 +89,7 @@ def _steps(ink: Ink, bins: Sequence[Bin], within: float, member: int | None = No
     for row in bins:
         left, right = before / total, (before + row.count) / total
         before += row.count
-        low, high = wilson_interval(row.accuracy, row.count)
+        low, high = accuracy_interval(row)
         interval = (row.confidence - high, row.confidence - low) if member is None else None
         gap = row.confidence - row.accuracy
         points.append(Point(left + within * (right - left), gap, bin_in_words(row, interval=True), interval))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from counterpoint.errors import listed
 from counterpoint.records.figures import ClassFigures
+from counterpoint.records.results import Results
 from counterpoint.report.bins import wilson_interval
 from counterpoint.report.recalibrations.words import is_ensemble, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
@@ -39,7 +40,7 @@ def run_sentences(run: ReportedRun) -> Iterator[Sentence]:
 
 def guessing_sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
     """Only of what the images do not show to be better than naming their most frequent class every time."""
-    guessing = [run for run in runs if run.results.classes and _may_be_guessing(run.results.classes)]
+    guessing = [run for run in runs if run.results.classes and _may_be_guessing(run.results)]
     for group in grouped(guessing, lambda run: (run.results.evaluated_on, _guess(run.results.classes).name)).values():
         guess, images = _guess(group[0].results.classes), group[0].results.evaluated_on.images
         names = [f"{run.label} ({percents(1 - run.clean.ensemble.error)[0]})" for run in group]
@@ -55,12 +56,13 @@ def _guess(classes: Sequence[ClassFigures]) -> ClassFigures:
     return max(classes, key=lambda one: one.images)
 
 
-def _may_be_guessing(classes: Sequence[ClassFigures]) -> bool:
+def _may_be_guessing(results: Results) -> bool:
     """Whether the images on which either the network or the guess is right leave open which of them is better."""
-    guess = _guess(classes)
-    network_alone = sum(one.images - one.wrong for one in classes if one is not guess)
+    guess, on = _guess(results.classes), results.evaluated_on
+    network_alone = sum(one.images - one.wrong for one in results.classes if one is not guess)
     either = network_alone + guess.wrong
-    return not either or wilson_interval(network_alone / either, either)[0] <= 0.5
+    draws = either if on.groups is None else either * on.draws / on.images
+    return not either or wilson_interval(network_alone / either, draws)[0] <= 0.5
 
 
 def behind_sentences(run: ReportedRun) -> Iterator[Sentence]:
@@ -68,7 +70,7 @@ def behind_sentences(run: ReportedRun) -> Iterator[Sentence]:
     errors = [member.error for member in run.clean.members]
     best = min(errors, default=0.0)
     behind = [
-        number for number, error in enumerate(errors, 1) if _is_behind(error, best, run.results.evaluated_on.images)
+        number for number, error in enumerate(errors, 1) if _is_behind(error, best, run.results.evaluated_on.draws)
     ]
     if behind:
         wrong = listed([percents(errors[number - 1])[0] for number in behind])

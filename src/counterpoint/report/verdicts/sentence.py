@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from counterpoint.records.figures import Figures, Summary
+from counterpoint.records.images import Images, Shift
 from counterpoint.report.bins import wilson_interval
 from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.suites import ShiftedRun, same_cells, suites_of
@@ -44,7 +45,8 @@ class Measured:
     on: str  # the images, in words
     suite: str  # empty for clean images
     key: Hashable  # equal for runs on the same images
-    images: int  # that are independent of each other; the cells of a suite repeat them
+    images: int  # the cells of a suite repeat them
+    draws: int  # how many of these are independent of each other, at least
     figures: Figures
     floor: float | None
     debiased: tuple[float, float, float] | None  # the ECE with its interval
@@ -56,18 +58,19 @@ class Measured:
     @property
     def leaning(self) -> str:
         """Whether the confidence leaves the interval of the accuracy; empty where it stays inside."""
-        low, high = wilson_interval(self.accuracy, self.images)
+        low, high = wilson_interval(self.accuracy, self.draws)
         confidence = self.figures.mean_confidence
         return "over-confident" if confidence > high else "under-confident" if confidence < low else ""
 
 
 def measured(run: ReportedRun) -> list[Measured]:
     """The run on clean images and on each suite of test images."""
-    sets = [_set(CLEAN, "", run.results.evaluated_on, run.results.evaluated_on.images, run.clean)]
+    on = run.results.evaluated_on
+    sets = [_set(CLEAN, "", on, on, run.clean)]
     for shifted in suites_of(run):
         if shifted.figures.part == "test":
-            images, summary = shifted.figures.images, shifted.aggregate(HEADLINE)
-            sets.append(_set(suite_in_words(shifted), shifted.suite, same_cells(shifted), images, summary))
+            summary = shifted.aggregate(HEADLINE)
+            sets.append(_set(suite_in_words(shifted), shifted.suite, same_cells(shifted), shifted.figures, summary))
     return sets
 
 
@@ -77,11 +80,11 @@ def suite_in_words(shifted: ShiftedRun) -> str:
     return "shifted images" if shifted.is_given else "corrupted images"
 
 
-def _set(on: str, suite: str, key: Hashable, images: int, summary: Summary) -> Measured:
+def _set(on: str, suite: str, key: Hashable, images: Images | Shift, summary: Summary) -> Measured:
     estimate = summary.honest.ensemble.get("ece_width15") if summary.honest else None
     debiased = (estimate.debiased, estimate.low, estimate.high) if estimate else None
     floor = whole_scores(summary).get("ece_width15_floor")
-    return Measured(on, suite, key, images, summary.ensemble, floor, debiased)
+    return Measured(on, suite, key, images.images, images.draws, summary.ensemble, floor, debiased)
 
 
 def counted_images(images: int, on: str) -> str:

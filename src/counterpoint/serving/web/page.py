@@ -9,7 +9,7 @@ from markupsafe import Markup
 from counterpoint import __version__
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.records.figures import Bin
-from counterpoint.report.bins import bins_in_words, wilson_interval
+from counterpoint.report.bins import accuracy_interval, bins_in_words
 from counterpoint.report.drawing.calibration import equal_width_chart
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
@@ -107,5 +107,5 @@ def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
     if row is None:
         return f"None of the {diagram.images.images:,} images had a {confidence}."
     right = f"{with_sign(row.accuracy)} of the predictions were right"
-    low, high = wilson_interval(row.accuracy, row.count)
+    low, high = accuracy_interval(row)
     return f"{counted(row.count, 'image')} had a {confidence}: {right} (interval {100 * low:.0f} to {100 * high:.0f})."
