@@ -98,7 +98,7 @@ def test_a_run_is_not_replaced(file: Path, make_run: MakeRun, call: Call) -> Non
     before = files_of(folder)
     ended = call("evaluate", "--logits", file, "--out", folder)
     assert ended.status == 2
-    assert "holds a run that counterpoint trained, and it is never replaced; choose another --out" in ended.err
+    assert "holds a run that counterpoint trained, and it is never replaced; choose another folder" in ended.err
     assert files_of(folder) == before
 
 

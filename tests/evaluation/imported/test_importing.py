@@ -228,8 +228,8 @@ def test_a_folder_with_something_else_is_refused(make_run: MakeRun, tmp_path: Pa
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.tex").write_text("dear reader")
     for folder, message in {
-        run.folder: "holds a run that counterpoint trained, and it is never replaced; choose another --out",
-        tmp_path / "other": "is not empty and holds no run; choose another --out",
+        run.folder: "holds a run that counterpoint trained, and it is never replaced; choose another folder",
+        tmp_path / "other": "is not empty and holds no run; choose another folder",
     }.items():
         before = files_of(folder)
         with pytest.raises(InputError, match=message):
