@@ -57,6 +57,7 @@ from counterpoint.records.results import Results
 from counterpoint.reproduction.campaign import keep_row
 from counterpoint.reproduction.rows import Folders, RowRun
 from counterpoint.runs.folder import load_run
+from counterpoint.storage.locks import is_locked
 from counterpoint.training.batches import epoch_batches
 from counterpoint.training.engines import Engine, make_forward
 from counterpoint.training.loop import Options, train
@@ -238,7 +239,8 @@ def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place) -> int:
         suites = (CORRUPTED, VALIDATION_EXTRA) if place.lacks_recalibration(row_run) else (CORRUPTED,)
         _prepare_evaluation(row_run, place, suites)
     for row_run in row_runs:
-        while not is_trained(place.run(row_run)):
+        # The training holds the folder for a moment longer.
+        while not is_trained(folder := place.run(row_run)) or is_locked(folder):
             if os.getppid() != began_by:
                 raise SystemExit("the training was ended")
             time.sleep(0.2)
