@@ -183,6 +183,48 @@ def test_the_convolutions() -> None:
         assert cells == expected, label
 
 
+def test_the_sentences_that_sum_up_the_rows() -> None:
+    def shifted_ece(name: str, seed: int = 0) -> float:
+        return 100 * float(on_c(result(name, seed))["ece_width15"])
+
+    def recalibrated(name: str) -> tuple[float, float]:
+        """The ECE on clean images and on -C with a temperature from clean images."""
+        way = record(f"recalibration/{name}")["ways"]["before"]
+        clean, shifted = way["clean"]["ensemble"], way["corrupted"]["ensemble"]["by-corruption"]
+        return 100 * clean["ece_width15"], 100 * shifted["ece_width15"]
+
+    plain, diverse, same = (
+        shifted_ece(f"cifar100/{name}") for name in ("batch-ensemble", "be+sd", "be+sd-not-diverse")
+    )
+    seeds = [shifted_ece("cifar100/single", seed) for seed in (0, 1)]
+    apart, single = seeds[1] - seeds[0], result("cifar10/single")["clean"]
+    floor = 100 * single["honest"]["ensemble"]["ece_width15"]["floor"]
+    ece, corrected = 100 * single["ensemble"]["ece_width15"], recalibrated("cifar10-single")[0]
+    (_, ensemble_T), (_, single_T) = (recalibrated(f"cifar10-{name}am-bern-0.875") for name in ("", "single-"))
+    off = f"is off by {diverse:.1f} points on average, that of the other by {same:.1f}"
+    said = {
+        "README.md": (
+            off.replace("is off", "of the diverse one is off"),
+            f"[differ by {apart:.1f} points]",
+            f"the ensemble then has {ensemble_T:.2f} % of -C ECE, and the single network {single_T:.2f} %",
+        ),
+        "docs/findings.md": (
+            off,
+            f"Their -C ECE is {plain:.2f} % without stochastic depth, {diverse:.2f} % with it and diverse, and "
+            f"{same:.2f} % with it and not diverse. Two seeds of the single network have {seeds[0]:.2f} and "
+            f"{seeds[1]:.2f} %",
+            f"goes from {diverse:.2f} to {recalibrated('cifar100-be+sd-care-clean')[1]:.2f} %",
+            f"a diverse ensemble has {ensemble_T:.2f} % and a single network {single_T:.2f} %",
+        ),
+        "docs/trust.md": (
+            f"has an ECE of {ece:.2f} % and a floor of {floor:.2f} %",
+            f"Two seeds of `cifar100/single` differ by {apart:.1f} points in -C ECE",
+            f"lowered the ECE of our single network from {ece:.2f} % to {corrected:.2f} %",
+        ),
+    }
+    assert not [words for page, sentences in said.items() for words in sentences if words not in text_of(page)]
+
+
 def simulated(name: str) -> dict[str, list[list[float]]]:
     """The numbers of each column, by the label of the line. Columns and labels are divided by two spaces or more."""
     lines = (RESULTS / "simulations" / f"{name}.txt").read_text(encoding="utf-8").replace("−", "-").splitlines()
