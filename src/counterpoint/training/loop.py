@@ -35,7 +35,16 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
+from counterpoint.training.preparing import (
+    begin,
+    check_batches,
+    check_single_image,
+    hold,
+    prepare,
+    sources_of,
+    start_alike,
+    to_validate_on,
+)
 from counterpoint.training.run_images import check_images_of, check_unseen_by
 from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, WARNING, Watcher
@@ -139,6 +148,7 @@ def train(
                 check_unseen_by(start, experiment, data, root, watcher)
             saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
             check_saving(prepared.model, experiment, **saving)
+            check_single_image(prepared.model, experiment, parts.train)
             less_memory = check_memory(
                 prepared.model,
                 experiment,
