@@ -7,6 +7,7 @@ import pytest
 from counterpoint.config import Experiment, differences, from_dict, override, to_dict
 from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS
+from counterpoint.own_images import OwnImages
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 BASE = Experiment("test", "digits", num_members=4)
@@ -260,6 +261,13 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
         ({"weight_decay": -(10**400)}, "weight_decay is -1000.*…; it must be a finite number of 0 or more"),
         ({"policy": 3}, "policy=3: it must be set by its parts"),
         ({"name": 3}, "name=3: it must be a text"),
+        ({"policy": MemberPolicy(flip=1)}, "policy.flip=1: it must be true or false"),
+        ({"policy": MemberPolicy(crop_padding=True)}, "policy.crop_padding=True: it must be a whole number"),
+        (
+            {"policy": MemberPolicy(adversarial=Adversarial(clip=0))},
+            "policy.adversarial.clip=0: it must be true or false",
+        ),
+        ({"dataset": "images", "images": OwnImages(size=64.5)}, "images.size=64.5: it must be a whole number"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
