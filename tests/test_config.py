@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from counterpoint.config import Experiment, differences, from_dict, override, to_dict
@@ -274,6 +275,15 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
 def test_a_caller_of_the_library_is_told_too(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Experiment(**{"name": "test", "dataset": "digits"} | values)
+
+
+def test_numpys_numbers_become_pythons() -> None:
+    """A sweep in Python often takes its values from an array."""
+    of_images: dict[str, Any] = {"size": np.int64(64), "val": np.float32(0.25)}
+    settings: dict[str, Any] = {"epochs": np.int64(3), "steps": np.int32(7), "learning_rate": np.float32(0.5)}
+    made = Experiment("test", "images", images=OwnImages(**of_images), **settings)
+    plain = Experiment("test", "images", images=OwnImages(64, val=0.25), epochs=3, steps=7, learning_rate=0.5)
+    assert (made, json.dumps(to_dict(made))) == (plain, json.dumps(to_dict(plain)))
 
 
 def test_a_model_keeps_its_options_in_json_and_is_no_key_of_a_dict() -> None:

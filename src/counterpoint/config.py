@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from counterpoint.errors import InputError, one_of, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
-from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.policy import AugMix, MemberPolicy, take_as_pythons
 from counterpoint.setting_types import all_keys, build, check, dataclass_in, parse
 
 
@@ -105,6 +105,7 @@ class Experiment:
     published ones with `pretrained`."""
 
     def __post_init__(self) -> None:
+        take_as_pythons(self)
         _check_types(self)
         check_model(self.model, self.model_options, self.pretrained)
         for key in ("dataset", "train_on", "ensemble", "batchnorm", "optimiser"):

@@ -22,7 +22,7 @@ Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
-def _take_as_pythons(settings: Any) -> None:
+def take_as_pythons(settings: Any) -> None:
     """A list becomes a tuple, NumPy's numbers become Python's: settings are compared, hashed and written as JSON."""
     for field in fields(settings):
         value = getattr(settings, field.name)
@@ -113,7 +113,7 @@ class AugMix:
     for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("augmix severity", self.severity, self.assignment)
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
@@ -154,7 +154,7 @@ class Adversarial:
     """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("adversarial severity", self.severity, self.assignment)
         _check_probability("adversarial p", self.p)
         if self.p == 0:
@@ -189,7 +189,7 @@ class StochasticDepth:
     evaluation."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         _check_vector("drop rate", self.drop_rate, self.assignment)
         for rate in self.drop_rate:
             if rate >= 1:
@@ -226,7 +226,7 @@ class MemberPolicy:
     """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
-        _take_as_pythons(self)
+        take_as_pythons(self)
         if not (isinstance(self.crop_padding, int) and 0 <= self.crop_padding <= _MOST_PADDING):
             raise InputError(
                 f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
