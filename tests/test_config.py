@@ -8,6 +8,7 @@ import pytest
 from counterpoint.config import Experiment, differences, from_dict, override, to_dict
 from counterpoint.errors import InputError
 from counterpoint.experiments import EXPERIMENTS
+from counterpoint.own_images import OwnImages
 from counterpoint.policy import Adversarial, AugMix, MemberPolicy, StochasticDepth
 
 BASE = Experiment("test", "digits", num_members=4)
@@ -264,12 +265,31 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
         ({"weight_decay": -(10**400)}, "weight_decay is -1000.*…; it must be a finite number of 0 or more"),
         ({"policy": 3}, "policy=3: it must be set by its parts"),
         ({"name": 3}, "name=3: it must be a text"),
+        ({"policy": MemberPolicy(flip=1)}, "policy.flip=1: it must be true or false"),  # type: ignore[arg-type]
+        ({"policy": MemberPolicy(crop_padding=True)}, "policy.crop_padding=True: it must be a whole number"),
+        (
+            {"policy": MemberPolicy(adversarial=Adversarial(clip=0))},  # type: ignore[arg-type]
+            "policy.adversarial.clip=0: it must be true or false",
+        ),
+        (
+            {"dataset": "images", "images": OwnImages(size=64.5)},  # type: ignore[arg-type]
+            "images.size=64.5: it must be a whole number",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_caller_of_the_library_is_told_too(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Experiment(**{"name": "test", "dataset": "digits"} | values)
+
+
+def test_numpys_numbers_become_pythons() -> None:
+    """A sweep in Python often takes its values from an array."""
+    of_images: dict[str, Any] = {"size": np.int64(64), "val": np.float32(0.25)}
+    settings: dict[str, Any] = {"epochs": np.int64(3), "steps": np.int32(7), "learning_rate": np.float32(0.5)}
+    made = Experiment("test", "images", images=OwnImages(**of_images), **settings)
+    plain = Experiment("test", "images", images=OwnImages(64, val=0.25), epochs=3, steps=7, learning_rate=0.5)
+    assert (made, json.dumps(to_dict(made))) == (plain, json.dumps(to_dict(plain)))
 
 
 def test_a_model_keeps_its_options_in_json_and_is_no_key_of_a_dict() -> None:

@@ -69,6 +69,15 @@ def test_integers_cover_their_range_evenly() -> None:
     assert (counts - 30_000 / 9).abs().max() < 5 * (30_000 / 9) ** 0.5
 
 
+def test_a_range_of_integers_that_would_overflow_is_refused() -> None:
+    stream, indices = Stream(0, "test"), torch.arange(1000)
+    words = stream.words(indices, 1).flatten().tolist()
+    assert stream.integers(indices, 1, 1 << 31).flatten().tolist() == [word * (1 << 31) >> 32 for word in words]
+    for high in ((1 << 31) + 1, 0, -3):
+        with pytest.raises(InputError, match=rf"high is {high}; it must be between 1 and 2\^31"):
+            stream.integers(indices, 1, high)
+
+
 def test_permutation_is_one_and_differs_by_epoch() -> None:
     first, second = (Stream(0, "order", epoch).permutation(1000) for epoch in (0, 1))
     assert torch.equal(first.sort().values, torch.arange(1000))

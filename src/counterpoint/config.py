@@ -190,12 +190,17 @@ WHOLE_NUMBERS = {
 """The least and the greatest value of each. A value far above all that was ever trained must be a typing error."""
 
 
-def _check_types(experiment: Experiment) -> None:
-    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `build`."""
-    for key, annotation in get_type_hints(Experiment).items():
-        value = getattr(experiment, key)
-        if not isinstance(value, dataclass_in(annotation) or ()) and get_origin(annotation) is not Literal:
-            check(key, value, annotation)
+def _check_types(settings: Any, prefix: str = "") -> None:
+    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `build`.
+
+    What is in run.json is checked so strictly that a run of such an experiment could not be read again.
+    """
+    for key, annotation in get_type_hints(type(settings)).items():
+        value = getattr(settings, key)
+        if isinstance(value, dataclass_in(annotation) or ()):
+            _check_types(value, f"{prefix}{key}.")
+        elif get_origin(annotation) is not Literal:
+            check(prefix + key, value, annotation)
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from counterpoint.errors import InputError
+from counterpoint.policy import take_as_pythons
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class OwnImages:
     """The seed that decides which images become validation and test images."""
 
     def __post_init__(self) -> None:
+        take_as_pythons(self)
         if not 1 <= self.size <= 4096:
             raise InputError(f"images.size is {self.size}; it must be from 1 to 4,096 pixels")
         for name in ("val", "test"):

@@ -100,10 +100,12 @@ class Stream:
         return (self.words(indices, draws).to(torch.float64) + 0.5) * 2.0**-32
 
     def integers(self, indices: Tensor, draws: int, high: int) -> Tensor:
-        """`draws` integers in [0, high) for each index, as int64 (N, draws).
+        """`draws` integers in [0, high) for each index, as int64 (N, draws), where `high` is 2^31 at most.
 
         The bias is less than high / 2^32.
         """
+        if not 1 <= high <= 1 << 31:  # the product with a word would not fit into int64
+            raise InputError(f"high is {shown(high)}; it must be between 1 and 2^31")
         return (self.words(indices, draws) * high) >> 32
 
     def permutation(self, n: int, device: torch.device | str = "cpu") -> Tensor:

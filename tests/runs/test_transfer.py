@@ -233,16 +233,16 @@ def test_a_run_carried_by_half_is_no_run_and_is_carried_again(
     export_run(run, tmp_path / "parts", 1)
     there = tmp_path / "there"
 
-    def crash_at_the_log(path: Path, content: bytes) -> None:
-        if path.name == "log.jsonl":
+    def crash_at_the_checkpoint(path: Path, content: bytes) -> None:
+        if path.parent.name == "checkpoints":
             raise KeyboardInterrupt
         write_atomically(path, content)
 
     with monkeypatch.context() as patched:
-        patched.setattr("counterpoint.runs.transfer.write_atomically", crash_at_the_log)
+        patched.setattr("counterpoint.runs.transfer.write_atomically", crash_at_the_checkpoint)
         with pytest.raises(KeyboardInterrupt):
             import_run(tmp_path / "parts", there)
-    assert list(files(there)) == ["checkpoints/step-000000020.safetensors"], "run.json comes last"
+    assert list(files(there)) == ["log.jsonl"], "a checkpoint never has a log that is behind it; run.json comes last"
     import_run(tmp_path / "parts", there)
     assert (there / "run.json").exists()
 

@@ -74,8 +74,9 @@ def export_run(run: Path, out: Path, part_mib: int, result: Path | None = None) 
     out.mkdir(parents=True, exist_ok=True)
     for old in out.glob("*.part"):
         old.unlink()
-    # import_run writes the files in this order. A folder without run.json is no run, so run.json comes last.
-    of_run = (checkpoints[-1], run / "log.jsonl", *_unfinished_logits(run))
+    # import_run writes the files in this order. A log that is ahead of the checkpoint is trimmed, and one that is
+    # behind would stay without its epochs. A folder without run.json is no run, so run.json comes last.
+    of_run = (run / "log.jsonl", checkpoints[-1], *_unfinished_logits(run))
     carried = {path.relative_to(run).as_posix(): path for path in of_run}
     carried |= {name: path for name, path in _of_result(result).items() if path.exists()}
     carried["run.json"] = run / "run.json"

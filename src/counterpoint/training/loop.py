@@ -36,7 +36,16 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import begin, check_batches, hold, prepare, sources_of, start_alike, to_validate_on
+from counterpoint.training.preparing import (
+    begin,
+    check_batches,
+    check_single_image,
+    hold,
+    prepare,
+    sources_of,
+    start_alike,
+    to_validate_on,
+)
 from counterpoint.training.run_images import check_images_of, check_unseen_by
 from counterpoint.training.starting_weights import starting_from
 from counterpoint.training.step import seed_layers
@@ -147,6 +156,7 @@ def train(
                 check_unseen_by(begins_with, experiment, data, root, watcher)
             saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
             check_saving(prepared.model, experiment, **saving)
+            check_single_image(prepared.model, experiment, parts.train)
             less_memory = check_memory(
                 prepared.model,
                 experiment,
