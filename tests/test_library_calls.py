@@ -51,6 +51,7 @@ SETTINGS = Adversarial((0.1, 0.1))
 NETWORK = nn.Sequential(nn.Flatten(), nn.Linear(192, 3))
 STREAM = Stream(0, "test")
 PLAIN = MemberPolicy()
+EXPERIMENT = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
 NUMBERS: Any = np.arange(4)
 
 
@@ -237,6 +238,48 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "predictions with a number for a name": (
         lambda: counterpoint.evaluate_logits({1: np.ones((2, 3))}, "nowhere"),  # type: ignore[dict-item]
         "an array is named 1; names are texts",
+    ),
+    "nothing to compare with": (
+        lambda: counterpoint.compare_run("one", []),
+        "others is empty; name at least one",
+    ),
+    "no experiments to compare with": (
+        lambda: counterpoint.compare_experiments("one", []),
+        "others is empty; name at least one",
+    ),
+    "an error in words": (
+        lambda: counterpoint.threshold_run("run", "20%"),  # type: ignore[arg-type]
+        "the target is '20%'; an error must be above 0 and below 1",
+    ),
+    "a care of nobody": (
+        lambda: counterpoint.recalibrate_run("run", care="all"),  # type: ignore[arg-type]
+        "unknown care 'all'",
+    ),
+    "an unknown engine": (lambda: Options(engine="quick"), "unknown engine 'quick'"),  # type: ignore[arg-type]
+    "minutes in words": (lambda: Options(max_minutes="5"), "max_minutes is 5; it must be a number"),  # type: ignore[arg-type]
+    "a validation in words": (
+        lambda: Options(validate="no"),  # type: ignore[arg-type]
+        "validate is 'no'; it must be True or False",
+    ),
+    "options in a dict": (
+        lambda: train(EXPERIMENT, "nowhere", load("digits"), options={"device": "cpu"}),  # type: ignore[arg-type]
+        r"options are {'device': 'cpu'}; they must be a value such as Options\(",
+    ),
+    "the name of an experiment": (
+        lambda: train("cifar10/single", "nowhere", load("digits")),  # type: ignore[arg-type]
+        "the experiment is 'cifar10/single'; it must be one, such as find_experiment gives",
+    ),
+    "the name of a data set": (
+        lambda: train(EXPERIMENT, "nowhere", "digits"),  # type: ignore[arg-type]
+        "the data are 'digits'; they must be what data.load or load_images gives",
+    ),
+    "a part of a data set": (
+        lambda: train(EXPERIMENT, "nowhere", load("digits").train),  # type: ignore[arg-type]
+        "the data are <ImageSet: .*; they must be what data.load",
+    ),
+    "no folder": (
+        lambda: train(EXPERIMENT, None, load("digits")),  # type: ignore[arg-type]
+        "the run is None; it must be a run, .* or a folder's path",
     ),
     "NumPy views": (lambda: moved(VIEWS.numpy()), "views is .*; it must be a tensor"),
     "a number for an amount": (lambda: moved(amount_MB=1.0), "amount is 1.0; it must be a tensor"),
@@ -542,7 +585,7 @@ def test_a_run_and_its_folder_are_taken_in_the_same_places(tmp_path: Path, monke
     """Whatever reads a run gives the same for the run, for its path, and for the path as a text."""
     monkeypatch.chdir(tmp_path)
     on_cpu = Options(device="cpu")
-    experiment = Experiment("mine", "digits", model="resnet", width=2, num_members=2, steps=2, batch_size=8)
+    experiment = EXPERIMENT
     assert train(experiment, "run", load("digits"), options=on_cpu)
     run = load_run("run")
     ways: tuple[Any, ...] = (run, Path("run"), "run")
@@ -582,6 +625,39 @@ def test_a_run_and_its_folder_are_taken_in_the_same_places(tmp_path: Path, monke
     started = {load_run(folder).experiment.starts_from for folder in Path().glob("after-*")}
     assert len(started) == 1
     assert None not in started
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"suites": "corrupted"}, "suites is 'corrupted'; it must be a list"),
+        ({"suites": ["corupted"]}, "unknown set of images 'corupted'; did you mean 'corrupted'"),
+        ({"shifts": ["night"]}, r"shifts is \['night'\]; it must name each path"),
+        ({"outside": "night"}, "outside is 'night'; it must name each path"),
+        ({"clean_images": -3}, "clean_images is -3; it must be a whole number of 1 or more"),
+        ({"clean_images": 0}, "clean_images is 0; it must be a whole number of 1 or more"),
+        ({"cell_images": 2.5}, "cell_images is 2.5; it must be a whole number"),
+        ({"max_minutes": "5"}, "max_minutes is 5; it must be a number"),
+    ],
+    ids=str,
+)
+def test_what_evaluate_run_cannot_do_is_told_before_anything_is_made(
+    tmp_path: Path, wrong: dict[str, Any], message: str
+) -> None:
+    assert train(EXPERIMENT, tmp_path / "run", load("digits"), options=Options(device="cpu"))
+    with pytest.raises(InputError, match=message):
+        evaluate_run(tmp_path / "run", device="cpu", **{"suites": (), **wrong})
+    assert not (tmp_path / "run" / "logits").exists()
+
+
+def test_a_suite_may_be_named_and_records_are_shown_in_a_line(tmp_path: Path) -> None:
+    assert train(EXPERIMENT, tmp_path / "run", load("digits"), options=Options(device=torch.device("cpu")))  # type: ignore[arg-type]
+    options: dict[str, Any] = {"device": torch.device("cpu"), "clean_images": 50, "cell_images": 2}
+    results = evaluate_run(tmp_path / "run", tmp_path, suites=["validation-extra"], **options)
+    assert set(results.shifts) == {"validation-extra"}
+    error, ece = results.clean.ensemble.error, results.clean.ensemble.ece_width15
+    assert repr(results) == f"<Results of mine: clean error {error:.2%}, ECE {ece:.2%}; validation-extra>"
+    assert len(repr(load_run(tmp_path / "run"))) < 1200
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["run"]], ids=str)

@@ -44,5 +44,5 @@ def test_without_a_limit_it_is_never_near(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("minutes", [float("nan"), float("inf")])
 def test_a_limit_is_a_number(minutes: float) -> None:
-    with pytest.raises(InputError, match="leave it out for no limit"):
+    with pytest.raises(InputError, match="left out for no limit"):
         TimeLimit(minutes, started=0)

@@ -37,8 +37,9 @@ Precision = Literal["headline", "bf16", "strict"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
-def choose_device(name: str, world: World = ALONE) -> torch.device:
+def choose_device(name: str | torch.device, world: World = ALONE) -> torch.device:
     """The device called `name`; "auto" is the GPU if there is one. With several processes, each gets its own GPU."""
+    name = str(name)  # torch's own devices are taken too
     if not world.is_alone and name.startswith("cuda:"):
         raise InputError(f"device {name!r} cannot be shared by {world.size} processes; use auto, cpu or cuda")
     if name == "auto":

@@ -3,6 +3,7 @@ that memory is used up, and words for messages.
 """
 
 import difflib
+import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
@@ -56,6 +57,14 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether the error says that memory ran out, from Python, NumPy or torch. None of these is imported for it."""
     words = ("can't allocate memory", "out of memory", "ALLOC_FAILED", "not enough memory")
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
+def check_minutes(max_minutes: float | None) -> None:
+    """Raise for a limit of time that is no number."""
+    if max_minutes is None:
+        return
+    if isinstance(max_minutes, bool) or not isinstance(max_minutes, int | float) or not math.isfinite(max_minutes):
+        raise InputError(f"max_minutes is {shown(max_minutes)}; it must be a number, or be left out for no limit")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import math
 import time
 
-from counterpoint.errors import InputError
+from counterpoint.errors import check_minutes
 
 
 class TimeLimit:
@@ -15,8 +15,7 @@ class TimeLimit:
 
     def __init__(self, minutes: float | None, started: float, margin: float = 0.0) -> None:
         """`started` is when the work began, by the monotonic clock. It must end `margin` seconds before the limit."""
-        if minutes is not None and not math.isfinite(minutes):
-            raise InputError(f"max_minutes is {minutes}; leave it out for no limit")
+        check_minutes(minutes)
         self._end = math.inf if minutes is None else started + 60 * minutes - margin
         self._asked: float | None = None
         self._done = 0

@@ -239,7 +239,7 @@ def test_what_cannot_be_promised_is_refused(plain: Run, tmp_path: Path) -> None:
 def test_a_run_without_validation_images_is_refused(make_run: MakeRun) -> None:
     run = make_run("all")
     evaluated(run)
-    refused(run, 0.05, r"was trained on all images, so none are left to choose a threshold on.*`--set train_on=split`")
+    refused(run, 0.05, r"was trained on all images, so none are left to choose a threshold on.*train_on=split")
     split = make_run("split", train_on="split")
     refused(split, 0.05, r"has no results\.json; `counterpoint evaluate .*` makes it")
     set_about(split, clean=encode(Images("digits", "test", 80)))

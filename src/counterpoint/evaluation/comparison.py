@@ -33,7 +33,7 @@ from counterpoint.records.compared import (
 from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import check_several, folder_of
+from counterpoint.runs.folder import check_any, check_several, folder_of
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.provenance import command_line, now
 
@@ -63,6 +63,7 @@ def compare_run(
     'unsure'
     """
     check_several("others", others)
+    check_any(others)
     if out is not None and Path(out).is_dir():
         raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
     paths = [folder_of(run), *map(folder_of, others)]

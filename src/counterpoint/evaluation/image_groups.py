@@ -14,7 +14,7 @@ from torch import Tensor
 from counterpoint.data import DataSet, LabelledImages, Parts, load
 from counterpoint.data.cifar import CIFAR10, CIFAR100
 from counterpoint.data.sets import Pixels
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.logits import OOD, VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
 from counterpoint.evaluation.together import Together
@@ -48,6 +48,14 @@ class ImageGroup:
     """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
     with a folder of its name.
     """
+
+
+def check_counts(**counts: int | None) -> None:
+    """Raise for a number of images that is no whole number of 1 or more: an array would be cut from its end."""
+    for name, count in counts.items():
+        is_whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
+        if count is not None and not (is_whole and count >= 1):
+            raise InputError(f"{name} is {shown(repr(count))}; it must be a whole number of 1 or more, or None for all")
 
 
 def clean_groups(run: Run, parts: Parts, root: Path, count: int | None = None) -> list[ImageGroup]:

@@ -27,7 +27,7 @@ from counterpoint.records.over_seeds import (
 )
 from counterpoint.records.results import Results, Shifted
 from counterpoint.records.trainings import Trainings, read_trainings
-from counterpoint.runs.folder import check_several, folder_of
+from counterpoint.runs.folder import check_any, check_several, folder_of
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
@@ -60,6 +60,7 @@ def compare_experiments(
     'pairs of equal seeds'
     """
     check_several("others", others)
+    check_any(others)
     if out is not None and Path(out).is_dir():
         raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
     ours, *rest = (_checked(read_trainings(folder_of(place))) for place in (experiment, *others))

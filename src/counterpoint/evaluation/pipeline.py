@@ -9,9 +9,10 @@ import torch
 
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.errors import StoppedError
+from counterpoint.errors import InputError, StoppedError, shown
 from counterpoint.evaluation.image_groups import (
     ImageGroup,
+    check_counts,
     clean_groups,
     images_to_corrupt,
     suite_group,
@@ -27,7 +28,7 @@ from counterpoint.evaluation.own.groups import (
 )
 from counterpoint.evaluation.own.reading import Reader
 from counterpoint.evaluation.results import write_results
-from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set
+from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set, find_suites
 from counterpoint.parallel.group import first_then_others
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.records.files import RESULTS, read_results, stale_notes
@@ -48,7 +49,7 @@ def evaluate_run(
     root: Path | str | None = None,
     *,
     source: Path | str | None = None,
-    suites: Sequence[Suite] = (CORRUPTED,),
+    suites: Sequence[Suite | str] = (CORRUPTED,),
     shifts: Mapping[str, Path | str] | None = None,
     outside: Mapping[str, Path | str] | None = None,
     skip_bad: bool = False,
@@ -64,12 +65,13 @@ def evaluate_run(
 ) -> Results:
     """Evaluate `run` on the clean images and on each of the suites, and write results.json and scores.npz.
 
-    `run` is a run, or its folder. `shifts` are your own shifted images: for each name a folder, a .csv or an .npz file
-    (docs/images.md). `outside` are images of none of the classes: for each name a folder of pictures at any depth, or
-    an .npz file. With `skip_bad`, files that are not readable images are left out of both. Sets of earlier evaluations
-    stay in the results, as long as the network and its precision are the same. `source` is the place of your own
-    images, if they were moved. `trusted_model` is the name of the model, if it is a function of your own. Without it
-    the function is not imported, because a name in the run's files is not enough.
+    `run` is a run, or its folder. `suites` are "corrupted" and "validation-extra", or one of them, or none. `shifts`
+    are your own shifted images: for each name a folder, a .csv or an .npz file (docs/images.md). `outside` are images
+    of none of the classes: for each name a folder of pictures at any depth, or an .npz file. With `skip_bad`, files
+    that are not readable images are left out of both. Sets of earlier evaluations stay in the results, as long as the
+    network and its precision are the same. `source` is the place of your own images, if they were moved.
+    `trusted_model` is the name of the model, if it is a function of your own. Without it the function is not imported,
+    because a name in the run's files is not enough.
 
     `clean_images` and `cell_images` are how many images of the clean set and of each cell are used, from the first on.
     Without them all are used, and only those that are used are corrupted. Of your own images, which lie in the order of
@@ -101,6 +103,13 @@ def evaluate_run(
     def prepare() -> tuple[torch.device, Run, list[ImageGroup]]:
         loaded = load_run(run)
         check_trusted(loaded, trusted_model)
+        check_counts(clean_images=clean_images, cell_images=cell_images)
+        for argument, given in (("shifts", shifts), ("outside", outside)):
+            if not isinstance(given, Mapping | None):
+                raise InputError(
+                    f"{argument} is {shown(repr(given))}; it must name each path, such as {{'night': path}}"
+                )
+        wanted = find_suites(suites)
         check_shift_names(shifts or ())
         check_outside_names(outside or (), loaded.experiment.dataset)
         where = choose_device(device, world)
@@ -109,7 +118,7 @@ def evaluate_run(
         finished_checkpoint(described)
         # Whatever can be refused is refused before corrupted images are made.
         groups = clean_groups(described, parts, root, clean_images)
-        sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in suites]
+        sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in wanted]
         if shifts or outside:
             reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
             groups += [own_shift_group(name, Path(path), reader) for name, path in (shifts or {}).items()]

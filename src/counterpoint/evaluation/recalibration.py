@@ -7,8 +7,9 @@ its twin, which is the same experiment on the split.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, one_of
 from counterpoint.evaluation.held_out import FITTED_IMAGES, read_held_out, validation_run
 from counterpoint.evaluation.logits import read_about, read_clean
 from counterpoint.evaluation.results import read_current_results
@@ -50,6 +51,7 @@ def recalibrate_run(
     >>> {name: round(way.clean.ensemble.ece_width15, 3) for name, way in found.ways.items()}
     {'before': 0.0}
     """
+    one_of("care", care, get_args(Care))
     run = load_any_run(run)
     source = validation_run(run, None if twin is None else load_run(twin))
     about, plain = read_current_results(run)

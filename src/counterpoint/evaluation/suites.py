@@ -3,7 +3,7 @@
 They are the official files if the data folder has them, otherwise ours, which are made once and kept.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from counterpoint.corrupt import (
 )
 from counterpoint.corrupt.cells import check_file, holds
 from counterpoint.data import DataSet, LabelledImages, Parts
-from counterpoint.errors import InputError, one_of
+from counterpoint.errors import InputError, one_of, shown
 from counterpoint.evaluation.together import Together
 from counterpoint.records.images import Part, Shift, Source
 from counterpoint.storage.arrays import read_array
@@ -62,9 +62,14 @@ TAKEN = {"clean", "outside", *SUITES}
 """Names of sets on the page and in the folder, which no other set may have."""
 
 
-def find_suites(names: Sequence[str]) -> list[Suite]:
-    """The suites of these names."""
-    return [SUITES[one_of("set of images", name, SUITES)] for name in dict.fromkeys(names)]
+def find_suites(names: Iterable[Suite | str]) -> list[Suite]:
+    """The suites of these names. A suite itself is taken as it is."""
+    if isinstance(names, str | Suite) or not isinstance(names, Iterable):
+        raise InputError(f"suites is {shown(repr(names))}; it must be a list, such as {[*SUITES]}")
+    return [
+        name if isinstance(name, Suite) else SUITES[one_of("set of images", name, SUITES)]
+        for name in dict.fromkeys(names)
+    ]
 
 
 @dataclass(frozen=True, eq=False)

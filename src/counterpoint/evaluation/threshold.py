@@ -19,7 +19,7 @@ from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_
 from counterpoint.evaluation.results import read_current_results
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA
 from counterpoint.metrics import likely_start, lowest_threshold
-from counterpoint.metrics.threshold import Counted, refuse_too_few, verdict, verdict_over
+from counterpoint.metrics.threshold import Counted, check_target, refuse_too_few, verdict, verdict_over
 from counterpoint.recalibration.apply import Labelled, apply, recalibrated_scores
 from counterpoint.recalibration.choose import NONE, HeldOut, choose, families_of, fit_held_out
 from counterpoint.recalibration.families import Family
@@ -55,6 +55,7 @@ def threshold_run(run: AnyRun | Path | str, target: float, *, watcher: Watcher =
     >>> threshold_run("runs/theirs", target=0.05).promise.coverage
     1.0
     """
+    check_target(target)
     run = load_any_run(run)
     if isinstance(run, Run) and run.experiment.train_on == "all" and run.experiment.images is None:
         raise _without_validation_images(run)

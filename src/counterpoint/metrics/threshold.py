@@ -57,7 +57,7 @@ def likely_start(confidence: ArrayLike, correct: ArrayLike, target: float, image
     >>> likely_start([0.5] * 50 + [0.9] * 50, [False] * 50 + [True] * 50, target=0.1, images=100) > 0.5
     True
     """
-    _check_target(target)
+    check_target(target)
     kept_G, wrong_G, total = _counts(confidence, correct)
     there_G = np.round(kept_G * images / total).astype(np.int64)
     # Each of the numbers of wrong images with which a threshold would pass. There are none where it keeps too few.
@@ -86,7 +86,7 @@ def lowest_threshold(
     >>> promise.chosen.threshold > 0.5, promise.coverage
     (True, 0.5)
     """
-    _check_target(target)
+    check_target(target)
     confidence_N = fractions(confidence, "confidence", ndim=1)
     correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
     together = groups_of(groups, len(confidence_N))
@@ -191,7 +191,7 @@ def _coverage_bounds(kept: int, total: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _check_target(target: float) -> None:
+def check_target(target: float) -> None:
     if not isinstance(target, int | float | np.floating) or not 0 < target < 1:
         raise InputError(
             f"the target is {shown(repr(target))}; an error must be above 0 and below 1, such as 0.01 for 1 %"

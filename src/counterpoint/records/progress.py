@@ -139,12 +139,20 @@ def not_finished(folder: Path, record: Mapping[str, Any], done: int, total: int)
             f"{folder} is not finished: training diverged after step {step} of {total}, and would again; train a new "
             f"run with a lower learning_rate than {rate}, in another folder (--out)"
         )
-    return f"{folder} is not finished: {done} of {total} steps are done; continue it with `{began_with(record)}`"
+    return f"{folder} is not finished: {done} of {total} steps are done; continue it with {go_on_with(record)}"
 
 
 def began_with(record: Mapping[str, Any]) -> str:
     """The command that began the run, from run.json. It is only shown, and never executed."""
     return str(record.get("command") or "counterpoint train")
+
+
+def go_on_with(record: Mapping[str, Any]) -> str:
+    """How to continue a run: with its command, or with the call in the script or notebook that began it."""
+    command = began_with(record)
+    if command.split()[0] == "counterpoint":
+        return f"`{command}`"
+    return f"the same call of train (it was begun by `{command}`)"
 
 
 def _total_steps(record: Mapping[str, Any]) -> int | None:

@@ -166,6 +166,10 @@ class Recalibrated:
     shifts: Mapping[str, Shift] = field(default_factory=dict)
     """What the other sets of shifted images are that every way has figures of."""
 
+    def __repr__(self) -> str:
+        """The ways. Their figures would be hundreds of lines."""
+        return f"<Recalibrated: {', '.join(self.ways)}; best {self.best}>"
+
     @property
     def checked_on(self) -> Mapping[str, Shift]:
         return self.shifts

@@ -220,6 +220,14 @@ class Results:
             object.__setattr__(self, "outside", {self.ood.dataset: self.ood.figures, **self.outside})
             object.__setattr__(self, "ood", None)
 
+    def __repr__(self) -> str:
+        """The headline. All figures of a run would be thousands of lines."""
+        shown = [f"clean error {self.clean.ensemble.error:.2%}, ECE {self.clean.ensemble.ece_width15:.2%}"]
+        if self.corrupted and (figures := self.corrupted.aggregates.ensemble.get("by-corruption")):
+            shown.append(f"corrupted error {figures.error:.2%}, ECE {figures.ece_width15:.2%}")
+        shown += [*self.shifts, *self.outside]
+        return f"<Results of {self.experiment}: {'; '.join(shown)}>"
+
     def problem(self) -> str:
         if self.run is None and self.imported is None:
             return "run is missing"

@@ -134,6 +134,11 @@ class Thresholded:
     outside: Mapping[str, KeptOutside] = field(default_factory=dict)
     """Sets of images of none of the classes, by name."""
 
+    def __repr__(self) -> str:
+        """The promise. What all cells say of it would be hundreds of lines."""
+        promise = self.promise
+        return f"<Thresholded: error below {promise.target:.2%} from a confidence of {promise.chosen.threshold:g} on>"
+
     @property
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: checked.shift for name, checked in self.shifts.items()}

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
@@ -13,18 +12,18 @@ from typing import Any
 from counterpoint.config import Experiment
 from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
 from counterpoint.devices import choose_device
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, check_minutes, one_of, shown
 from counterpoint.images.sources import check_not_inside
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
-from counterpoint.runs.folder import Run, load_run
+from counterpoint.runs.folder import Run, folder_of, load_run
 from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
 from counterpoint.time_limit import TimeLimit
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
-from counterpoint.training.engines import Engine, EngineName, check_saving, choose_engine, make_engine
+from counterpoint.training.engines import ENGINES, Engine, EngineName, check_saving, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.memory import check_memory
 from counterpoint.training.monitoring import (
@@ -81,8 +80,12 @@ class Options:
     """Go through the members one after another in each step. This needs batchnorm=per-member if there is BatchNorm."""
 
     def __post_init__(self) -> None:
-        if self.max_minutes is not None and not math.isfinite(self.max_minutes):
-            raise InputError(f"max_minutes is {self.max_minutes}; leave it out for no limit")
+        object.__setattr__(self, "device", str(self.device))  # torch's own devices are taken too, and kept as a text
+        one_of("engine", self.engine, ENGINES)
+        check_minutes(self.max_minutes)
+        for name in ("deterministic", "tensorboard", "validate", "less_memory", "member_by_member"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise InputError(f"{name} is {shown(repr(value))}; it must be True or False")
 
 
 @dataclass
@@ -133,18 +136,20 @@ def train(
     >>> train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
     True
     """
-    folder, root = Path(folder), Path(root) if root else None
+    folder, root = folder_of(folder), Path(root) if root else None
+    if not isinstance(options, Options | None):
+        raise InputError(f"options are {shown(repr(options))}; they must be a value such as Options(device='cpu')")
     options, clock = options or Options(), _Clock()
     watcher = watcher if world.is_first else SILENT
     with ExitStack() as held:
         with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
+            check_images_of(experiment, data)
             device = choose_device(options.device, world)
             begins_with = None if start is None else load_run(start)
             if begins_with is not None:
                 experiment = starting_from(begins_with, experiment)
             saves = options.less_memory or options.member_by_member
             name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            check_images_of(experiment, data)
             if isinstance(data, UserImages):
                 check_not_inside(folder, data.source)
             held.enter_context(hold(folder, experiment, device, options.deterministic, world))

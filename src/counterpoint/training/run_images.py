@@ -6,7 +6,7 @@ from pathlib import Path
 
 from counterpoint.config import Experiment
 from counterpoint.data import DATASETS, DataSet, Parts, UserImages, load, load_images, parts_of
-from counterpoint.errors import InputError
+from counterpoint.errors import InputError, shown
 from counterpoint.images.splits import Split
 from counterpoint.own_images import OwnImages
 from counterpoint.runs.folder import Run, load_run
@@ -55,6 +55,10 @@ def _settings(experiment: Experiment) -> OwnImages | None:
 
 def check_images_of(experiment: Experiment, data: DataSet | UserImages) -> None:
     """Raise unless these are the experiment's images, read as it says: `evaluate` will read them again as it says."""
+    if not isinstance(experiment, Experiment):
+        raise InputError(f"the experiment is {shown(repr(experiment))}; it must be one, such as find_experiment gives")
+    if not isinstance(data, DataSet | UserImages):
+        raise InputError(f"the data are {shown(repr(data))}; they must be what data.load or load_images gives")
     is_own = isinstance(data, UserImages)
     if is_own != (experiment.dataset == "images") or (data.name in DATASETS and data.name != experiment.dataset):
         raise InputError(

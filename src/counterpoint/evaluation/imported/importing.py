@@ -26,6 +26,7 @@ from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
 from counterpoint.records.images import Images, OutsideImages, Shift, Source
 from counterpoint.records.results import Imported, Results
+from counterpoint.runs.folder import folder_of
 from counterpoint.runs.imported import ImportedRun, check_import_folder, write_import
 from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import write_json
@@ -57,7 +58,7 @@ def evaluate_logits(
             f"predictions are a {type(predictions).__name__}; they must be named arrays, such as "
             '{"probs": probs, "labels": labels}, or the path of an .npz file'
         )
-    started, folder = time.monotonic(), Path(out)
+    started, folder = time.monotonic(), folder_of(out)
     check_import_folder(folder)
     given = given_arrays(predictions) if isinstance(predictions, Mapping) else given_file(Path(predictions))
     layout = find_layout(given)
