@@ -30,9 +30,10 @@ from counterpoint.records.compared import (
     OutsideDifference,
     ShiftDifferences,
 )
-from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
+from counterpoint.records.files import COMPARED, RESULTS, check_no_record, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
+from counterpoint.storage.files import check_file_path
 from counterpoint.storage.provenance import command_line, now
 
 
@@ -59,8 +60,9 @@ def compare_run(run: Path | str, others: Sequence[Path | str], out: Path | str |
     """
     if isinstance(others, str | Path):
         raise InputError(f"others is {str(others)!r}; it must be a list, such as [{str(others)!r}]")
-    if out is not None and Path(out).is_dir():
-        raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
     paths = [Path(run), *map(Path, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):
