@@ -139,8 +139,11 @@ def test_the_differences_are_kept_where_asked(kept: list[Path], tmp_path: Path) 
     compared = compare_run(kept[0], kept[1:], tmp_path / "comparisons" / "one.json")
     assert read_record(tmp_path / "comparisons" / "one.json", type(compared), "") == compared
     assert files_of(kept[0].parent) == before
-    with pytest.raises(InputError, match=r"comparisons is a folder; give the file's name, such as .*compared\.json"):
+    with pytest.raises(InputError, match=r"comparisons is a folder; give a file name, such as .*compared\.json"):
         compare_run(kept[0], kept[1:], tmp_path / "comparisons")
+    with pytest.raises(InputError, match=r"paper-1\.json holds what is known of a run, and it is never replaced"):
+        compare_run(kept[0], kept[1:], kept[1])
+    assert files_of(kept[0].parent) == before
 
 
 def test_a_row_is_named_once(kept: list[Path]) -> None:

@@ -218,7 +218,7 @@ def test_a_run_is_given_once(pair: tuple[Path, Path]) -> None:
 def test_others_must_be_a_list_and_out_a_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"others is '.*other'; it must be a list, such as \['.*other'\]"):
         compare_experiments(pair[0], str(pair[1]))
-    with pytest.raises(InputError, match=r"is a folder; give the file's name, such as .*compared\.json"):
+    with pytest.raises(InputError, match=r"is a folder; give a file name, such as .*compared\.json"):
         compare_experiments(pair[0], [pair[1]], tmp_path)
 
 

@@ -81,6 +81,14 @@ def test_a_picture_is_drawn_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert given[0].shape == (20, 10, 3)
 
 
+def test_an_atlas_never_replaces_its_picture(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 20)).save(tmp_path / "cat.png")
+    before = (tmp_path / "cat.png").read_bytes()
+    with pytest.raises(InputError, match=r"cat\.png is the picture itself, and the atlas would replace it"):
+        draw_image_atlas(str(tmp_path / "cat.png"), None, tmp_path / "cat.png", seed=0, root=tmp_path)
+    assert (tmp_path / "cat.png").read_bytes() == before
+
+
 def test_an_image_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="uint8"):
         draw_atlas(np.zeros((32, 32, 3)), tmp_path / "atlas.png")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.files import (
     SCHEMA,
     Evaluated,
+    check_no_record,
     read_evaluated,
     read_record,
     read_results,
@@ -336,6 +337,18 @@ def test_a_damaged_neighbour_is_a_note_for_whoever_writes_results(folder: Path) 
 def test_a_results_file_of_another_name_stands_alone(folder: Path) -> None:
     (folder / "results.json").rename(folder / "figures.json")
     assert read_evaluated(folder / "figures.json") == Evaluated(make_results())
+
+
+def test_what_is_known_of_a_run_is_told_from_other_files(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "results.json").rename(tmp_path / "elsewhere" / "paper-0.json")
+    for file in (folder / "run.json", folder / "threshold.json", tmp_path / "elsewhere" / "paper-0.json"):
+        with pytest.raises(InputError, match=rf"{file.name} holds what is known of a run, and it is never replaced"):
+            check_no_record(file)
+    (folder / "report.json").write_text('{"runs": []}')
+    (tmp_path / "elsewhere" / "run.txt").write_text("{")
+    for file in (folder / "compared.json", folder / "report.json", folder / "new.json", tmp_path / "elsewhere/run.txt"):
+        check_no_record(file)
 
 
 def test_what_is_written_is_what_encode_gives(folder: Path) -> None:

@@ -449,7 +449,7 @@ def test_a_training_without_end_is_refused(tmp_path: Path) -> None:
 
 
 def test_options_without_a_meaning_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="max_minutes is inf; leave it out for no limit"):
+    with pytest.raises(InputError, match="max_minutes is inf; it must be a number, or be left out for no limit"):
         Options(max_minutes=math.inf)
     with pytest.raises(InputError, match=r"seed is 9223372036854775808; it must be 9,223,372,036,854,775,807 at most"):
         train(EXPERIMENT, tmp_path / "run", small_data(), seed=2**63, options=ON_CPU)

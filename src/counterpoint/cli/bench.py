@@ -39,6 +39,7 @@ def step(
     from dataclasses import asdict
 
     from counterpoint.devices import choose_device
+    from counterpoint.records.files import check_no_record
     from counterpoint.storage.files import check_file_path, write_json
     from counterpoint.storage.provenance import command_line, describe_environment
     from counterpoint.training.bench import measure
@@ -46,6 +47,7 @@ def step(
     chosen = choose_experiment(experiment, set_ or [])
     if out:
         check_file_path(out, "bench.json")
+        check_no_record(out)
     found = []
     for figure in measure(chosen, repeats=repeats, slow=slow):
         console.print(str(figure), soft_wrap=True)

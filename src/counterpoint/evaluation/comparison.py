@@ -30,11 +30,12 @@ from counterpoint.records.compared import (
     OutsideDifference,
     ShiftDifferences,
 )
-from counterpoint.records.files import COMPARED, RESULTS, results_file, write_record
+from counterpoint.records.files import COMPARED, RESULTS, check_no_record, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
 from counterpoint.runs.folder import check_any, check_several, folder_of
 from counterpoint.runs.imported import AnyRun
+from counterpoint.storage.files import check_file_path
 from counterpoint.storage.provenance import command_line, now
 
 
@@ -64,8 +65,9 @@ def compare_run(
     """
     check_several("others", others)
     check_any(others)
-    if out is not None and Path(out).is_dir():
-        raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
     paths = [folder_of(run), *map(folder_of, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):

@@ -12,7 +12,7 @@ from counterpoint.evaluation.comparison import images_in_words
 from counterpoint.evaluation.scored import place_name
 from counterpoint.metrics.over_seeds import difference_over_seeds
 from counterpoint.records.figures import CalibrationError
-from counterpoint.records.files import COMPARED, write_record
+from counterpoint.records.files import COMPARED, check_no_record, write_record
 from counterpoint.records.images import Shift
 from counterpoint.records.over_seeds import (
     ComparedExperiments,
@@ -28,6 +28,7 @@ from counterpoint.records.over_seeds import (
 from counterpoint.records.results import Results, Shifted
 from counterpoint.records.trainings import Trainings, read_trainings
 from counterpoint.runs.folder import check_any, check_several, folder_of
+from counterpoint.storage.files import check_file_path
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
@@ -61,8 +62,9 @@ def compare_experiments(
     """
     check_several("others", others)
     check_any(others)
-    if out is not None and Path(out).is_dir():
-        raise InputError(f"{out} is a folder; give the file's name, such as {Path(out) / COMPARED}")
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
     ours, *rest = (_checked(read_trainings(folder_of(place))) for place in (experiment, *others))
     for one, other in combinations((ours, *rest), 2):
         _check_apart(one, other)

@@ -228,9 +228,10 @@ def _trained(run: Run) -> Trained:
             train_seconds=last["seconds"],
             **{key: run.record["environment"][key] for key in ("device", "commit", "versions")},
         )
-    except (KeyError, IndexError, TypeError) as missing:
+    except (KeyError, IndexError, TypeError) as wrong:
+        why = "no epoch is logged" if isinstance(wrong, IndexError) else wrong
         raise InputError(
-            f"run.json or log.jsonl in {run.folder} does not say how the run was trained ({missing}); restore both "
+            f"run.json or log.jsonl in {run.folder} does not say how the run was trained ({why}); restore both "
             "from a copy"
         ) from None
 

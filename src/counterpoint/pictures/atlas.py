@@ -67,6 +67,8 @@ def draw_image_atlas(
 
     Without a data set the number is that of a CIFAR-10 image if CIFAR-10 is in `root`, otherwise that of a digit.
     """
+    if not image.isdecimal() and path.exists() and Path(image).exists() and path.samefile(image):
+        raise InputError(f"{path} is the picture itself, and the atlas would replace it; choose another file")
     image_HWC = _test_image(int(image), dataset, root) if image.isdecimal() else _picture(Path(image))
     draw_atlas(image_HWC, path, seed, constants=constants, frost_dir=find_frost(root), watcher=watcher)
 
@@ -85,7 +87,8 @@ def _picture(path: Path) -> np.ndarray:
         with Image.open(path) as picture:
             return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
     except (OSError, Image.DecompressionBombError) as error:
-        raise InputError(f"{path} is neither a test image's number nor a picture that can be read ({error})") from None
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"{path} is neither a test image's number nor a picture that can be read ({why})") from None
 
 
 def _reduced(image_HWC: Images) -> Images:

@@ -22,6 +22,8 @@ from counterpoint.storage.folders import quoted, why_no_run
 SCHEMA = 2
 RESULTS, RECALIBRATED, COMPARED, THRESHOLD = "results.json", "recalibrated.json", "compared.json", "threshold.json"
 
+_OF_RUN = ("run.json", "log.jsonl", "split.npz", "scores.npz", RESULTS, RECALIBRATED, THRESHOLD)
+
 Record = TypeVar("Record")
 Beside = TypeVar("Beside", Recalibrated, Compared, Thresholded)
 
@@ -86,6 +88,21 @@ def stale_notes(folder: Path, results: Results) -> list[str]:
         except InputError as damage:
             notes.append(str(damage))
     return [note for note in notes if note]
+
+
+def check_no_record(file: Path) -> None:
+    """Raise if `file`, which a user named for something else, is what counterpoint keeps of a run or of a row."""
+    is_of_run = file.name in _OF_RUN and (file.parent / "run.json").exists()
+    if file.exists() and (is_of_run or _holds_results(file)):
+        raise InputError(f"{file} holds what is known of a run, and it is never replaced; choose another file")
+
+
+def _holds_results(file: Path) -> bool:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and values.keys() >= {"schema", "config", "clean"}
 
 
 def write_record(file: Path, record: Any) -> None:

@@ -58,6 +58,14 @@ def test_out_must_not_be_a_folder(tmp_path: Path, make_evaluated: MakeEvaluated,
         write_report([run], tmp_path)
 
 
+def test_a_report_never_replaces_the_results_it_is_made_of(make_evaluated: MakeEvaluated, save: Save) -> None:
+    run = save(make_evaluated())
+    before = (run / "results.json").read_bytes()
+    with pytest.raises(InputError, match=r"results\.json holds what is known of a run, and it is never replaced"):
+        write_report([run], run / "results.json", "json")
+    assert (run / "results.json").read_bytes() == before
+
+
 @pytest.mark.parametrize(("format", "name"), [("csv", "r.html"), ("html", "r.CSV"), ("md", "r.json")])
 def test_a_name_that_says_another_format_is_refused(
     tmp_path: Path, make_evaluated: MakeEvaluated, save: Save, format: str, name: str

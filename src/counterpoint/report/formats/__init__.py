@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from counterpoint.errors import InputError, one_of
-from counterpoint.records.files import Evaluated
+from counterpoint.records.files import Evaluated, check_no_record
 from counterpoint.report.formats.csv_json import to_csv, to_json
 from counterpoint.report.formats.html import render
 from counterpoint.report.formats.markdown import to_markdown
@@ -40,6 +40,7 @@ def write_report(runs: Sequence[AnyRun | Path | str], out: Path | str, format: s
         format = ending if (ending := out.suffix[1:].lower()) in FORMATS else "html"
     to_text = FORMATS[one_of("report format", format, FORMATS)]
     check_file_path(out, f"report.{format}")
+    check_no_record(out)
     if (ending := out.suffix[1:].lower()) != format and ending in FORMATS:
         raise InputError(
             f"a {format} report cannot be written as {str(out)!r}; give it a name that ends in .{format}, or "
