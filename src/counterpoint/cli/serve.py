@@ -70,7 +70,7 @@ def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
     from counterpoint.report.recalibrations.words import named
     from counterpoint.serving.web.facts import facts_in_words
 
-    sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from:g}"
+    sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from}"
     console.print(f"{facts.experiment}: {facts_in_words(facts)}", highlight=False, soft_wrap=True)
     recalibration = named(facts.recalibration, facts.members > 1)
     console.print(f"recalibration: {recalibration}{sure}", highlight=False, soft_wrap=True)
