@@ -58,6 +58,8 @@ def serve(
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))
         facts, service = find_facts(loaded, predictor), Service(predictor)
         server = make_server(build_app(service, facts, address))
+        for note in predictor.correction.notes:
+            TerminalWatcher().warned(note)
         _say_what_is_served(facts, address.url, local=is_local(listening))
         try:
             with ended_by_ctrl_c("stopped"):
