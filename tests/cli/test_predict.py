@@ -21,7 +21,7 @@ from counterpoint.evaluation.members import fold_members, load_model, member_log
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.policy import MemberPolicy
 from counterpoint.recalibration.apply import apply
-from counterpoint.records.files import read_evaluated
+from counterpoint.records.files import RECALIBRATED, read_evaluated, write_record
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.serving.predict import Opinion, Prediction
 from counterpoint.training.loop import Options, train
@@ -207,6 +207,12 @@ def test_a_threshold_brings_the_recalibration_that_it_was_found_with(
     plain = objects(call(*arguments).out)
     assert not any("sure" in line for line in plain)
     assert {line["recalibration"] for line in plain} <= set(known.recalibrated.ways)
+
+    stale = replace(known.recalibrated, made_from=replace(known.recalibrated.made_from, precision="another"))
+    write_record(folder / RECALIBRATED, stale)
+    ended = call(*arguments)
+    assert ended.err.startswith(f"warning: left out: {folder / RECALIBRATED} was made from other logits than results")
+    assert {line["recalibration"] for line in objects(ended.out)} == {"none"}
 
 
 @pytest.mark.parametrize(

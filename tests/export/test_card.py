@@ -167,8 +167,10 @@ def test_a_promise_for_other_confidences_is_not_made() -> None:
 
 @pytest.mark.parametrize("correction", [PLAIN, OF_THRESHOLD])
 def test_a_confidence_that_somebody_chose_promises_nothing(correction: Correction) -> None:
-    asked = sections(model_card(made_facts(replace(correction, sure_from=0.9))))["When to ask a person"]
-    assert "chose to call predictions “not sure” below a confidence of 0.9. No error is promised for that." in asked
+    asked = sections(model_card(made_facts(replace(correction, sure_from=0.9999999))))["When to ask a person"]
+    assert (
+        "chose to call predictions “not sure” below a confidence of 0.9999999. No error is promised for that." in asked
+    )
 
 
 @pytest.mark.parametrize("correction", [PLAIN, CHOSEN, OF_THRESHOLD])

@@ -73,6 +73,20 @@ def test_a_threshold_that_counts_is_taken_where_nobody_names_one(bare_run: Run, 
     stale = replace(found, made_from=replace(found.made_from, weights="others"))
     write_record(run.folder / THRESHOLD, stale)
     assert find_promised(run.folder) == find_correction(run.folder)
+    (note,) = find_promised(run.folder).notes
+    assert note.startswith(f"left out: {run.folder / THRESHOLD} was made from other logits than results.json; ")
+    assert not find_correction(run.folder).notes, "nobody asked for a threshold"
+
+
+def test_a_recalibration_that_does_not_count_any_more_is_not_passed_over_in_silence(run: Run) -> None:
+    assert not find_correction(run.folder).notes
+    recalibrated = recalibrated_of(run)
+    stale = replace(recalibrated, made_from=replace(recalibrated.made_from, precision="another"))
+    write_record(run.folder / RECALIBRATED, stale)
+    found = find_correction(run.folder)
+    assert found == Correction(NONE, "none")
+    (note,) = found.notes
+    assert note.startswith(f"left out: {run.folder / RECALIBRATED} was made from other logits than results.json; ")
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.9", 0.9), ("90%", 0.9), ("0", 0.0), ("100%", 1.0)])

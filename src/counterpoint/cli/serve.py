@@ -58,6 +58,8 @@ def serve(
         predictor.answer(np.zeros(predictor.decoding.shape, np.uint8))
         facts, service = find_facts(loaded, predictor), Service(predictor)
         server = make_server(build_app(service, facts, address))
+        for note in predictor.correction.notes:
+            TerminalWatcher().warned(note)
         _say_what_is_served(facts, address.url, local=is_local(listening))
         try:
             with ended_by_ctrl_c("stopped"):
@@ -70,7 +72,7 @@ def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
     from counterpoint.report.recalibrations.words import named
     from counterpoint.serving.web.facts import facts_in_words
 
-    sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from:g}"
+    sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from}"
     console.print(f"{facts.experiment}: {facts_in_words(facts)}", highlight=False, soft_wrap=True)
     recalibration = named(facts.recalibration, facts.members > 1)
     console.print(f"recalibration: {recalibration}{sure}", highlight=False, soft_wrap=True)

@@ -102,5 +102,5 @@ def promise(facts: CardFacts) -> Iterator[Part]:
     if sure_from is not None:
         yield (
             "The person who exported the file chose to call predictions “not sure” below a "
-            f"confidence of {sure_from:g}. No error is promised for that."
+            f"confidence of {sure_from}. No error is promised for that."
         )

@@ -1,11 +1,12 @@
 """How a run's confidences are corrected before they are shown, and below which confidence a prediction is not sure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from counterpoint.errors import InputError
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
+from counterpoint.records.files import RECALIBRATED, RESULTS, Evaluated, read_evaluated
+from counterpoint.records.files import THRESHOLD as THRESHOLD_FILE
 from counterpoint.records.recalibrated import Recalibration
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.folders import quoted
@@ -23,6 +24,8 @@ class Correction:
     sure_from: float | None = None
     weights: str | None = None
     """A hash of the weights that it was fitted for; None where nothing was fitted."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """Why a record that the run has was not taken: somebody recalibrated it, and may count on that."""
 
 
 def find_correction(folder: Path, not_sure_below: str | float | None = None) -> Correction:
@@ -37,7 +40,7 @@ def find_correction(folder: Path, not_sure_below: str | float | None = None) -> 
         return _of_threshold(folder, evaluated)
     sure_from = None if not_sure_below is None else parse_confidence(str(not_sure_below))
     if evaluated is None or evaluated.recalibrated is None:
-        return Correction(NONE, "none", sure_from)
+        return Correction(NONE, "none", sure_from, notes=_about(evaluated, RECALIBRATED))
     name = evaluated.recalibrated.best
     way = evaluated.recalibrated.ways.get(name)
     recalibration = NONE if way is None else way.recalibration
@@ -49,7 +52,15 @@ def find_promised(folder: Path) -> Correction:
     images.
     """
     evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
-    return find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
+    found = find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
+    return replace(found, notes=(*_about(evaluated, THRESHOLD_FILE), *found.notes))
+
+
+def _about(evaluated: Evaluated | None, file: str) -> tuple[str, ...]:
+    """What there is to say of a record that does not count."""
+    return tuple(
+        note for note in (evaluated.notes if evaluated else ()) if note.startswith("left out") and file in note
+    )
 
 
 def parse_confidence(text: str) -> float:

@@ -1,6 +1,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize, prune
 
 from counterpoint.errors import InputError
 from counterpoint.nn import batch_ensemble
@@ -114,6 +115,16 @@ def test_a_layer_of_a_strange_class_with_a_weight_is_not_passed_over_in_silence(
 
     plan = make_plan(nn.Sequential(Product(), nn.Linear(2, 2)), None, (), None)
     assert reasons(plan) == {"0": "counterpoint does not know how it uses its weight"}
+
+
+def test_a_bias_that_is_computed_is_no_members_own() -> None:
+    """Whatever computes it would put it in the place of the members' biases."""
+    pruned = prune.l1_unstructured(nn.Linear(2, 2), "bias", 0.5)
+    bounded = parametrize.register_parametrization(nn.Linear(2, 2), "bias", nn.Tanh())
+    plan = make_plan(nn.Sequential(pruned, bounded, nn.Linear(2, 2)), None, (), None)
+    assert list(plan.layers) == ["2"]
+    reason = "its bias is computed before each call, so that members cannot have their own"
+    assert reasons(plan) == {"0": reason, "1": reason}
 
 
 def test_a_function_that_returns_several_tensors_reads_weights_too() -> None:

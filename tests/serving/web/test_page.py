@@ -43,6 +43,11 @@ def test_facts_are_those_of_the_run(facts: Facts, whole_run: Run) -> None:
     assert str(whole_run.folder) not in str(about) + render(facts)
 
 
+def test_a_threshold_is_not_rounded(facts: Facts) -> None:
+    """Beyond 0.99 they lie close together. As 100 %, none of them could have a prediction that is sure."""
+    assert "Not sure below a confidence of 0.9999999.</p>" in render(replace(facts, sure_from=0.9999999))
+
+
 def test_nothing_is_inline_and_nothing_comes_from_elsewhere(facts: Facts) -> None:
     page = render(facts)
     for tag, attributes in Elements(page).found:

@@ -130,7 +130,7 @@ def test_hostile_uploads_get_an_answer(server: Process) -> None:
 def test_it_lives_on_and_says_what_it_is(server: Process, digit: bytes, whole_predictor: Predictor) -> None:
     assert ask(server.address, "/predict", digit).json == predicted(whole_predictor, digit, Asked())
     assert "4 members of resnet, 10 classes, images of 32 × 32 pixels in grey" in server.words
-    assert f"sure from a confidence of {whole_predictor.correction.sure_from:g}" in server.words
+    assert f"sure from a confidence of {whole_predictor.correction.sure_from}" in server.words
     assert "warning" not in server.words
     assert server.err() == ""
 

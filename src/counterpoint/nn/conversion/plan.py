@@ -110,6 +110,8 @@ def _why_not(
         return "its input is not a batch: twice as many images give it as many rows as before"
     if "forward" in vars(module):
         return "its forward was replaced on this very layer, so that r and s would not be used"
+    if not isinstance(getattr(module, "bias", None), nn.Parameter | None):
+        return "its bias is computed before each call, so that members cannot have their own"
     return None if is_foldable(module) else why_not_linear(module)
 
 

@@ -73,7 +73,7 @@ def _about(facts: Facts) -> str:
     words = facts_in_words(facts)
     name = quoted(facts.recalibration, facts.members > 1)
     confidence = f"Recalibrated, {name}." if facts.recalibration != NONE else "The network’s own confidence."
-    sure = "" if facts.sure_from is None else f" Not sure below {100 * facts.sure_from:.4g}\N{NO-BREAK SPACE}%."
+    sure = "" if facts.sure_from is None else f" Not sure below a confidence of {facts.sure_from}."
     return f"{words[:1].upper()}{words[1:]}. {confidence}{sure}"
 
 
