@@ -102,7 +102,7 @@ def _first(parts: Parts, images: LabelledImages, count: int | None) -> LabelledI
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
-    together = Together.of(images.groups_N)
+    together = Together.of(images.groups_N, len(images))
     about = Images(parts.name, part, len(images), parts.keys.get(part), together.record if together else None)
     files = {name: lambda: images}
     return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), together)

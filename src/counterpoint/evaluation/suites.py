@@ -106,7 +106,7 @@ class CorruptedSet:
 
     def together(self, images: int) -> Together | None:
         """Which of the first `images` images belong together."""
-        return Together.of(None if self.groups_N is None else self.groups_N[:images])
+        return Together.of(None if self.groups_N is None else self.groups_N[:images], images)
 
 
 def corrupted_set(

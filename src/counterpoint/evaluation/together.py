@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 
-from torch import Tensor
+from numpy.typing import ArrayLike
 
 from counterpoint.metrics.checks import Integers
 from counterpoint.metrics.groups import groups_of
@@ -19,9 +19,9 @@ class Together:
     record: InGroups
 
     @classmethod
-    def of(cls, groups_N: Tensor | None) -> "Together | None":
+    def of(cls, groups_N: ArrayLike | None, images: int) -> "Together | None":
         """None where no images belong together."""
-        groups = None if groups_N is None else groups_of(groups_N.numpy(), len(groups_N))
+        groups = groups_of(groups_N, images)
         if groups is None:
             return None
         key = hashlib.sha256(groups.group_N.astype("<i8").tobytes()).hexdigest()[:16]

@@ -196,7 +196,7 @@ def notes_on_groups(listing: Listing) -> Iterator[str]:
         found, which = ("columns", "are not read; if one of them") if several else ("column", "is not read; if it")
         yield (
             f"the {found} {some(listing.unread)} {which} says which images are of the same patient, object or video, "
-            "call it group: these then stay in one part, and count as one draw in intervals and thresholds"
+            "call it group, and these stay in one part"
         )
 
 

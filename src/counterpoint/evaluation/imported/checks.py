@@ -8,6 +8,7 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.imported.given import Given
 from counterpoint.evaluation.imported.layout import SetNames
+from counterpoint.evaluation.together import Together
 from counterpoint.metrics.checks import Floats, Integers, class_labels, finite, probabilities
 from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
@@ -23,6 +24,8 @@ class GivenSet:
     logits_MNK: np.ndarray
     labels_N: Integers
     precision: str
+    together: Together | None = None
+    """Which images belong together; None if none do."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -54,7 +57,20 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
             f"(members, images, classes){_own(names)}"
         )
     labels_N = class_labels(labels, given.called(names.labels), images, classes)
-    return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given")
+    return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given", _together(given, names, images))
+
+
+def _together(given: Given, names: SetNames, images: int) -> Together | None:
+    if names.groups not in given.names:
+        return None
+    array = given.read(names.groups)
+    if array.shape != (images,) or array.dtype.kind not in "iuU":
+        called = given.called(names.groups)
+        raise InputError(
+            f"{called} is {array.dtype} {array.shape}; it must have a whole number or a text for each of the "
+            f"{images:,} images"
+        )
+    return Together.of(np.unique(array, return_inverse=True)[1], images)
 
 
 def _predictions(given: Given, name: str, array: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:

@@ -18,13 +18,14 @@ from counterpoint.evaluation.logits import (
     VALIDATION_LABELS,
     AboutFile,
     cell_file,
+    groups_file,
     labels_file,
     outside_file,
 )
 from counterpoint.evaluation.results import write_results
 from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
-from counterpoint.records.images import Images, OutsideImages, Shift, Source
+from counterpoint.records.images import Images, OutsideImages, Part, Shift, Source
 from counterpoint.records.results import Imported, Results
 from counterpoint.runs.folder import folder_of
 from counterpoint.runs.imported import ImportedRun, check_import_folder, write_import
@@ -87,8 +88,8 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
     about = AboutFile(
         given=given.sha256,
         precision=clean.precision,
-        clean=Images(dataset, "test", len(clean.labels_N), clean.key),
-        validation=Images(dataset, "validation", len(validation.labels_N), validation.key) if validation else None,
+        clean=_images(dataset, "test", clean),
+        validation=_images(dataset, "validation", validation) if validation else None,
         suites=_check_suites(given, layout, clean.size, watcher),
         outside={
             name: OutsideImages(read_unlabelled(given, array, clean.size).shape[1])
@@ -97,6 +98,10 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
         or None,
     )
     return about, read_classes(given, clean.size[1])
+
+
+def _images(dataset: str, part: Part, one: GivenSet) -> Images:
+    return Images(dataset, part, len(one.labels_N), one.key, one.together.record if one.together else None)
 
 
 def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
@@ -114,7 +119,8 @@ def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: 
 def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
     """The suite that a cell is of: all cells have the same labels."""
     source = Source("given", key=None if suite.labels == CLEAN else cell.key)
-    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities)
+    groups = cell.together.record if cell.together else None
+    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities, groups)
 
 
 def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
@@ -140,6 +146,8 @@ def _write(run: ImportedRun, given: Given, layout: Layout, about: AboutFile) -> 
         write_array(folder / f"{logits}.npy", one.logits_MNK)
         if not (folder / f"{labels}.npy").exists():
             write_array(folder / f"{labels}.npy", one.labels_N)
+            if one.together:
+                write_array(folder / f"{groups_file(labels)}.npy", one.together.group_N)
     for name, array in layout.outside.items():
         write_array(folder / f"{outside_file(name)}.npy", read_unlabelled(given, array))
     write_arrays(folder / "factors.npz", {})  # only a BatchEnsemble of ours has factors

@@ -5,6 +5,7 @@
     shift/NAME/SEVERITY/logits (or probs)                    the clean images under a shift
     shift/labels                                             if these are other images: the labels of all of them
     shift/NAME/labels                                        if those of one shift are still others: its own labels
+    groups, validation_groups, shift/groups, …               beside each array of labels: which images belong together
     outside/NAME/logits (or probs)                           images of none of the classes, which have no labels
     classes, name, dataset                                   what the classes, the model and the images are called
 
@@ -26,10 +27,12 @@ _KNOWN = (
     *("logits", "probs", CLEAN, "validation_logits", "validation_probs", VALIDATION, *TEXTS, SHIFT_LABELS),
     *("shift/NAME/SEVERITY/logits", "shift/NAME/SEVERITY/probs", "shift/NAME/logits", "shift/NAME/probs"),
     *("shift/NAME/labels", "outside/NAME/logits", "outside/NAME/probs"),
+    *("groups", "validation_groups", "shift/groups", "shift/NAME/groups"),
 )
 _SHIFT = re.compile(r"shift/(?P<name>[^/]+)(/(?P<severity>[^/]+))?/(?P<what>logits|probs)")
 _OUTSIDE = re.compile(r"outside/(?P<name>[^/]+)/(?P<what>logits|probs)")
 _OWN_LABELS = re.compile(r"shift/(?P<name>[^/]+)/labels")
+_GROUPS = re.compile(r"((validation_|shift/([^/]+/)?)?)groups")
 # A name becomes that of a file, and stands in tables.
 _NAME = re.compile(r"\w([\w .+-]{0,58}[\w+-])?")
 _TAKEN = {*TAKEN, "shifted images"}  # what those are called that share their images
@@ -42,6 +45,11 @@ class SetNames:
 
     predictions: str
     labels: str
+
+    @property
+    def groups(self) -> str:
+        """The array that may be beside the labels and says which images belong together."""
+        return f"{self.labels.removesuffix('labels')}groups"
 
 
 @dataclass
@@ -75,8 +83,13 @@ class Layout:
 def find_layout(given: Given) -> Layout:
     """What each of the arrays is for."""
     for name in given.names:
-        if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern in (_SHIFT, _OUTSIDE, _OWN_LABELS)):
+        patterns = (_SHIFT, _OUTSIDE, _OWN_LABELS, _GROUPS)
+        if name not in _KNOWN and not any(pattern.fullmatch(name) for pattern in patterns):
             raise given.wrong(str(unknown("array", name, _KNOWN)))
+        if (match := _GROUPS.fullmatch(name)) and (labels := f"{match[1]}labels") not in given.names:
+            raise given.wrong(
+                f"there is {name!r}, but no {labels!r} of the same images; add the labels, or leave it out"
+            )
     clean = _find_set(given, "")
     if clean is None:
         raise given.wrong(f"there are no predictions; give the array logits or probs (it has {_listed(given.names)})")

@@ -56,7 +56,7 @@ def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
     listing = images.listing
     contents = [[(images.hashes[image], listing.labels[image]) for image in of_severity] for of_severity in places]
     key = _hash(str(reader.decoding), listing.classes, contents)
-    together = Together.of(sets[1].groups_N)  # a source with groups has no severities
+    together = Together.of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
     return ImageGroup(
         name,
         encode(
