@@ -265,12 +265,6 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
         ({"weight_decay": -(10**400)}, "weight_decay is -1000.*…; it must be a finite number of 0 or more"),
         ({"policy": 3}, "policy=3: it must be set by its parts"),
         ({"name": 3}, "name=3: it must be a text"),
-        ({"policy": MemberPolicy(flip=1)}, "policy.flip=1: it must be true or false"),  # type: ignore[arg-type]
-        ({"policy": MemberPolicy(crop_padding=True)}, "policy.crop_padding=True: it must be a whole number"),
-        (
-            {"policy": MemberPolicy(adversarial=Adversarial(clip=0))},  # type: ignore[arg-type]
-            "policy.adversarial.clip=0: it must be true or false",
-        ),
         (
             {"dataset": "images", "images": OwnImages(size=64.5)},  # type: ignore[arg-type]
             "images.size=64.5: it must be a whole number",
