@@ -92,9 +92,11 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_float(value: float) -> float:
-    """A whole number that is too large for a float counts as infinite, as it does on the command line."""
+    """A whole number that is too large for a float counts as infinite, as it does on the command line. −0 becomes 0:
+    the two are equal, and would be written, and so hashed, differently.
+    """
     try:
-        return float(value)
+        return float(value) + 0.0
     except OverflowError:
         return math.inf if value > 0 else -math.inf
 

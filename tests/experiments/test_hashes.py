@@ -53,6 +53,15 @@ cifar100/am-bern-0.875+adv/test 937102267eb17bb79827451008f004217f41ba14d403ca31
 """
 
 
+def test_minus_zero_is_zero() -> None:
+    def of_drops(first: float) -> Experiment:
+        policy = MemberPolicy(stochastic_depth=StochasticDepth((first, 0.1, 0.1, 0.1)))
+        return Experiment("x", "digits", learning_rate=first, policy=policy)
+
+    assert of_drops(-0.0) == of_drops(0.0)
+    assert config_hash(of_drops(-0.0)) == config_hash(of_drops(0.0))
+
+
 def test_the_hashes_of_the_36_rows_are_pinned() -> None:
     pinned = dict(line.split() for line in HASHES.split("\n") if line)
     assert len(pinned) == len(set(pinned.values())) == 36

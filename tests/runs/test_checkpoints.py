@@ -64,6 +64,12 @@ def test_a_fingerprint_is_of_names_and_values_alone() -> None:
     assert len({fingerprint(tensors) for tensors in others} | {fingerprint({"a": first, "b": second})}) == 4
 
 
+def test_a_fingerprint_is_of_every_type() -> None:
+    """A network of a user's own may have weights that NumPy has no type for."""
+    halves = fingerprint({"a": torch.tensor([0.5, 2.0], dtype=torch.bfloat16)})
+    assert halves == hashlib.sha256(b"a" + bytes([0x00, 0x3F, 0x00, 0x40])).hexdigest()[:16]
+
+
 def test_the_last_two_are_kept_in_the_order_of_their_steps(tmp_path: Path) -> None:
     save(tmp_path, 9, 10, 1_000)
     names = ["step-000000010.safetensors", "step-000001000.safetensors"]

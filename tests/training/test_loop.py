@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -123,6 +124,30 @@ def test_a_stop_in_mid_epoch_changes_nothing(tmp_path: Path, experiment: Experim
     ours, theirs = final_state(tmp_path / "parts"), final_state(tmp_path / "whole")
     assert all(torch.equal(ours[name], theirs[name]) for name in theirs)
     assert epochs(tmp_path / "parts") == epochs(tmp_path / "whole")
+
+
+def test_the_checkpoint_that_training_goes_on_from_takes_no_memory_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as large as the network and what the optimiser keeps."""
+    assert not train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=lambda: True)
+    alive: list[weakref.ref[Checkpoint]] = []
+
+    def remembered(*arguments: Any) -> Checkpoint:
+        checkpoint = latest_checkpoint(*arguments)
+        assert checkpoint is not None
+        alive.append(weakref.ref(checkpoint))
+        return checkpoint
+
+    monkeypatch.setattr("counterpoint.training.preparing.latest_checkpoint", remembered)
+    held: list[Checkpoint] = []
+
+    def look() -> bool:
+        held.extend(checkpoint for one in alive if (checkpoint := one()) is not None)
+        return False
+
+    assert train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, should_stop=look)
+    assert (len(alive), held) == (1, [])
 
 
 def test_max_minutes_stops_with_a_checkpoint(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def fingerprint(tensors: Mapping[str, Tensor]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        digest.update(_bytes_of(tensor.cpu()))
     return digest.hexdigest()[:16]
 
 

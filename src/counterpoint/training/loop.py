@@ -199,6 +199,7 @@ def train(
                 watcher,
                 open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
             )
+        del prepared  # it holds the checkpoint's tensors, which the state has now
         start_alike(state, world)
         limit = TimeLimit(options.max_minutes, clock.started, _STOP_MARGIN_SECONDS)
         limit.is_near()  # the first step begins
