@@ -14,6 +14,7 @@
 
 import io
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,11 +78,20 @@ def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -
     >>> decode(file.getvalue(), Decoding(size=16)).shape
     (3, 16, 16)
     """
+    return _read(content, most_pixels, lambda image: to_pixels(image, decoding))
+
+
+def decode_whole(content: bytes) -> NDArray[np.uint8]:
+    """As `decode`, with its own size and shape, in colour, as (H, W, C)."""
+    return _read(content, MOST_PIXELS, lambda image: np.asarray(_to_eight_bit(image).convert("RGB")))
+
+
+def _read(content: bytes, most_pixels: int, to_array: Callable[[Image.Image], NDArray[np.uint8]]) -> NDArray[np.uint8]:
     with warnings.catch_warnings():
         # Warnings about odd metadata do not matter, and a picture that is too large is refused below.
         warnings.simplefilter("ignore")
         try:
-            return to_pixels(_upright(_open(content, most_pixels)), decoding)
+            return to_array(_upright(_open(content, most_pixels)))
         except InputError:
             raise
         except Exception as error:  # a damaged file can raise almost anything
