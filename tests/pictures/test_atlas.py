@@ -81,6 +81,19 @@ def test_a_picture_is_drawn_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert given[0].shape == (20, 10, 3)
 
 
+def test_a_picture_is_read_as_predict_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Images] = []
+    monkeypatch.setattr("counterpoint.pictures.atlas.draw_atlas", lambda image, *_, **__: given.append(image))
+    Image.new("RGBA", (8, 8), (200, 0, 0, 0)).save(tmp_path / "transparent.png")
+    Image.fromarray(np.full((8, 8), 257 * 90, np.uint16)).save(tmp_path / "deep.png")
+    for name in ("transparent.png", "deep.png"):
+        draw_image_atlas(str(tmp_path / name), None, tmp_path / "atlas.png", seed=0, root=tmp_path)
+    assert [np.unique(image).tolist() for image in given] == [[255], [90]]
+    (tmp_path / "empty.png").touch()
+    with pytest.raises(InputError, match=r"empty\.png is neither .* nor a picture that can be read \(is empty\)"):
+        draw_image_atlas(str(tmp_path / "empty.png"), None, tmp_path / "atlas.png", seed=0, root=tmp_path)
+
+
 def test_an_atlas_never_replaces_its_picture(tmp_path: Path) -> None:
     Image.new("RGB", (40, 20)).save(tmp_path / "cat.png")
     before = (tmp_path / "cat.png").read_bytes()
