@@ -81,6 +81,23 @@ def test_a_picture_is_drawn_upright(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert given[0].shape == (20, 10, 3)
 
 
+def test_a_picture_is_read_as_everywhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 bits become 8 by their full range, and what is transparent lies on white."""
+    given: list[Images] = []
+    monkeypatch.setattr("counterpoint.pictures.atlas.draw_atlas", lambda image, *_, **__: given.append(image))
+    Image.fromarray(np.full((8, 8), 100 * 257, np.uint16)).save(tmp_path / "deep.png")
+    Image.new("RGBA", (8, 8), (0, 0, 0, 0)).save(tmp_path / "clear.png")
+    for name in ("deep.png", "clear.png"):
+        draw_image_atlas(str(tmp_path / name), None, tmp_path / "atlas.png", seed=0, root=tmp_path)
+    assert [(image.shape, image.min(), image.max()) for image in given] == [
+        ((8, 8, 3), 100, 100),
+        ((8, 8, 3), 255, 255),
+    ]
+    (tmp_path / "notes.png").write_bytes(b"buy milk")
+    with pytest.raises(InputError, match=r"notes.png is no picture of a known format"):
+        draw_image_atlas(str(tmp_path / "notes.png"), None, tmp_path / "atlas.png", seed=0, root=tmp_path)
+
+
 def test_an_image_of_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="uint8"):
         draw_atlas(np.zeros((32, 32, 3)), tmp_path / "atlas.png")  # type: ignore[arg-type]

@@ -14,6 +14,8 @@
 
 import io
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,11 +81,24 @@ def decode(content: bytes, decoding: Decoding, most_pixels: int = MOST_PIXELS) -
     >>> decode(file.getvalue(), Decoding(size=16)).shape
     (3, 16, 16)
     """
+    with _reading():
+        return to_pixels(_upright(_open(content, most_pixels)), decoding, most_pixels)
+
+
+def decode_whole(content: bytes) -> NDArray[np.uint8]:
+    """All of a picture in colour (H, W, 3), neither resized nor cropped. Otherwise the rules are the same."""
+    with _reading():
+        return np.array(_to_eight_bit(_upright(_open(content, MOST_PIXELS))).convert("RGB"))
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Inside, whatever a damaged file raises becomes an error that says so."""
     with warnings.catch_warnings():
-        # Warnings about odd metadata do not matter, and a picture that is too large is refused below.
+        # Warnings about odd metadata do not matter, and a picture that is too large is refused.
         warnings.simplefilter("ignore")
         try:
-            return to_pixels(_upright(_open(content, most_pixels)), decoding, most_pixels)
+            yield
         except InputError:
             raise
         except Exception as error:  # a damaged file can raise almost anything

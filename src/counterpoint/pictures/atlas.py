@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from counterpoint.corrupt.frost import FrostDir, find_frost
 from counterpoint.corrupt.pixels import Images
@@ -11,6 +11,7 @@ from counterpoint.corrupt.suite import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIE
 from counterpoint.data import load
 from counterpoint.data.cifar import CIFAR10
 from counterpoint.errors import InputError
+from counterpoint.images.decode import decode_whole
 from counterpoint.pictures.sheet import TILE, draw_sheet
 from counterpoint.records.images import Constants
 from counterpoint.watching import SILENT, Watcher
@@ -82,10 +83,11 @@ def _test_image(number: int, dataset: str | None, root: Path) -> np.ndarray:
 
 def _picture(path: Path) -> np.ndarray:
     try:
-        with Image.open(path) as picture:
-            return np.asarray(ImageOps.exif_transpose(picture).convert("RGB"))
-    except (OSError, Image.DecompressionBombError) as error:
+        return decode_whole(path.read_bytes())
+    except OSError as error:
         raise InputError(f"{path} is neither a test image's number nor a picture that can be read ({error})") from None
+    except InputError as problem:
+        raise InputError(f"{path} {problem}") from None
 
 
 def _reduced(image_HWC: Images) -> Images:
