@@ -1,5 +1,6 @@
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,8 +12,13 @@ from counterpoint.nn import PerMemberBatchNorm2d, resnet
 from counterpoint.nn.norm import give_each_member_a_norm, keep_one_norm, left_untouched
 
 
-def test_the_adversarial_pass_leaves_the_model_untouched() -> None:
-    network = resnet(5, width=4)
+def with_instance_norm() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4, affine=True, track_running_stats=True), nn.ReLU())
+
+
+@pytest.mark.parametrize("build", [lambda: resnet(5, width=4), with_instance_norm], ids=["BatchNorm", "InstanceNorm"])
+def test_the_adversarial_pass_leaves_the_model_untouched(build: Callable[[], nn.Module]) -> None:
+    network = build()
     before = {k: v.clone() for k, v in network.state_dict().items()}
     images = torch.randn(4, 3, 16, 16)
     with left_untouched(network):

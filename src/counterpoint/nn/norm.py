@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from counterpoint.nn.members import check_member, rows_per_member
 
@@ -91,13 +92,17 @@ def _change_vectors(norm: nn.Module, change: Any) -> None:
 def left_untouched(model: nn.Module) -> Iterator[None]:
     """Inside, a pass in training mode changes neither running statistics nor parameters' gradients.
 
-    BatchNorm still normalises with the statistics of the batch. The adversarial pass needs this (docs/paper.md, 9).
+    Norms still normalise with the statistics of what they get. The adversarial pass needs this (docs/paper.md, 9).
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
     # What is no leaf is one member's slice of a parameter, and gets no gradient of its own.
     parameters = [p for p in model.parameters() if p.requires_grad and p.is_leaf]
+    # An InstanceNorm moves its running statistics, if it sees them, whatever it is told to track.
+    hidden = [(m, dict(m._buffers)) for m in model.modules() if isinstance(m, _InstanceNorm) and m.training]
     for norm in norms:
         norm.track_running_stats = False
+    for instance_norm, buffers in hidden:
+        instance_norm._buffers.update(dict.fromkeys(buffers))
     for parameter in parameters:
         parameter.requires_grad_(False)
     try:
@@ -105,5 +110,7 @@ def left_untouched(model: nn.Module) -> Iterator[None]:
     finally:
         for norm in norms:
             norm.track_running_stats = True
+        for instance_norm, buffers in hidden:
+            instance_norm._buffers.update(buffers)
         for parameter in parameters:
             parameter.requires_grad_(True)
