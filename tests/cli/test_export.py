@@ -39,7 +39,7 @@ def test_wrong_arguments_are_named(short_run: Run, call: Call, tmp_path: Path) -
         (folder, "--out", "model.pb"): "'model.pb' is no name for an exported model; give a file that ends in",
         (folder, "--model", "timm/x"): ", not timm/x",
         (folder, "--not-sure-below", "threshold"): "has no threshold for its present figures",
-        (folder, "--not-sure-below", "7"): "--not-sure-below 7: it must be a confidence such as 0.9",
+        (folder, "--not-sure-below", "7"): "(--not-sure-below) is 7; it must be a confidence such as 0.9",
         (tmp_path,): "is not a run folder",
     }.items():
         ended = call("export", *arguments)

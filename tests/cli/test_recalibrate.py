@@ -77,7 +77,7 @@ def test_a_run_on_all_images_needs_its_twin(runs: tuple[Run, Run], call: Call) -
     ended = call("recalibrate", run.folder)
     assert ended.status == 2
     assert "was trained on all images" in ended.err
-    assert "add --twin TWIN" in ended.err
+    assert "name it as the twin (--twin TWIN)" in ended.err
     assert not (run.folder / "recalibrated.json").exists()
     ended = call("recalibrate", run.folder, "--twin", twin.folder, "--choose")
     assert ended.status == 0

@@ -191,7 +191,10 @@ def test_a_closed_terminal_leaves_a_checkpoint(tmp_path: Path) -> None:
     ours, its = os.openpty()
     out, log = tmp_path / "run", tmp_path / "run" / "log.jsonl"
     words = [sys.executable, "-m", "counterpoint", "train", "digits/single", "--out", str(out), "--set", "width=2"]
-    lead = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    lead = (
+        "import fcntl, os, signal, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)"  # the tests may run after `nohup`
+    )
     become = [sys.executable, "-c", f"{lead}; os.execv(sys.executable, sys.argv[1:])", *words]
     with subprocess.Popen(become, stdin=its, stdout=its, stderr=its) as process:
         os.close(its)
