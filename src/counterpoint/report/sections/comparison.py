@@ -110,23 +110,20 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
 
 
 def _comparison(pair: ComparedPair) -> PairDifferences:
-    other, corrupted = pair.other, pair.other.corrupted
-    sets = {"clean images": differences_on(other, "")}
-    groups = {"clean images": other.made_from.clean.groups}
+    other, corrupted, shift = pair.other, pair.other.corrupted, pair.other.made_from.corrupted
+    sets = {"clean images": (differences_on(other, ""), other.made_from.clean.groups)}
     if corrupted:
+        groups = shift.groups if shift else None
         by_corruption = known_differences(corrupted.by_corruption)
-        sets["corrupted images (each image’s mean over all cells)"] = known_differences(corrupted.mean)
-        sets["corrupted images, by corruption (each image with all its cells)"] = by_corruption
-    if shift := other.made_from.corrupted:
-        groups |= dict.fromkeys(sets.keys() - groups.keys(), shift.groups)
+        sets["corrupted images (each image’s mean over all cells)"] = known_differences(corrupted.mean), groups
+        sets["corrupted images, by corruption (each image with all its cells)"] = by_corruption, groups
     for name, one in other.shifts.items():
-        images = f"the shifted images of “{name}”"
-        sets[images], groups[images] = differences_on(other, name), one.shift.groups
-    rows_of = {images: _differences(found) for images, found in sets.items() if found}
+        sets[f"the shifted images of “{name}”"] = differences_on(other, name), one.shift.groups
+    rows_of = {images: (_differences(found), groups) for images, (found, groups) in sets.items() if found}
     return PairDifferences(
         label=pair.label,
-        words=tuple(_in_words(pair, images, rows) for images, rows in rows_of.items()),
-        charts=tuple(_chart(pair, images, rows, drawn_over(groups[images])) for images, rows in rows_of.items()),
+        words=tuple(_in_words(pair, images, rows) for images, (rows, _) in rows_of.items()),
+        charts=tuple(_chart(pair, images, rows, drawn_over(groups)) for images, (rows, groups) in rows_of.items()),
         severities=_severities(pair, corrupted.severities) if corrupted else None,
         outside=outside_table(pair.label, other),
     )
