@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from counterpoint import corrupt
@@ -56,8 +58,8 @@ def test_what_suites_are_called_and_made_of(make_evaluated: MakeEvaluated) -> No
 
 def test_a_shift_of_one_s_own_is_not_called_after_the_run_s_images(make_evaluated: MakeEvaluated) -> None:
     evaluated = make_evaluated(members=1, shifted=True)
-    own = changed(evaluated.results.corrupted, "source", Source("own", key="0123456789"))
-    fog = ShiftedRun(ReportedRun("mine", evaluated), "fog", own)
+    own = changed(evaluated, "results.corrupted.source", Source("own", key="0123456789"))
+    fog = replace(the_paper_s(ReportedRun("mine", own)), suite="fog")
     assert fog.images == "fog, named with --shift (key 01234567), 40 images at each of 5 severities"
 
 
