@@ -58,7 +58,7 @@ def test_what_it_is() -> None:
         "- Weights: 0123456789abcdef",
         "- Checked: at most 3.0e-07 from PyTorch, in any probability of 5 images",
     ]
-    assert r"3: 0: ant, 1: a\_b \*c\*, 2: bee\|wasp." in found["Classes"]
+    assert r"3 classes: ant (0), a\_b \*c\* (1), bee\|wasp (2)." in found["Classes"]
     assert "- images: uint8, N × 8 × 12 × 1: pixels from 0 to 255 (grey)" in found["What goes in, what comes out"]
     assert "- members: float32, 2 × N × 3: each member’s probabilities\n" in found["What goes in, what comes out"]
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from counterpoint import corrupt
@@ -52,6 +54,13 @@ def test_what_suites_are_called_and_made_of(make_evaluated: MakeEvaluated) -> No
         f"digits-{EXTRA}, regenerated with CIFAR-C's constants, seed 0 (generator 0.1.0), 40 validation images per cell"
     )
     assert extra.images == words, "it has no frost"
+
+
+def test_a_shift_of_one_s_own_is_not_called_after_the_run_s_images(make_evaluated: MakeEvaluated) -> None:
+    evaluated = make_evaluated(members=1, shifted=True)
+    own = changed(evaluated, "results.corrupted.source", Source("own", key="0123456789"))
+    fog = replace(the_paper_s(ReportedRun("mine", own)), suite="fog")
+    assert fog.images == "fog, named with --shift (key 01234567), 40 images at each of 5 severities"
 
 
 def test_one_cell_is_counted_too(make_evaluated: MakeEvaluated) -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import TerminalWatcher, console
@@ -87,7 +85,7 @@ def predict(
     predictor = load_predictor(run, not_sure_below=not_sure_below, top=top or 0, device=device, trusted_model=model)
     correction = predictor.correction
     for note in correction.notes:  # not among the predictions, which programs read
-        Console(stderr=True).print(Text.assemble(("warning: ", "bold yellow"), note), soft_wrap=True)
+        typer.echo(f"warning: {note}", err=True)
     unread: list[Unread] = []
 
     def answers(paths: Iterable[Path]) -> Iterator["Prediction | Unread"]:

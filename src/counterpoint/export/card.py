@@ -107,7 +107,7 @@ def _interface(facts: CardFacts) -> Iterator[Part]:
 
 def _classes(facts: CardFacts) -> str:
     classes = facts.run.description.classes
-    return f"{len(classes)}: {', '.join(f'{number}: {name}' for number, name in enumerate(classes))}."
+    return f"{len(classes)} classes: {', '.join(f'{name} ({number})' for number, name in enumerate(classes))}."
 
 
 def _limits(facts: CardFacts) -> Iterator[tuple[str, str]]:

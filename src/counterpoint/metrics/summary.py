@@ -192,5 +192,7 @@ def equal_bins(scores: ImageScores, binning: Binning) -> tuple[Bin, ...]:
     """The 15 bins, without those that are empty."""
     table = reliability_bins(scores.confidence, scores.correct, bins=15, binning=binning)
     columns = (table.low, table.high, table.count, table.confidence, table.accuracy)
-    draws = [None] * len(table.count) if scores.groups is None else draws_of_bins(table, scores).tolist()
+    draws: list[float | None] = [None] * len(table.count)
+    if scores.groups is not None:
+        draws = draws_of_bins(table, scores).tolist() if are_enough(scores.groups) else [0.0] * len(table.count)
     return tuple(Bin(*row) for row in zip(*(column.tolist() for column in columns), draws, strict=True))

@@ -100,7 +100,8 @@ class Bin:
     confidence: Fraction
     accuracy: Fraction
     draws: Annotated[float, Range(0, 10**12)] | None = None
-    """How many independent images tell as much about the accuracy, where images belong together."""
+    """How many independent images tell as much about the accuracy, where images belong together. It is 0 where the
+    groups are too few for an interval."""
 
 
 @dataclass(frozen=True)

@@ -47,20 +47,22 @@ def bins_table(caption: str, bins: Sequence[Bin], *, intervals: bool) -> Table:
 
 
 def _bin_row(row: Bin, with_interval: bool) -> Row:
-    low, high = accuracy_interval(row)
+    interval = accuracy_interval(row)
     return plain_row(
         f"{percent(row.low)}–{percent(row.high)}",
         f"{row.count:,}",
         percent(row.confidence),
         percent(row.accuracy),
-        *([f"{100 * low:.1f}–{100 * high:.1f}"] if with_interval else []),
+        *([f"{100 * interval[0]:.1f}–{100 * interval[1]:.1f}" if interval else "–"] if with_interval else []),
         signed(row.confidence - row.accuracy),
     )
 
 
-def accuracy_interval(row: Bin) -> tuple[float, float]:
-    """Of a bin's accuracy. Images that belong together tell less than as many independent ones."""
-    return wilson_interval(row.accuracy, row.count if row.draws is None else row.draws)
+def accuracy_interval(row: Bin) -> tuple[float, float] | None:
+    """Of a bin's accuracy. Images that belong together tell less than as many independent ones, and too few groups
+    tell nothing."""
+    draws = row.count if row.draws is None else row.draws
+    return wilson_interval(row.accuracy, draws) if draws else None
 
 
 def wilson_interval(share: float, count: float) -> tuple[float, float]:

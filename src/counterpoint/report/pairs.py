@@ -1,6 +1,6 @@
 """Compared runs by their names on the page, and the differences between them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.compared import CalibrationDifferences, Comparison, Difference, MeanDifferences
@@ -23,18 +23,19 @@ class ComparedPair:
         return f"{self.run.label} − {self.name}"
 
 
-def compared_pairs(runs: Sequence[ReportedRun]) -> Iterator[ComparedPair]:
-    """Each two runs once, though `compare` may have been given both ways round."""
+def compared_pairs(runs: Sequence[ReportedRun]) -> list[ComparedPair]:
+    """Each two runs once, though `compare` may have been given both ways round: then as it found more."""
     others = [other for run in runs if run.evaluated.compared for other in run.evaluated.compared.against]
     known: list[Results | Comparison] = [*(run.results for run in runs), *others]
-    seen: list[ComparedPair] = []
+    pairs: dict[frozenset[str], ComparedPair] = {}
     for run in runs:
         for other in run.evaluated.compared.against if run.evaluated.compared else ():
             found = next((one for one in runs if _identity(one.results) == _identity(other)), None)
             pair = ComparedPair(run, other, found.label if found else _name(other, known), found)
-            if not any(_mirrors(pair, earlier) for earlier in seen):
-                seen.append(pair)
-                yield pair
+            both = frozenset((run.label, pair.name))
+            if both not in pairs or _sets(other) > _sets(pairs[both].other):
+                pairs[both] = pair
+    return list(pairs.values())
 
 
 def known_differences(*parts: MeanDifferences | CalibrationDifferences | None) -> dict[str, Difference]:
@@ -53,18 +54,9 @@ def differences_on(other: Comparison, suite: str) -> dict[str, Difference]:
     return known_differences(found.mean, found.by_corruption) if found else {}
 
 
-def _mirrors(pair: ComparedPair, earlier: ComparedPair) -> bool:
-    """Whether the earlier pair is the same two runs the other way round, on at least the same images."""
-    is_reverse = pair.run is earlier.other_run and pair.other_run is earlier.run
-    return is_reverse and _sets(pair.other) <= _sets(earlier.other)
-
-
-def _sets(other: Comparison) -> set[str]:
-    ours = {"clean": other.clean, "corrupted": other.corrupted}
-    return {name for name, found in ours.items() if found} | {
-        *other.shifts,
-        *(f"outside {name}" for name in other.outside),
-    }
+def _sets(other: Comparison) -> int:
+    """How many sets of images both runs have."""
+    return bool(other.clean) + bool(other.corrupted) + len(other.shifts) + len(other.outside)
 
 
 def _identity(one: Results | Comparison) -> tuple[str, int | None, MadeFrom]:

@@ -72,7 +72,10 @@ class ShiftedRun:
 
     @property
     def dataset(self) -> str:
+        """A user's own shift is the same images whatever a run was trained on."""
         dataset = self.run.results.evaluated_on.dataset
+        if self.is_own:
+            return self.called
         return f"{dataset}-{self.called.removeprefix('-')}" if self.is_ours else f"{dataset}, {self.called}"
 
     @property

@@ -209,22 +209,6 @@ def test_a_cell_of_a_heat_map_says_what_it_is(open_page: Open) -> None:
     assert not page.locator(".tip").is_visible()
 
 
-def test_keys_go_from_cell_to_cell_of_a_heat_map(open_page: Open) -> None:
-    page = open_page()
-    table = page.get_by_role("table", name="single: Error, %")
-    page.get_by_role("region", name="single: Error, %").focus()
-    words = []
-    for key in ("ArrowUp", "ArrowLeft", "ArrowDown", "ArrowRight"):
-        page.keyboard.press(key)
-        words.append(said(page)[1])
-    first = "Gaussian noise, severity 1"
-    assert words == [first, first, "Shot noise, severity 1", "Shot noise, severity 2"]
-    assert page.locator("[aria-live]").inner_text() == ", ".join(said(page))
-    assert table.locator("td.at").count() == 1
-    page.keyboard.press("Escape")
-    assert (said(page), page.locator("td.at").count()) == ([], 0)
-
-
 def test_a_finger_keeps_the_words_of_a_cell_until_it_taps_elsewhere(open_page: Open) -> None:
     page = open_page("phone", touch=True)
     cell = page.get_by_role("table", name="single: Error, %").get_by_role("row").nth(3).get_by_role("cell").first

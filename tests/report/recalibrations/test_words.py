@@ -103,6 +103,9 @@ def test_what_it_was_fitted_on(make_evaluated: MakeEvaluated) -> None:
         "The corrupted images were recalibrated like this: parameters of all validation images.",
     )
     assert len(fitted_in_words(changed(found, "fitted_on.shift", None), False)) == 2
+    alike = changed(found, "clean_how", found.corrupted_how)
+    (*_, last) = fitted_in_words(alike, True)
+    assert last == "The clean and corrupted images were recalibrated like this: parameters of all validation images."
 
 
 def test_every_name_is_explained(make_evaluated: MakeEvaluated) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.records.files import Evaluated
+from counterpoint.records.images import InGroups
 from counterpoint.report.run import label_runs
 from counterpoint.report.sections.heat_maps import HeatMap, heat_maps
 from counterpoint.report.suites import corruption_label
@@ -159,6 +160,17 @@ def test_a_difference_within_noise_has_brackets_and_no_colour(
         ("+40.0", 100),
         ("(0.0)", 0),
     ]
+
+
+def test_a_group_of_images_is_one_draw_in_the_noise_of_a_difference(two_runs: list[Evaluated]) -> None:
+    """As of 40 images 0.25 would be told apart. As of 10 it is not: 2 √((0.45 · 0.55 + 0.2 · 0.8) / 10) = 0.4."""
+    plain, groups = every_cell("ensemble.error", 0.2), {"results.corrupted.groups": InGroups(10, "patients")}
+    ours, theirs = (changed_all(run, plain | groups) for run in two_runs)
+    higher = {f"{CELLS}.fog.0.ensemble.error": 0.45, f"{CELLS}.fog.1.ensemble.error": 0.7}
+    (suite,) = by_key([changed_all(ours, higher), theirs])["error"].suites
+    assert suite.difference is not None
+    fog = suite.difference.tables[0].rows[CORRUPTIONS.index("fog")]
+    assert [entry.text for entry in fog.entries[:2]] == ["(+25.0)", "+50.0"]
 
 
 def test_without_a_suite_there_is_nothing(make_evaluated: MakeEvaluated) -> None:

@@ -1,9 +1,14 @@
+from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
+from counterpoint import evaluate_logits
+from counterpoint.report.loading import load_runs
 from counterpoint.report.run import label_runs
 from counterpoint.report.sections.reliability import reliability
+from tests.made_predictions import made_labels, made_logits
 from tests.report.made import MakeEvaluated, changed
 
 
@@ -46,3 +51,15 @@ def test_results_without_bins_of_members_show_none(make_evaluated: MakeEvaluated
     earlier = changed(make_evaluated(members=2), "results.clean.member_reliability", ())
     for plot in reliability(label_runs([earlier])).sets[0].plots:
         assert "members" not in plot.svg + plot.legend
+
+
+@pytest.mark.parametrize(("groups", "has_intervals"), [(9, False), (10, True)])
+def test_too_few_groups_have_no_intervals(groups: int, has_intervals: bool, tmp_path: Path) -> None:
+    labels = made_labels(120)
+    given = {"logits": made_logits(labels), "labels": labels, "groups": np.arange(120) % groups}
+    assert (evaluate_logits(given, tmp_path / "run").clean.honest is not None) == has_intervals
+    for plot in reliability(label_runs(load_runs([tmp_path / "run"]))).sets[0].plots:
+        drawn = [one for one in ElementTree.fromstring(plot.svg).iter() if one.get("class") == "interval"]
+        assert bool(drawn) == has_intervals
+        assert ("interval" in plot.svg) == has_intervals
+        assert all((row.entries[3].text != "–") == has_intervals for row in plot.tables[0].rows)

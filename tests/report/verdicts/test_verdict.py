@@ -161,7 +161,7 @@ def test_two_runs_compared_both_ways_are_one_pair(many: Evaluated, one: Evaluate
     there, back = against(many, one, clean=clean(LOWER, None)), against(one, many, clean=clean(HIGHER, None))
     assert [pair.label for pair in compared_pairs(label_runs([there, back]))] == ["many − one"]
     with_more = against(one, many, clean=clean(HIGHER, None), corrupted=corrupted(HIGHER, None))
-    assert [pair.label for pair in compared_pairs(label_runs([there, with_more]))] == ["many − one", "one − many"]
+    assert [pair.label for pair in compared_pairs(label_runs([there, with_more]))] == ["one − many"]
 
 
 def test_runs_of_one_name_that_are_not_on_the_page_are_told_apart(many: Evaluated, one: Evaluated) -> None:

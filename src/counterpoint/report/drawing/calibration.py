@@ -81,12 +81,12 @@ def _points(bins: Sequence[Bin], *, intervals: bool) -> list[Point]:
 
 def bin_in_words(row: Bin, *, interval: bool) -> str:
     """One fact on each line."""
-    low, high = accuracy_interval(row)
+    found = accuracy_interval(row) if interval else None
     lines = [
         f"bin: confidence {percent(row.low)} to {with_sign(row.high)}",
         f"mean confidence {with_sign(row.confidence)}",
         f"accuracy {with_sign(row.accuracy)}"
-        + (f" (95 % interval {100 * low:.1f} to {100 * high:.1f}\N{NO-BREAK SPACE}%)" if interval else ""),
+        + (f" (95 % interval {100 * found[0]:.1f} to {100 * found[1]:.1f}\N{NO-BREAK SPACE}%)" if found else ""),
         f"over-confidence {signed(row.confidence - row.accuracy)} points",
         f"images: {row.count:,}",
     ]
@@ -124,8 +124,8 @@ def equal_width_chart(bins: Sequence[Bin], alternative: str, *, places: int = 0)
         box(element, gap, left, min(confidence, accuracy), width, max(confidence, accuracy))
         line(element, "confidence-mark", left, confidence, left + width, confidence)
         box(element, "count-bar", left, counts.y(row.count / most), width, counts.y(0))
-        low, high = accuracy_interval(row)
-        line(element, "interval", middle, panel.y(low), middle, panel.y(high))
+        if interval := accuracy_interval(row):
+            line(element, "interval", middle, panel.y(interval[0]), middle, panel.y(interval[1]))
         text(element, middle, counts.y(row.count / most) - 3, short_count(row.count), "count")
     text(svg, panel.left - 6, counts.y(0), "images", "end")
     for number in range(places):

@@ -8,14 +8,11 @@
   const voice = make("p", { class: "unseen", "aria-live": "polite" });
   const hint = make("p", { class: "unseen", id: "plot-keys" });
   hint.textContent = "Left and right arrow keys go from point to point. Up and down go to another line. Escape leaves.";
-  const cellHint = make("p", { class: "unseen", id: "cell-keys" });
-  cellHint.textContent = "Arrow keys go from cell to cell. Escape leaves.";
-  document.body.append(tip, voice, hint, cellHint);
+  document.body.append(tip, voice, hint);
 
   const off = new Set(); // the runs and parts that are switched off
   const plots = [...document.querySelectorAll("figure svg")].map(read).filter(plot => plot.points.length);
   let shown = null; // the plot whose point is shown
-  let marked = null; // the cell of a heat map that the keys have reached
 
   function make(name, attributes) {
     const element = document.createElement(name);
@@ -83,8 +80,6 @@
 
   function leave() {
     if (shown) hide(shown);
-    if (marked) marked.classList.remove("at");
-    marked = null;
     tip.hidden = true;
   }
 
@@ -123,8 +118,7 @@
   }
   document.addEventListener("pointerdown", event => (!shown || !shown.svg.contains(event.target)) && leave(), true);
   window.addEventListener("scroll", () => {
-    if (marked) tellCell(marked);
-    else if (!shown || shown.svg !== document.activeElement) leave();
+    if (!shown || shown.svg !== document.activeElement) leave();
   }, { passive: true });
 
   // A cell of a heat map says its corruption and severity, which may be out of view.
@@ -140,28 +134,6 @@
     tell(readCell(cell), box.left + box.width / 2, box.top + 8, false);
   }
 
-  const CELL_MOVES = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
-
-  function keyCell(table, event) {
-    if (event.key === "Escape") return leave();
-    const move = CELL_MOVES[event.key], rows = table.tBodies[0].rows;
-    if (!move) return;
-    event.preventDefault();
-    const from = marked && table.contains(marked) ? marked : null;
-    const row = from ? rows[from.parentElement.sectionRowIndex + move[0]] : rows[0];
-    const cell = row && row.cells[from ? from.cellIndex + move[1] : 1];
-    showMarked(cell && cell.tagName === "TD" ? cell : from);
-  }
-
-  function showMarked(cell) {
-    leave();
-    marked = cell;
-    cell.classList.add("at");
-    cell.scrollIntoView({ block: "nearest", inline: "nearest" });
-    tellCell(cell);
-    voice.textContent = readCell(cell).join(", ");
-  }
-
   for (const table of document.querySelectorAll(".heat-map table")) {
     for (const kind of ["pointerover", "pointerdown"])
       table.addEventListener(kind, event => {
@@ -170,10 +142,6 @@
         if (cell) tellCell(cell);
       });
     table.addEventListener("pointerleave", event => event.pointerType === "mouse" && leave());
-    const region = table.parentElement; // it has the focus, because it scrolls
-    region.setAttribute("aria-describedby", cellHint.id);
-    region.addEventListener("keydown", event => keyCell(table, event));
-    region.addEventListener("blur", leave);
   }
 
   // Keyboard

@@ -137,13 +137,14 @@ def parameters_table(found: Recalibrated, caption: str = "what was fitted") -> T
 def fitted_in_words(found: Recalibrated, is_shifted: bool) -> tuple[str, ...]:
     """What was fitted on what. `is_shifted` says whether there are figures of corrupted images."""
     on = found.fitted_on
-    shifted = [f"The corrupted images were recalibrated like this: {found.corrupted_how}."] if is_shifted else []
+    hows = {"clean": found.clean_how} | ({"corrupted": found.corrupted_how} if is_shifted else {})
+    if len(set(hows.values())) == 1:
+        hows = {" and ".join(hows): found.clean_how}
     return (
         f"The fits minimise the NLL of {on.images.images:,} {on.images.part} images of {on.images.dataset} "
         f"({on.run}). No test image was used.",
         *([_shift_in_words(found, on.shift)] if on.shift else []),
-        f"The clean images were recalibrated like this: {found.clean_how}.",
-        *shifted,
+        *(f"The {images} images were recalibrated like this: {how}." for images, how in hows.items()),
     )
 
 

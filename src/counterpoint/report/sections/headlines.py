@@ -69,7 +69,7 @@ class Headlines(Content):
 
 def headlines(runs: Sequence[ReportedRun]) -> Headlines:
     """Clean images first, then each set of shifted images. Figures of different images are never in one table."""
-    pairs = list(compared_pairs(runs))
+    pairs = compared_pairs(runs)
     tables = [
         _table(f"Clean images: {images}", [(run, run.clean) for run in group], _on(pairs, group, ""))
         for images, group in by_images(runs)

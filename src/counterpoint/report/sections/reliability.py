@@ -49,9 +49,9 @@ def _equal_width(runs: Sequence[ReportedRun]) -> Plot:
         reliability_chart(of_runs, f"Reliability diagram with equal-width bins. {_in_words(bins)}"),
         legend(runs, members=_has_member_bins(runs)),
         f"Equal-width bins. ECE: {', '.join(errors)}. Each point is one bin of confidence: its height is the share of "
-        "right predictions, and its whisker is the 95 % interval of that share. A small marker is a bin with few "
-        "images. On the diagonal, confidence and accuracy are equal. The bars below show how many images are in each "
-        f"bin.{' The members have no intervals here.' if _has_member_bins(runs) else ''}",
+        "right predictions. A whisker, where there is one, is the 95 % interval of that share. A small marker is a bin "
+        "with few images. On the diagonal, confidence and accuracy are equal. The bars below show how many images are "
+        f"in each bin.{' The members have no intervals here.' if _has_member_bins(runs) else ''}",
         tuple(bins_table(f"{label}: the 15 equal-width bins", rows, intervals=True) for label, rows in bins.items()),
     )
 
@@ -71,8 +71,8 @@ def _equal_mass(runs: Sequence[ReportedRun]) -> Plot:
         series_chart("equal-mass", axes, series, f"Reliability diagram with equal-mass bins. {_in_words(bins)}"),
         legend(runs, members=_has_member_bins(runs)),
         f"Equal-mass bins. ECE: {', '.join(errors)}. Each step holds about the same number of images. Above 0 the run "
-        "is over-confident, below 0 it is under-confident. The area between a line and 0 is the ECE. The whiskers are "
-        "95 % intervals.",
+        "is over-confident, below 0 it is under-confident. The area between a line and 0 is the ECE. A whisker, "
+        "where there is one, is the 95 % interval.",
         tuple(bins_table(f"{label}: the 15 equal-mass bins", rows, intervals=True) for label, rows in bins.items()),
     )
 
@@ -89,8 +89,8 @@ def _steps(ink: Ink, bins: Sequence[Bin], within: float, member: int | None = No
     for row in bins:
         left, right = before / total, (before + row.count) / total
         before += row.count
-        low, high = accuracy_interval(row)
-        interval = (row.confidence - high, row.confidence - low) if member is None else None
+        found = accuracy_interval(row) if member is None else None
+        interval = (row.confidence - found[1], row.confidence - found[0]) if found else None
         gap = row.confidence - row.accuracy
         points.append(Point(left + within * (right - left), gap, bin_in_words(row, interval=True), interval))
         outline += [(left, gap), (right, gap)]

@@ -1,6 +1,6 @@
 """What the report says first, in words: the sentences that figures and their intervals rank highest."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.errors import listed
@@ -79,13 +79,9 @@ def _sentences(runs: Sequence[ReportedRun]) -> Iterator[Sentence]:
         yield from recalibrated_sentences(run)
 
 
-def _chosen(pairs: Iterable[ComparedPair]) -> list[ComparedPair]:
-    """Two runs that were compared in both directions count once; pairs that are both on the page come alone."""
-    found: dict[frozenset[str], ComparedPair] = {}
-    for pair in pairs:
-        found.setdefault(frozenset((pair.run.label, pair.name)), pair)
-    both_here = [pair for pair in found.values() if pair.other_run]
-    return both_here or list(found.values())
+def _chosen(pairs: list[ComparedPair]) -> list[ComparedPair]:
+    """Pairs of which both runs are on the page come alone."""
+    return [pair for pair in pairs if pair.other_run] or pairs
 
 
 def _both_recalibrated(pair: ComparedPair) -> Iterator[Sentence]:

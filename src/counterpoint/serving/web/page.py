@@ -89,8 +89,8 @@ def _chart(diagram: Diagram) -> Chart:
         again = " The recalibration was fitted on some of these images, so it looks a little better here than it is."
     caption = (
         f"The diagram is of {on}, without corruption. Each bar is a bin of confidence. Its height is the share of "
-        "right predictions, and its whisker is the 95 % interval of that share. The bars below count the images of "
-        f"each bin.{again}"
+        "right predictions. A whisker, where there is one, is the 95 % interval of that share. The bars below count "
+        f"the images of each bin.{again}"
     )
     alternative = f"Reliability diagram on {on}. {bins_in_words(diagram.bins)}"
     return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, _bin_sentences(diagram))
@@ -107,5 +107,6 @@ def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
     if row is None:
         return f"None of the {diagram.images.images:,} images had a {confidence}."
     right = f"{with_sign(row.accuracy)} of the predictions were right"
-    low, high = accuracy_interval(row)
-    return f"{counted(row.count, 'image')} had a {confidence}: {right} (interval {100 * low:.0f} to {100 * high:.0f})."
+    found = accuracy_interval(row)
+    interval = f" (interval {100 * found[0]:.0f} to {100 * found[1]:.0f})" if found else ""
+    return f"{counted(row.count, 'image')} had a {confidence}: {right}{interval}."
