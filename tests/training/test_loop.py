@@ -528,7 +528,7 @@ def test_the_watcher_is_warned_once_when_many_channels_are_lost(
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
     (warning,) = heard.warnings
     assert warning.startswith("small, epoch 2: 9.5% of the network's channels (4 of 42) are switched off")
-    assert "--set warmup_steps=5," in warning
+    assert "In a new run try warmup_steps=5," in warning
     logged = warning.removeprefix("small, epoch 2: ")
     assert [record.get("warnings") for record in epochs(tmp_path / "run")] == [None, [logged], None]
     assert capsys.readouterr() == ("", ""), "the library does not print"
