@@ -131,13 +131,6 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
 
 def check_folder(folder: Path) -> None:
     """Raise if a run cannot begin or go on in the folder: as `check_content`, or if it cannot be written to."""
-    try:
-        os.fsencode(folder.absolute()).decode()
-    except UnicodeDecodeError:  # its checkpoints would be written, and could not be read
-        raise InputError(
-            f"{str(folder.absolute())!a} is not valid UTF-8, and safetensors reads no files with such a path; "
-            "choose another --out"
-        ) from None
     check_folder_path(folder)
     check_content(folder)
 
