@@ -50,7 +50,7 @@ from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite, corrupted_set
 from counterpoint.experiments import config_hash
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.launching.plan import settings_name
+from counterpoint.launching.plan import run_name
 from counterpoint.records.files import write_record
 from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
@@ -175,7 +175,7 @@ class ChangedRow(RowRun):
 
     @property
     def name(self) -> str:
-        return settings_name(self.row, self.settings)
+        return run_name(self.row, self.settings)
 
     @property
     def experiment(self) -> Experiment:
