@@ -23,7 +23,6 @@ from counterpoint.config import Experiment
 from counterpoint.data.sets import DataSet
 from counterpoint.errors import InputError
 from counterpoint.nn import Health, measure_health
-from counterpoint.policy import MemberPolicy
 from counterpoint.runs.checkpoints import Checkpoint, finished_checkpoint, latest_checkpoint, save_checkpoint
 from counterpoint.runs.folder import load_run
 from counterpoint.training.batches import Batch
@@ -421,30 +420,6 @@ def test_a_schedule_that_does_not_go_with_the_steps_is_said_once(tmp_path: Path)
         "batch_size is 100, and there are 36 images to train on: every step has all of them; for more steps per epoch "
         "set batch_size=8 and learning_rate=0.008",
     ]
-
-
-def test_a_last_batch_of_one_image_is_refused_before_an_epoch_is_lost(tmp_path: Path) -> None:
-    """Images of 4 × 4 pixels are one pixel at the end of the network, and BatchNorm cannot normalise one value."""
-    plain = replace(EXPERIMENT, train_on="all", num_members=None, policy=MemberPolicy(crop_padding=0))
-    refused: list[tuple[int, dict[str, Any]]] = [(17, {}), (3, {"batch_size": 1}), (1, {})]
-    for images, changes in refused:
-        with pytest.raises(InputError, match=r"a batch of one image .* and there are \d+ images .* another batch_size"):
-            train(
-                replace(plain, **changes),
-                tmp_path / "run",
-                noise_data(images, 1, size=4),
-                options=ON_CPU,
-                watcher=Heard(),
-            )
-        assert not (tmp_path / "run" / "run.json").exists()
-    fine: list[tuple[int, Experiment]] = [
-        (18, plain),
-        (17, replace(plain, steps=2)),
-        (17, replace(plain, num_members=2)),
-    ]
-    for number, (images, experiment) in enumerate(fine):
-        assert train(experiment, tmp_path / str(number), noise_data(images, 1, size=4), options=ON_CPU)
-    assert train(plain, tmp_path / "larger", noise_data(17, 1, size=8), options=ON_CPU)
 
 
 def test_a_learning_rate_of_sgd_is_questioned_with_adamw(tmp_path: Path) -> None:

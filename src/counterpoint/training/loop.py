@@ -38,7 +38,6 @@ from counterpoint.training.optimiser import learning_rate, set_learning_rate
 from counterpoint.training.preparing import (
     begin,
     check_batches,
-    check_single_image,
     hold,
     prepare,
     sources_of,
@@ -161,7 +160,6 @@ def train(
                 check_unseen_by(begins_with, experiment, data, root, watcher)
             saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
             check_saving(prepared.model, experiment, **saving)
-            check_single_image(prepared.model, experiment, parts.train)
             less_memory = check_memory(
                 prepared.model,
                 experiment,

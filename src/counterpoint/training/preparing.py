@@ -1,6 +1,5 @@
 """Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
-import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -157,29 +156,6 @@ def check_batches(experiment: Experiment, images: int, world: World) -> None:
             f"the last batch of an epoch has {last} of the {images:,} images (batch_size {experiment.batch_size}), and "
             f"each of the {world.size} processes needs one; start fewer processes, or set another batch_size"
         )
-
-
-@torch.no_grad()
-def check_single_image(model: Ensemble, experiment: Experiment, images: LabelledImages) -> None:
-    """Raise if there is a batch of one image, and BatchNorm would get a single value per channel. Torch refuses that,
-    and the last batch of an epoch is late.
-    """
-    size, last = experiment.batch_size, len(images) % experiment.batch_size
-    is_reached = total_steps(experiment, len(images)) >= steps_per_epoch(experiment, len(images))
-    if min(size, len(images)) > 1 and not (is_reached and last == 1):
-        return
-    views_MBCHW = torch.zeros(experiment.members, experiment.policy.views_per_step, *images.image_shape)
-    try:
-        with torch.random.fork_rng([]):
-            copy.deepcopy(model).train()(views_MBCHW)
-    except ValueError as error:
-        if "more than 1 value per channel" not in str(error):
-            raise
-        raise InputError(
-            f"a batch of one image cannot be trained on: {experiment.model} has a BatchNorm that would get a single "
-            f"value per channel; batch_size is {size:,}, and there are {len(images):,} images to train on: set another "
-            "batch_size"
-        ) from None
 
 
 def begin(
