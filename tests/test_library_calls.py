@@ -257,10 +257,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "an unknown engine": (lambda: Options(engine="quick"), "unknown engine 'quick'"),  # type: ignore[arg-type]
     "minutes in words": (lambda: Options(max_minutes="5"), "max_minutes is 5; it must be a number"),  # type: ignore[arg-type]
-    "a validation in words": (
-        lambda: Options(validate="no"),  # type: ignore[arg-type]
-        "validate is 'no'; it must be True or False",
-    ),
     "options in a dict": (
         lambda: train(EXPERIMENT, "nowhere", load("digits"), options={"device": "cpu"}),  # type: ignore[arg-type]
         r"options are {'device': 'cpu'}; they must be a value such as Options\(",

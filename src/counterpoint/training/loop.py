@@ -82,9 +82,6 @@ class Options:
         object.__setattr__(self, "device", str(self.device))  # torch's own devices are taken too, and kept as a text
         one_of("engine", self.engine, ENGINES)
         check_minutes(self.max_minutes)
-        for name in ("deterministic", "tensorboard", "validate", "less_memory", "member_by_member"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise InputError(f"{name} is {shown(repr(value))}; it must be True or False")
 
 
 @dataclass
