@@ -5,25 +5,23 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from counterpoint.config import Experiment
-from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
+from counterpoint.data import DataSet, LabelledImages, UserImages
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError, check_minutes, one_of, shown
-from counterpoint.images.sources import check_not_inside
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, folder_of, load_run
-from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
 from counterpoint.time_limit import TimeLimit
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
-from counterpoint.training.engines import ENGINES, Engine, EngineName, check_saving, choose_engine, make_engine
+from counterpoint.training.engines import ENGINES, Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.memory import check_memory
 from counterpoint.training.monitoring import (
@@ -35,16 +33,8 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import (
-    begin,
-    check_batches,
-    hold,
-    prepare,
-    sources_of,
-    start_alike,
-    to_validate_on,
-)
-from counterpoint.training.run_images import check_images_of, check_unseen_by
+from counterpoint.training.preparing import begin, hold, prepare, start_alike, to_validate_on
+from counterpoint.training.run_images import check_images_of
 from counterpoint.training.starting_weights import starting_from
 from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, WARNING, Watcher
@@ -84,22 +74,6 @@ class Options:
         check_minutes(self.max_minutes)
 
 
-@dataclass
-class _Clock:
-    """Seconds spent in this process (`here`), and on the run in all its processes (`whole`)."""
-
-    before: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def here(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def whole(self) -> float:
-        return self.before + self.here
-
-
 def train(
     experiment: Experiment,
     folder: Path | str,
@@ -132,71 +106,69 @@ def train(
     >>> train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
     True
     """
-    folder, root = folder_of(folder), Path(root) if root else None
-    if not isinstance(options, Options | None):
+    started, options = time.monotonic(), Options() if options is None else options
+    if not isinstance(options, Options):
         raise InputError(f"options are {shown(repr(options))}; they must be a value such as Options(device='cpu')")
-    options, clock = options or Options(), _Clock()
+    folder, root = folder_of(folder), Path(root) if root else None
     watcher = watcher if world.is_first else SILENT
     with ExitStack() as held:
         with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
             check_images_of(experiment, data)
+            source = None if start is None else load_run(start)
+            experiment = starting_from(source, experiment)
             device = choose_device(options.device, world)
-            begins_with = None if start is None else load_run(start)
-            if begins_with is not None:
-                experiment = starting_from(begins_with, experiment)
             saves = options.less_memory or options.member_by_member
-            name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            if isinstance(data, UserImages):
-                check_not_inside(folder, data.source)
-            held.enter_context(hold(folder, experiment, device, options.deterministic, world))
-            parts = parts_of(data, experiment)
-            validation = to_validate_on(parts, options.validate)
-            check_batches(experiment, len(parts.train), world)
-            prepared = prepare(experiment, folder, parts, seed, begins_with, watcher)
-            if begins_with is not None and prepared.checkpoint is None:
-                check_unseen_by(begins_with, experiment, data, root, watcher)
-            saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
-            check_saving(prepared.model, experiment, **saving)
+            engine = choose_engine(options.engine, experiment, device, world, less_memory=saves)
+            held.enter_context(hold(folder, experiment, data, device, options.deterministic, world))
+            prepared = prepare(folder, experiment, data, seed, source, root, world, watcher)
+            images, validation = prepared.parts.train, to_validate_on(prepared.parts, options.validate)
             less_memory = check_memory(
                 prepared.model,
                 experiment,
-                parts.train.image_shape,
-                len(parts.train),
+                images.image_shape,
+                len(images),
                 device=device,
-                engine=name,
+                engine=engine,
+                less_memory=options.less_memory,
+                member_by_member=options.member_by_member,
                 world=world,
                 watcher=watcher,
-                **saving,
             )
-        saving["less_memory"] = any_of(world, less_memory)  # a block is computed again in every process or in none
+        less_memory = any_of(world, less_memory)  # a block is computed again in every process or in none
         with agreed(world):
             run, state = begin(
                 folder,
                 experiment,
+                data,
                 prepared,
                 device,
                 seed=seed,
-                engine=name,
+                engine=engine,
                 options=dataclasses.asdict(options),
-                sources=sources_of(data, begins_with),
+                start=source,
                 world=world,
                 watcher=watcher,
             )
-            if isinstance(data, UserImages) and world.is_first and not (folder / SPLIT).exists():
-                write_split(folder, data.split)
-            clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
             training = _Training(
                 run,
-                place(parts.train, device),
+                place(images, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world, **saving),
-                clock,
+                make_engine(
+                    state,
+                    experiment,
+                    engine,
+                    world,
+                    less_memory=less_memory,
+                    member_by_member=options.member_by_member,
+                ),
                 watcher,
-                open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
+                open_tensorboard(folder, state.step, options.tensorboard and world.is_first),
+                started,
+                seconds_before=0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds,
             )
         del prepared  # it holds the checkpoint's tensors, which the state has now
         start_alike(state, world)
-        limit = TimeLimit(options.max_minutes, clock.started, _STOP_MARGIN_SECONDS)
+        limit = TimeLimit(options.max_minutes, started, _STOP_MARGIN_SECONDS)
         limit.is_near()  # the first step begins
         return _train_epochs(training, lambda: any_of(world, should_stop() or limit.is_near()))
 
@@ -209,9 +181,20 @@ class _Training:
     images: LabelledImages
     validation: LabelledImages | None
     engine: Engine
-    clock: _Clock
     watcher: Watcher
     board: Callable[[Mapping[str, Any]], None]
+    started: float
+    """By the monotonic clock, in this process."""
+    seconds_before: float
+    """What earlier processes spent on the run."""
+
+    @property
+    def seconds_here(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + self.seconds_here
 
     @property
     def per_epoch(self) -> int:
@@ -240,15 +223,15 @@ class _Training:
 
 
 def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
-    run, state, clock, world = training.run, training.engine.state, training.clock, training.engine.world
+    """Go on to the last step, epoch by epoch. False if a stop was asked for; there is a checkpoint then."""
+    run, state, world = training.run, training.engine.state, training.engine.world
     total, per_epoch = training.total, training.per_epoch
     log = run.read_log()
-    images, validated = len(training.images), logged_validation(log)
-    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, validated)
-    saved = clock.here
-    healths = logged_health(log)
+    healths, images = logged_health(log), len(training.images)
+    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, logged_validation(log))
+    saved = training.seconds_here
     if state.step < total:
-        report(clock.here)
+        report(training.seconds_here)
     while state.step < total:
         epoch, first = divmod(state.step, per_epoch)
         if first == 0:
@@ -257,7 +240,7 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
             seed_layers(run.experiment, run.seed, state.step, world.rank)
             update(training.engine, batch, total)
             check_loss(run, state)
-            report(clock.here)
+            report(training.seconds_here)
             if state.step % per_epoch and state.step < total and should_stop():
                 with agreed(world):
                     check_finite(run, state)
@@ -269,12 +252,12 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
             training.board(record)
             if training.validation is not None:
                 report.validated = logged_validation([record])
-                report(clock.here)
+                report(training.seconds_here)
         stopping = state.step < total and should_stop()
         with agreed(world):
-            if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
+            if stopping or state.step == total or training.seconds_here - saved >= CHECKPOINT_SECONDS:
                 _save(training)
-                saved = clock.here
+                saved = training.seconds_here
         if stopping:
             return False
     return True
@@ -291,7 +274,7 @@ def update(engine: Engine, batch: Batch, total: int) -> None:
 def _save(training: _Training) -> None:
     state = training.engine.state
     if training.engine.world.is_first:
-        save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.clock.whole))
+        save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.seconds))
 
 
 def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:
@@ -305,7 +288,7 @@ def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dic
         normalisation = run.description.normalisation
         validated = validate(state.model, training.validation, normalisation, state.sums.device)
         record["validation"] = dataclasses.asdict(validated)
-    record |= {"learning_rate": rate, "seconds": round(training.clock.whole, 3), "time": now()}
+    record |= {"learning_rate": rate, "seconds": round(training.seconds, 3), "time": now()}
     health = measure_health(state.model)
     warnings = health_warnings(health, run.experiment, training.per_epoch, healths)
     healths.append(health)

@@ -50,9 +50,11 @@ def weights_hash(source: Run) -> str:
     return fingerprint(finished_checkpoint(source).model_tensors)
 
 
-def starting_from(source: Run, experiment: Experiment) -> Experiment:
-    """The experiment that says which weights it starts from, unless it does so already."""
-    return experiment if experiment.starts_from else replace(experiment, starts_from=weights_hash(source))
+def starting_from(source: Run | None, experiment: Experiment) -> Experiment:
+    """The experiment that says which weights it starts from, if there are any, unless it does so already."""
+    if source is None or experiment.starts_from:
+        return experiment
+    return replace(experiment, starts_from=weights_hash(source))
 
 
 @dataclass(frozen=True)
