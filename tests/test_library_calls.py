@@ -241,11 +241,11 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "nothing to compare with": (
         lambda: counterpoint.compare_run("one", []),
-        "others is empty; name at least one",
+        r"others is \[\]; it must be a list, such as",
     ),
     "no experiments to compare with": (
         lambda: counterpoint.compare_experiments("one", []),
-        "others is empty; name at least one",
+        r"others is \[\]; it must be a list, such as",
     ),
     "an error in words": (
         lambda: counterpoint.threshold_run("run", "20%"),  # type: ignore[arg-type]
