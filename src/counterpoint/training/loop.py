@@ -225,35 +225,21 @@ class _Training:
 def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
     """Go on to the last step, epoch by epoch. False if a stop was asked for; there is a checkpoint then."""
     run, state, world = training.run, training.engine.state, training.engine.world
-    total, per_epoch = training.total, training.per_epoch
+    total, per_epoch, images = training.total, training.per_epoch, len(training.images)
     log = run.read_log()
-    healths, images = logged_health(log), len(training.images)
-    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, logged_validation(log))
+    healths, validated = logged_health(log), logged_validation(log)
+    report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, validated)
     saved = training.seconds_here
     if state.step < total:
-        report(training.seconds_here)
+        report(saved)
     while state.step < total:
-        epoch, first = divmod(state.step, per_epoch)
-        if first == 0:
-            state.sums.zero_()
-        for batch in training.batches(epoch, first):
-            seed_layers(run.experiment, run.seed, state.step, world.rank)
-            update(training.engine, batch, total)
-            check_loss(run, state)
-            report(training.seconds_here)
-            if state.step % per_epoch and state.step < total and should_stop():
-                with agreed(world):
-                    check_finite(run, state)
-                    _save(training)
-                return False
+        epoch = state.step // per_epoch
+        stopping = _take_steps(training, epoch, report, should_stop)
         with agreed(world):
-            record = _epoch_record(training, epoch, healths)
-            run.append_log(**record)
-            training.board(record)
-            if training.validation is not None:
-                report.validated = logged_validation([record])
-                report(training.seconds_here)
-        stopping = state.step < total and should_stop()
+            check_finite(run, state)
+            if not stopping:
+                _log_epoch(training, epoch, healths, report)
+        stopping = stopping or (state.step < total and should_stop())
         with agreed(world):
             if stopping or state.step == total or training.seconds_here - saved >= CHECKPOINT_SECONDS:
                 _save(training)
@@ -261,6 +247,22 @@ def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
         if stopping:
             return False
     return True
+
+
+def _take_steps(training: _Training, epoch: int, report: Throttled, should_stop: Callable[[], bool]) -> bool:
+    """Take the steps of the epoch that are left. True if a stop was asked for before its end."""
+    run, state = training.run, training.engine.state
+    first = state.step % training.per_epoch
+    if first == 0:
+        state.sums.zero_()
+    for batch in training.batches(epoch, first):
+        seed_layers(run.experiment, run.seed, state.step, training.engine.world.rank)
+        update(training.engine, batch, training.total)
+        check_loss(run, state)
+        report(training.seconds_here)
+        if state.step % training.per_epoch and state.step < training.total and should_stop():
+            return True
+    return False
 
 
 def update(engine: Engine, batch: Batch, total: int) -> None:
@@ -271,27 +273,31 @@ def update(engine: Engine, batch: Batch, total: int) -> None:
     state.step += 1
 
 
+def _log_epoch(training: _Training, epoch: int, healths: list[Health], report: Throttled) -> None:
+    """Log how the epoch ended, and validate first if that is wanted. The network's health is added to `healths`."""
+    run, state = training.run, training.engine.state
+    loss, error = state.means()
+    record: dict[str, Any] = {"event": "epoch", "epoch": epoch + 1, "step": state.step, "loss": loss, "error": error}
+    if training.validation is not None:
+        normalisation = run.description.normalisation
+        report.validated = validate(state.model, training.validation, normalisation, state.sums.device)
+        record["validation"] = dataclasses.asdict(report.validated)
+    record["learning_rate"] = learning_rate(run.experiment, state.step - 1, training.total)
+    record |= {"seconds": round(training.seconds, 3), "time": now()}
+    health = measure_health(state.model)
+    record["health"] = dataclasses.asdict(health)
+    if warnings := health_warnings(health, run.experiment, training.per_epoch, healths):
+        record["warnings"] = warnings
+    healths.append(health)
+    for warning in warnings:
+        training.watcher.warned(f"{run.experiment.name}, epoch {epoch + 1}: {warning}")
+    run.append_log(**record)
+    training.board(record)
+    if training.validation is not None:
+        report(training.seconds_here)
+
+
 def _save(training: _Training) -> None:
     state = training.engine.state
     if training.engine.world.is_first:
         save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.seconds))
-
-
-def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:
-    """What the log says of an epoch. The network's health is added to those of earlier epochs."""
-    run, state = training.run, training.engine.state
-    check_finite(run, state)
-    loss, error = state.means()
-    rate = learning_rate(run.experiment, state.step - 1, training.total)
-    record: dict[str, Any] = {"event": "epoch", "epoch": epoch + 1, "step": state.step, "loss": loss, "error": error}
-    if training.validation is not None:
-        normalisation = run.description.normalisation
-        validated = validate(state.model, training.validation, normalisation, state.sums.device)
-        record["validation"] = dataclasses.asdict(validated)
-    record |= {"learning_rate": rate, "seconds": round(training.seconds, 3), "time": now()}
-    health = measure_health(state.model)
-    warnings = health_warnings(health, run.experiment, training.per_epoch, healths)
-    healths.append(health)
-    for warning in warnings:
-        training.watcher.warned(f"{run.experiment.name}, epoch {epoch + 1}: {warning}")
-    return record | {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})

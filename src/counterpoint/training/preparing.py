@@ -99,15 +99,13 @@ def prepare(
         model = build_described(experiment, description, seed, restored=True, trusted_model=experiment.model)
         return Prepared(parts, model, description, checkpoint)
     _check_schedule(experiment, description, watcher)
-    taken = ""
     if start is None:
         model = build_described(experiment, description, seed, restored=False, trusted_model=experiment.model)
     else:
         check_unseen_by(start, experiment, data, root, watcher)
         model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
-    introduce(model, experiment, watcher)
-    if taken:
         watcher.noted(f"starts from {taken}")
+    introduce(model, experiment, watcher)
     return Prepared(parts, model, description, None)
 
 
