@@ -29,7 +29,7 @@ from counterpoint.training.engines import EngineName
 from counterpoint.training.memory import enough_memory
 from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
 from counterpoint.training.run_images import check_unseen_by
-from counterpoint.training.starting_weights import build_from, weights_hash
+from counterpoint.training.starting_weights import build_from
 from counterpoint.training.step import TrainState, draws_put_back, has_draws
 from counterpoint.watching import Watcher
 
@@ -83,7 +83,6 @@ def prepare(
     watcher: Watcher,
 ) -> Prepared:
     """Check and make everything before the run is begun, so that a model that cannot be made leaves no run behind."""
-    _check_start(experiment, start)
     parts = parts_of(data, experiment)
     check_batches(experiment, len(parts.train), world)
     run = find_run(folder, experiment, seed=seed)
@@ -134,16 +133,6 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
         watcher.warned(
             f"batch_size is {experiment.batch_size:,}, and there are {images:,} images to train on: every step has all "
             f"of them; for more steps per epoch set batch_size={fewer} and learning_rate={rate:.2g}"
-        )
-
-
-def _check_start(experiment: Experiment, start: Run | None) -> None:
-    """Raise unless the weights to start from are those that the experiment names."""
-    found = None if start is None else weights_hash(start)
-    if experiment.starts_from != found:
-        raise InputError(
-            f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
-            "run with --from (start=RUN in Python) and leave starts_from to it"
         )
 
 

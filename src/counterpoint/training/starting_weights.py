@@ -51,10 +51,14 @@ def weights_hash(source: Run) -> str:
 
 
 def starting_from(source: Run | None, experiment: Experiment) -> Experiment:
-    """The experiment that says which weights it starts from, if there are any, unless it does so already."""
-    if source is None or experiment.starts_from:
-        return experiment
-    return replace(experiment, starts_from=weights_hash(source))
+    """The experiment, which then names the weights that it starts from. Raise if it names others already."""
+    found = None if source is None else weights_hash(source)
+    if experiment.starts_from not in (None, found):
+        raise InputError(
+            f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
+            "run with --from (start=RUN in Python) and leave starts_from to it"
+        )
+    return replace(experiment, starts_from=found)
 
 
 @dataclass(frozen=True)
