@@ -28,6 +28,7 @@ This compares it with the row:
 
 import argparse
 import os
+import select
 import subprocess
 import sys
 import time
@@ -50,7 +51,7 @@ from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite, corrupted_set
 from counterpoint.experiments import config_hash
 from counterpoint.experiments.schedules import find_schedule
-from counterpoint.launching.plan import settings_name
+from counterpoint.launching.plan import run_name
 from counterpoint.records.files import write_record
 from counterpoint.records.progress import is_trained
 from counterpoint.records.results import Results
@@ -175,7 +176,7 @@ class ChangedRow(RowRun):
 
     @property
     def name(self) -> str:
-        return settings_name(self.row, self.settings)
+        return run_name(self.row, self.settings)
 
     @property
     def experiment(self) -> Experiment:
@@ -231,25 +232,36 @@ class Place:
 def evaluate_when_trained(row_runs: Sequence[RowRun], place: Place) -> int:
     """Prepare the evaluations. After the last checkpoint of a row evaluate it, keep its result, and recalibrate it.
 
-    A row that cannot be does not stop the others. The status is then 1.
+    A row that cannot be, or is not trained, does not stop the others. The status is then 1.
     """
     os.nice(10)  # the training comes first
-    began_by, status = os.getppid(), 0
+    status = 0
     for row_run in row_runs:
         suites = (CORRUPTED, VALIDATION_EXTRA) if place.lacks_recalibration(row_run) else (CORRUPTED,)
         _prepare_evaluation(row_run, place, suites)
     for row_run in row_runs:
-        # The training holds the folder for a moment longer.
-        while not is_trained(folder := place.run(row_run)) or is_locked(folder):
-            if os.getppid() != began_by:
-                raise SystemExit("the training was ended")
-            time.sleep(0.2)
+        if not _wait_for_training(place.run(row_run)):
+            status = 1
+            continue
         try:
             _keep(row_run, place)
         except InputError as error:
             status = 1
             say(f"{row_run.place} failed: {error}")
     return status
+
+
+def _wait_for_training(folder: Path) -> bool:
+    """Whether the run in the folder is trained in the end.
+
+    The process that trains closes the other end of standard input when all trainings have ended. So does a kill.
+    """
+    have_ended = False
+    while not is_trained(folder) or is_locked(folder):  # the training holds the folder for a moment longer
+        if have_ended:
+            return False
+        have_ended = bool(select.select([sys.stdin], [], [], 0.2)[0])
+    return True
 
 
 def _keep(row_run: RowRun, place: Place) -> None:
@@ -323,7 +335,8 @@ def run(arguments: argparse.Namespace, row_runs: Sequence[RowRun], place: Place)
     started: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> "subprocess.Popen[bytes]":
-        started.append(subprocess.Popen([sys.executable, __file__, *sys.argv[1:], *options]))
+        command = [sys.executable, __file__, *sys.argv[1:], *options]
+        started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
         return started[-1]
 
     try:
@@ -333,18 +346,13 @@ def run(arguments: argparse.Namespace, row_runs: Sequence[RowRun], place: Place)
         evaluator = start("--part", "evaluate")
         wait_for_compilers(compilers)
         is_finished = train_all(untrained, place, arguments.max_minutes)
+        evaluator.communicate()  # the rows that are trained
         if not is_finished:
-            _wait_until_kept([row_run for row_run in row_runs if is_trained(place.run(row_run))], place, evaluator)
             return 1
-        return evaluator.wait() and start("--part", "evaluate").wait()  # one that failed is tried once more
+        return evaluator.returncode and start("--part", "evaluate").wait()  # one that failed is tried once more
     finally:
         for process in started:
             process.terminate()
-
-
-def _wait_until_kept(trained: Sequence[RowRun], place: Place, evaluator: "subprocess.Popen[bytes]") -> None:
-    while evaluator.poll() is None and any(map(place.is_missing, trained)):
-        time.sleep(0.2)
 
 
 def read_arguments() -> argparse.Namespace:

@@ -1,6 +1,7 @@
 """benchmarks/row_in_one_go.py, on a CPU with tiny rows: the whole course with an interruption, and other settings."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,10 +57,10 @@ def starts(out: Path, row: str) -> list[int]:
     return [record["step"] for record in log if record["event"] == "started"]
 
 
-def ended_with(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def ended_with(folder: Path, *arguments: str, timeout: float = 900) -> "subprocess.CompletedProcess[str]":
     full = command(*arguments, "--schedule", "smoke", "--out", folder / "out")
     return subprocess.run(
-        full, cwd=ROOT, env=environment(folder / "data"), capture_output=True, text=True, timeout=900, check=False
+        full, cwd=ROOT, env=environment(folder / "data"), capture_output=True, text=True, timeout=timeout, check=False
     )
 
 
@@ -157,6 +158,18 @@ def test_other_settings_have_a_folder_of_their_own_and_compare_with_the_row(cour
         read_results(changed).clean.ensemble.nll - before.clean.ensemble.nll, abs=1e-4
     )
     assert found.corrupted is not None
+
+
+def test_a_row_that_cannot_be_evaluated_does_not_keep_the_others_waiting(course: Path, tmp_path: Path) -> None:
+    """The time is over before the second training begins, and the first run is damaged."""
+    run = Path("out", "runs", FIRST, "smoke-0")
+    shutil.copytree(course / "data", tmp_path / "data")
+    shutil.copytree(course / run, tmp_path / run, ignore=shutil.ignore_patterns("logits", "results.json"))
+    for checkpoint in (tmp_path / run / "checkpoints").iterdir():
+        checkpoint.write_bytes(checkpoint.read_bytes()[:-100])
+    ended = ended_with(tmp_path, FIRST, SECOND, "--max-minutes", "0", timeout=300)
+    assert ended.returncode == 1
+    assert f"{FIRST}/smoke-0 failed: " in ended.stdout
 
 
 @pytest.mark.parametrize(

@@ -61,11 +61,9 @@ class Stream:
     member: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("seed", "epoch", "member"):
+        for name in ("seed", "epoch", "member"):  # half an epoch would silently count as none
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(
-                value, int | np.integer
-            ):  # half an epoch would silently count as none
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number")
             object.__setattr__(self, name, int(value))  # NumPy's numbers become Python's
         if not isinstance(self.purpose, str):

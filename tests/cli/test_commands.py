@@ -1,6 +1,7 @@
 """The command line as a user meets it. Where the process itself matters, a command has one of its own."""
 
 import errno
+import itertools
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -67,6 +69,17 @@ def test_a_finished_run_says_so(finished: Path, call: Call) -> None:
     done = call("train", "digits/quickstart", "--out", finished / "run", *TINY)
     assert done.status == 0
     assert "finished" in done.out
+
+
+def test_the_time_to_read_images_counts_towards_max_minutes(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images that are decoded for the first time may take longer than a training."""
+    seconds = itertools.chain([0.0], itertools.repeat(120.0))
+    monkeypatch.setattr("counterpoint.cli.train.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    tiny = ("--set", "steps=3", "--set", "width=2", "--set", "batch_size=8", "--device", "cpu")
+    ended = call("train", "digits/single", "--out", tmp_path / "run", *tiny, "--max-minutes", 2)
+    assert "stopped with a checkpoint" in ended.out
 
 
 def test_ctrl_c_ends_with_a_checkpoint(tmp_path: Path) -> None:

@@ -120,14 +120,6 @@ def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
     check_folder(tmp_path)
 
 
-def test_a_folder_whose_checkpoints_could_not_be_read_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"bad-\\udcff/run' is not valid UTF-8, and safetensors reads no .* another --out"
-    ):
-        check_folder(tmp_path / os.fsdecode(b"bad-\xff") / "run")
-    check_folder(tmp_path / "good-ÿ" / "run")
-
-
 def test_what_is_in_a_folder_can_be_checked_where_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

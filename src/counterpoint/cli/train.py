@@ -1,5 +1,6 @@
 """`counterpoint train`."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -106,6 +107,7 @@ def train(
 
     To use several GPUs: `torchrun --nproc-per-node 4 -m counterpoint train …`. The result is the same as on one GPU.
     """
+    began = time.monotonic()
     assignments = model_assignments(model, set_) + (["pretrained=true"] if pretrained else [])
     check_settings(experiment, images, assignments, skip_bad=skip_bad)
 
@@ -152,8 +154,10 @@ def train(
                 validate = isinstance(data, UserImages) and data.val is not None
             if slow := slow_on_cpu(chosen, where.type):
                 watcher.noted(slow)
+            # Images that are decoded for the first time may take long.
+            left = None if max_minutes is None else max_minutes - (time.monotonic() - began) / 60
             saved = {"less_memory": less_memory, "member_by_member": member_by_member}
-            options = Options(device, name, deterministic, max_minutes, tensorboard, validate, **saved)
+            options = Options(device, name, deterministic, left, tensorboard, validate, **saved)
         # Reading images needs no checkpoint, and ends at once.
         with stop_on_signal(at_once_if_again=world.is_alone) as stop:
             finished = train(

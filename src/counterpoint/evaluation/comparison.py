@@ -33,7 +33,7 @@ from counterpoint.records.compared import (
 from counterpoint.records.files import COMPARED, RESULTS, check_no_record, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import check_any, check_several, folder_of
+from counterpoint.runs.folder import check_several, folder_of
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.files import check_file_path
 from counterpoint.storage.provenance import command_line, now
@@ -64,7 +64,6 @@ def compare_run(
     'unsure'
     """
     check_several("others", others)
-    check_any(others)
     if out is not None:
         check_file_path(Path(out), COMPARED)
         check_no_record(Path(out))

@@ -27,7 +27,7 @@ from counterpoint.records.over_seeds import (
 )
 from counterpoint.records.results import Results, Shifted
 from counterpoint.records.trainings import Trainings, read_trainings
-from counterpoint.runs.folder import check_any, check_several, folder_of
+from counterpoint.runs.folder import check_several, folder_of
 from counterpoint.storage.files import check_file_path
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
@@ -61,7 +61,6 @@ def compare_experiments(
     'pairs of equal seeds'
     """
     check_several("others", others)
-    check_any(others)
     if out is not None:
         check_file_path(Path(out), COMPARED)
         check_no_record(Path(out))

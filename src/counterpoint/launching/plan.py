@@ -85,21 +85,14 @@ def make_jobs(sweep: Sweep, out: Path, find: FindExperiment = named_experiment) 
     return jobs
 
 
-def run_name(experiment: str, varied: Sequence[str], seed: int) -> str:
-    """The name of a run's folder: the experiment, what is varied, the seed.
+def run_name(experiment: str, settings: Sequence[str], seed: int | None = None) -> str:
+    """The name of a run's folder: the experiment, its settings, and the seed. Without a seed it is a folder for all.
 
     Characters that a file name cannot hold are replaced, and a hash is then added to keep names different.
     """
-    return _folder_name(experiment, varied, f"seed={seed}")
-
-
-def settings_name(experiment: str, settings: Sequence[str]) -> str:
-    """The name of a folder for an experiment with these settings and any seed."""
-    return _folder_name(experiment, settings)
-
-
-def _folder_name(experiment: str, settings: Sequence[str], *more: str) -> str:
-    parts = [experiment.replace("/", "-"), *(_file_name(part, _LONGEST_VALUE) for part in settings), *more]
+    parts = [experiment.replace("/", "-"), *(_file_name(part, _LONGEST_VALUE) for part in settings)]
+    if seed is not None:
+        parts.append(f"seed={seed}")
     return _file_name("__".join(parts), _LONGEST_NAME)
 
 

@@ -5,7 +5,7 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -131,13 +131,6 @@ def follow_run(folder: Path, experiment: Experiment, *, seed: int, description: 
 
 def check_folder(folder: Path) -> None:
     """Raise if a run cannot begin or go on in the folder: as `check_content`, or if it cannot be written to."""
-    try:
-        os.fsencode(folder.absolute()).decode()
-    except UnicodeDecodeError:  # its checkpoints would be written, and could not be read
-        raise InputError(
-            f"{str(folder.absolute())!a} is not valid UTF-8, and safetensors reads no files with such a path; "
-            "choose another --out"
-        ) from None
     check_folder_path(folder)
     check_content(folder)
 
@@ -238,17 +231,11 @@ def folder_of(run: InFolder | Path | str) -> Path:
 
 
 def check_several(name: str, runs: object) -> None:
-    """Raise for one run, or one path, where a list of them is needed."""
+    """Raise for one run, or one path, where a list of at least one is needed."""
     if isinstance(runs, str | Path):
         raise InputError(f"{name} is {str(runs)!r}; it must be a list, such as [{str(runs)!r}]")
-    if not isinstance(runs, Iterable):
+    if not isinstance(runs, Collection) or not len(runs):
         raise InputError(f"{name} is {shown(repr(runs))}; it must be a list, such as ['runs/first', 'runs/second']")
-
-
-def check_any(others: Sized) -> None:
-    """Raise where there is nothing to compare with."""
-    if not len(others):
-        raise InputError("others is empty; name at least one to compare with")
 
 
 def load_run(folder: Run | Path | str) -> Run:

@@ -5,25 +5,23 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from counterpoint.config import Experiment
-from counterpoint.data import DataSet, LabelledImages, UserImages, parts_of
+from counterpoint.data import DataSet, LabelledImages, UserImages
 from counterpoint.devices import choose_device
 from counterpoint.errors import InputError, check_minutes, one_of, shown
-from counterpoint.images.sources import check_not_inside
 from counterpoint.nn import Health, measure_health
 from counterpoint.parallel.group import agreed, any_of
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.runs.checkpoints import Checkpoint, save_checkpoint
 from counterpoint.runs.folder import Run, folder_of, load_run
-from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.provenance import now
 from counterpoint.time_limit import TimeLimit
 from counterpoint.training.batches import Batch, epoch_batches, place, steps_at_once, steps_per_epoch, total_steps
-from counterpoint.training.engines import ENGINES, Engine, EngineName, check_saving, choose_engine, make_engine
+from counterpoint.training.engines import ENGINES, Engine, EngineName, choose_engine, make_engine
 from counterpoint.training.health import health_warnings, logged_health
 from counterpoint.training.memory import check_memory
 from counterpoint.training.monitoring import (
@@ -35,17 +33,8 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import (
-    begin,
-    check_batches,
-    check_single_image,
-    hold,
-    prepare,
-    sources_of,
-    start_alike,
-    to_validate_on,
-)
-from counterpoint.training.run_images import check_images_of, check_unseen_by
+from counterpoint.training.preparing import begin, hold, prepare, start_alike, to_validate_on
+from counterpoint.training.run_images import check_images_of
 from counterpoint.training.starting_weights import starting_from
 from counterpoint.training.step import seed_layers
 from counterpoint.watching import SILENT, WARNING, Watcher
@@ -83,25 +72,6 @@ class Options:
         object.__setattr__(self, "device", str(self.device))  # torch's own devices are taken too, and kept as a text
         one_of("engine", self.engine, ENGINES)
         check_minutes(self.max_minutes)
-        for name in ("deterministic", "tensorboard", "validate", "less_memory", "member_by_member"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise InputError(f"{name} is {shown(repr(value))}; it must be True or False")
-
-
-@dataclass
-class _Clock:
-    """Seconds spent in this process (`here`), and on the run in all its processes (`whole`)."""
-
-    before: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-
-    @property
-    def here(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def whole(self) -> float:
-        return self.before + self.here
 
 
 def train(
@@ -136,72 +106,69 @@ def train(
     >>> train(experiment, Path("runs/mine"), load("digits"), options=Options(device="cpu"))
     True
     """
-    folder, root = folder_of(folder), Path(root) if root else None
-    if not isinstance(options, Options | None):
+    started, options = time.monotonic(), Options() if options is None else options
+    if not isinstance(options, Options):
         raise InputError(f"options are {shown(repr(options))}; they must be a value such as Options(device='cpu')")
-    options, clock = options or Options(), _Clock()
+    folder, root = folder_of(folder), Path(root) if root else None
     watcher = watcher if world.is_first else SILENT
     with ExitStack() as held:
         with agreed(world):  # before the run is begun, so that what is refused leaves no run behind
             check_images_of(experiment, data)
+            source = None if start is None else load_run(start)
+            experiment = starting_from(source, experiment)
             device = choose_device(options.device, world)
-            begins_with = None if start is None else load_run(start)
-            if begins_with is not None:
-                experiment = starting_from(begins_with, experiment)
             saves = options.less_memory or options.member_by_member
-            name = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            if isinstance(data, UserImages):
-                check_not_inside(folder, data.source)
-            held.enter_context(hold(folder, experiment, device, options.deterministic, world))
-            parts = parts_of(data, experiment)
-            validation = to_validate_on(parts, options.validate)
-            check_batches(experiment, len(parts.train), world)
-            prepared = prepare(experiment, folder, parts, seed, begins_with, watcher)
-            if begins_with is not None and prepared.checkpoint is None:
-                check_unseen_by(begins_with, experiment, data, root, watcher)
-            saving = {"less_memory": options.less_memory, "member_by_member": options.member_by_member}
-            check_saving(prepared.model, experiment, **saving)
-            check_single_image(prepared.model, experiment, parts.train)
+            engine = choose_engine(options.engine, experiment, device, world, less_memory=saves)
+            held.enter_context(hold(folder, experiment, data, device, options.deterministic, world))
+            prepared = prepare(folder, experiment, data, seed, source, root, world, watcher)
+            images, validation = prepared.parts.train, to_validate_on(prepared.parts, options.validate)
             less_memory = check_memory(
                 prepared.model,
                 experiment,
-                parts.train.image_shape,
-                len(parts.train),
+                images.image_shape,
+                len(images),
                 device=device,
-                engine=name,
+                engine=engine,
+                less_memory=options.less_memory,
+                member_by_member=options.member_by_member,
                 world=world,
                 watcher=watcher,
-                **saving,
             )
-        saving["less_memory"] = any_of(world, less_memory)  # a block is computed again in every process or in none
+        less_memory = any_of(world, less_memory)  # a block is computed again in every process or in none
         with agreed(world):
             run, state = begin(
                 folder,
                 experiment,
+                data,
                 prepared,
                 device,
                 seed=seed,
-                engine=name,
+                engine=engine,
                 options=dataclasses.asdict(options),
-                sources=sources_of(data, begins_with),
+                start=source,
                 world=world,
                 watcher=watcher,
             )
-            if isinstance(data, UserImages) and world.is_first and not (folder / SPLIT).exists():
-                write_split(folder, data.split)
-            clock.before = 0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds
             training = _Training(
                 run,
-                place(parts.train, device),
+                place(images, device),
                 place(validation, device) if validation is not None and world.is_first else None,
-                make_engine(state, experiment, name, world, **saving),
-                clock,
+                make_engine(
+                    state,
+                    experiment,
+                    engine,
+                    world,
+                    less_memory=less_memory,
+                    member_by_member=options.member_by_member,
+                ),
                 watcher,
-                open_tensorboard(run.folder, state.step, options.tensorboard and world.is_first),
+                open_tensorboard(folder, state.step, options.tensorboard and world.is_first),
+                started,
+                seconds_before=0.0 if prepared.checkpoint is None else prepared.checkpoint.seconds,
             )
         del prepared  # it holds the checkpoint's tensors, which the state has now
         start_alike(state, world)
-        limit = TimeLimit(options.max_minutes, clock.started, _STOP_MARGIN_SECONDS)
+        limit = TimeLimit(options.max_minutes, started, _STOP_MARGIN_SECONDS)
         limit.is_near()  # the first step begins
         return _train_epochs(training, lambda: any_of(world, should_stop() or limit.is_near()))
 
@@ -214,9 +181,20 @@ class _Training:
     images: LabelledImages
     validation: LabelledImages | None
     engine: Engine
-    clock: _Clock
     watcher: Watcher
     board: Callable[[Mapping[str, Any]], None]
+    started: float
+    """By the monotonic clock, in this process."""
+    seconds_before: float
+    """What earlier processes spent on the run."""
+
+    @property
+    def seconds_here(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def seconds(self) -> float:
+        return self.seconds_before + self.seconds_here
 
     @property
     def per_epoch(self) -> int:
@@ -245,44 +223,46 @@ class _Training:
 
 
 def _train_epochs(training: _Training, should_stop: Callable[[], bool]) -> bool:
-    run, state, clock, world = training.run, training.engine.state, training.clock, training.engine.world
-    total, per_epoch = training.total, training.per_epoch
+    """Go on to the last step, epoch by epoch. False if a stop was asked for; there is a checkpoint then."""
+    run, state, world = training.run, training.engine.state, training.engine.world
+    total, per_epoch, images = training.total, training.per_epoch, len(training.images)
     log = run.read_log()
-    images, validated = len(training.images), logged_validation(log)
+    healths, validated = logged_health(log), logged_validation(log)
     report = Throttled(training.watcher, run.experiment, state, total, per_epoch, images, validated)
-    saved = clock.here
-    healths = logged_health(log)
+    saved = training.seconds_here
     if state.step < total:
-        report(clock.here)
+        report(saved)
     while state.step < total:
-        epoch, first = divmod(state.step, per_epoch)
-        if first == 0:
-            state.sums.zero_()
-        for batch in training.batches(epoch, first):
-            seed_layers(run.experiment, run.seed, state.step, world.rank)
-            update(training.engine, batch, total)
-            check_loss(run, state)
-            report(clock.here)
-            if state.step % per_epoch and state.step < total and should_stop():
-                with agreed(world):
-                    check_finite(run, state)
-                    _save(training)
-                return False
+        epoch = state.step // per_epoch
+        stopping = _take_steps(training, epoch, report, should_stop)
         with agreed(world):
-            record = _epoch_record(training, epoch, healths)
-            run.append_log(**record)
-            training.board(record)
-            if training.validation is not None:
-                report.validated = logged_validation([record])
-                report(clock.here)
-        stopping = state.step < total and should_stop()
+            check_finite(run, state)
+            if not stopping:
+                _log_epoch(training, epoch, healths, report)
+        stopping = stopping or (state.step < total and should_stop())
         with agreed(world):
-            if stopping or state.step == total or clock.here - saved >= CHECKPOINT_SECONDS:
+            if stopping or state.step == total or training.seconds_here - saved >= CHECKPOINT_SECONDS:
                 _save(training)
-                saved = clock.here
+                saved = training.seconds_here
         if stopping:
             return False
     return True
+
+
+def _take_steps(training: _Training, epoch: int, report: Throttled, should_stop: Callable[[], bool]) -> bool:
+    """Take the steps of the epoch that are left. True if a stop was asked for before its end."""
+    run, state = training.run, training.engine.state
+    first = state.step % training.per_epoch
+    if first == 0:
+        state.sums.zero_()
+    for batch in training.batches(epoch, first):
+        seed_layers(run.experiment, run.seed, state.step, training.engine.world.rank)
+        update(training.engine, batch, training.total)
+        check_loss(run, state)
+        report(training.seconds_here)
+        if state.step % training.per_epoch and state.step < training.total and should_stop():
+            return True
+    return False
 
 
 def update(engine: Engine, batch: Batch, total: int) -> None:
@@ -293,27 +273,31 @@ def update(engine: Engine, batch: Batch, total: int) -> None:
     state.step += 1
 
 
-def _save(training: _Training) -> None:
-    state = training.engine.state
-    if training.engine.world.is_first:
-        save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.clock.whole))
-
-
-def _epoch_record(training: _Training, epoch: int, healths: list[Health]) -> dict[str, Any]:
-    """What the log says of an epoch. The network's health is added to those of earlier epochs."""
+def _log_epoch(training: _Training, epoch: int, healths: list[Health], report: Throttled) -> None:
+    """Log how the epoch ended, and validate first if that is wanted. The network's health is added to `healths`."""
     run, state = training.run, training.engine.state
-    check_finite(run, state)
     loss, error = state.means()
-    rate = learning_rate(run.experiment, state.step - 1, training.total)
     record: dict[str, Any] = {"event": "epoch", "epoch": epoch + 1, "step": state.step, "loss": loss, "error": error}
     if training.validation is not None:
         normalisation = run.description.normalisation
-        validated = validate(state.model, training.validation, normalisation, state.sums.device)
-        record["validation"] = dataclasses.asdict(validated)
-    record |= {"learning_rate": rate, "seconds": round(training.clock.whole, 3), "time": now()}
+        report.validated = validate(state.model, training.validation, normalisation, state.sums.device)
+        record["validation"] = dataclasses.asdict(report.validated)
+    record["learning_rate"] = learning_rate(run.experiment, state.step - 1, training.total)
+    record |= {"seconds": round(training.seconds, 3), "time": now()}
     health = measure_health(state.model)
-    warnings = health_warnings(health, run.experiment, training.per_epoch, healths)
+    record["health"] = dataclasses.asdict(health)
+    if warnings := health_warnings(health, run.experiment, training.per_epoch, healths):
+        record["warnings"] = warnings
     healths.append(health)
     for warning in warnings:
         training.watcher.warned(f"{run.experiment.name}, epoch {epoch + 1}: {warning}")
-    return record | {"health": dataclasses.asdict(health)} | ({"warnings": warnings} if warnings else {})
+    run.append_log(**record)
+    training.board(record)
+    if training.validation is not None:
+        report(training.seconds_here)
+
+
+def _save(training: _Training) -> None:
+    state = training.engine.state
+    if training.engine.world.is_first:
+        save_checkpoint(training.run.folder, Checkpoint(state.tensors(), state.step, training.seconds))

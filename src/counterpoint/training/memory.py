@@ -21,9 +21,10 @@ from counterpoint.errors import InputError, is_out_of_memory
 from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble
 from counterpoint.nn.activations import Kept, measure_kept
-from counterpoint.nn.one_member import check_member_by_member, only_member
+from counterpoint.nn.one_member import only_member
 from counterpoint.parallel.world import ALONE, World
 from counterpoint.training.batches import bytes_of_views, steps_at_once
+from counterpoint.training.engines import check_saving
 from counterpoint.watching import SILENT, Watcher
 
 _FEW = 2  # images: with one, BatchNorm may have a single value to normalise
@@ -47,12 +48,14 @@ def check_memory(
     world: World = ALONE,
     watcher: Watcher = SILENT,
 ) -> bool:
-    """Raise if the training does not fit into the device's memory. The result is whether to train with less_memory.
+    """Raise if the training does not fit into the device's memory, or if memory cannot be saved in the ways that are
+    asked for. The result is whether to train with less_memory.
 
     The weights with gradients and what the optimiser keeps, and one step's views, must fit in any case. An eager step
     on a CPU is also tried, unless the network cannot be tried with a few images. counterpoint's own networks train with
     less_memory by themselves where a step would not fit without: the result has the same bits.
     """
+    check_saving(network, experiment, less_memory=less_memory, member_by_member=member_by_member)
     batch = world.count(min(experiment.batch_size, images))  # of several processes each has its share
     _check_least(network, experiment, image_shape, batch, device)
     if device.type != "cpu" or engine != "eager":
@@ -151,7 +154,6 @@ class Trial:
         views_MBCHW = torch.zeros(members, rows, *self.image_shape)
         if not self.member_by_member:
             return measure_kept(network, views_MBCHW, keep)
-        check_member_by_member(network)
         with only_member(network, 0):
             return measure_kept(network, views_MBCHW, keep)
 

@@ -1,6 +1,5 @@
 """Everything before the first step: what training starts with is made and checked, then the run is begun."""
 
-import copy
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -11,9 +10,10 @@ from typing import Any
 import torch
 
 from counterpoint.config import MOST_STEPS, Experiment
-from counterpoint.data import DataSet, LabelledImages, Parts, UserImages
+from counterpoint.data import DataSet, LabelledImages, Parts, UserImages, parts_of
 from counterpoint.devices import moved, training_arithmetic
 from counterpoint.errors import InputError
+from counterpoint.images.sources import check_not_inside
 from counterpoint.model_names import is_own
 from counterpoint.nn import Ensemble, measure_health
 from counterpoint.parallel.group import copy_from_first, from_first
@@ -21,26 +21,35 @@ from counterpoint.parallel.world import World
 from counterpoint.runs.checkpoints import Checkpoint, latest_checkpoint, sweep_checkpoints
 from counterpoint.runs.description import Description
 from counterpoint.runs.folder import Run, check_folder, find_run, follow_run, keep_description, open_run
+from counterpoint.runs.split_file import SPLIT, write_split
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import describe_environment
 from counterpoint.training.batches import steps_per_epoch, total_steps
 from counterpoint.training.engines import EngineName
 from counterpoint.training.memory import enough_memory
 from counterpoint.training.network import build_described, describe, describe_run, fitting_weights
-from counterpoint.training.starting_weights import build_from, weights_hash
+from counterpoint.training.run_images import check_unseen_by
+from counterpoint.training.starting_weights import build_from
 from counterpoint.training.step import TrainState, draws_put_back, has_draws
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import Watcher
 
 _MOST_FOR_ADAMW = 0.01
 
 
 @contextmanager
 def hold(
-    folder: Path, experiment: Experiment, device: torch.device, deterministic: bool, world: World
+    folder: Path,
+    experiment: Experiment,
+    data: DataSet | UserImages,
+    device: torch.device,
+    deterministic: bool,
+    world: World,
 ) -> Iterator[None]:
     """Inside, no other process trains in the folder, and torch computes as training needs it."""
-    if world.is_first:
-        check_folder(folder)  # before the lock, which puts a file into the folder
+    if world.is_first:  # before the lock, which puts a file into the folder
+        check_folder(folder)
+        if isinstance(data, UserImages):
+            check_not_inside(folder, data.source)
     busy = f"another process is training or evaluating in {folder}; wait for it, or choose another folder (--out)"
     with (
         locked(folder, busy) if world.is_first else nullcontext(),
@@ -55,6 +64,7 @@ def hold(
 class Prepared:
     """What training starts with."""
 
+    parts: Parts
     model: Ensemble
     description: Description
     """What the run has to keep."""
@@ -63,10 +73,18 @@ class Prepared:
 
 
 def prepare(
-    experiment: Experiment, folder: Path, parts: Parts, seed: int, start: Run | None, watcher: Watcher = SILENT
+    folder: Path,
+    experiment: Experiment,
+    data: DataSet | UserImages,
+    seed: int,
+    start: Run | None,
+    root: Path | None,
+    world: World,
+    watcher: Watcher,
 ) -> Prepared:
     """Check and make everything before the run is begun, so that a model that cannot be made leaves no run behind."""
-    _check_start(experiment, start)
+    parts = parts_of(data, experiment)
+    check_batches(experiment, len(parts.train), world)
     run = find_run(folder, experiment, seed=seed)
     if run and (diverged := run.diverged_after) is not None:
         watcher.warned(
@@ -78,17 +96,16 @@ def prepare(
     checkpoint = latest_checkpoint(folder, watcher.warned)
     if checkpoint is not None:
         model = build_described(experiment, description, seed, restored=True, trusted_model=experiment.model)
-        return Prepared(model, description, checkpoint)
+        return Prepared(parts, model, description, checkpoint)
     _check_schedule(experiment, description, watcher)
-    taken = ""
     if start is None:
         model = build_described(experiment, description, seed, restored=False, trusted_model=experiment.model)
     else:
+        check_unseen_by(start, experiment, data, root, watcher)
         model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
-    introduce(model, experiment, watcher)
-    if taken:
         watcher.noted(f"starts from {taken}")
-    return Prepared(model, description, None)
+    introduce(model, experiment, watcher)
+    return Prepared(parts, model, description, None)
 
 
 def _check_schedule(experiment: Experiment, description: Description, watcher: Watcher) -> None:
@@ -116,16 +133,6 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
         watcher.warned(
             f"batch_size is {experiment.batch_size:,}, and there are {images:,} images to train on: every step has all "
             f"of them; for more steps per epoch set batch_size={fewer} and learning_rate={rate:.2g}"
-        )
-
-
-def _check_start(experiment: Experiment, start: Run | None) -> None:
-    """Raise unless the weights to start from are those that the experiment names."""
-    found = None if start is None else weights_hash(start)
-    if experiment.starts_from != found:
-        raise InputError(
-            f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
-            "run with --from (start=RUN in Python) and leave starts_from to it"
         )
 
 
@@ -159,47 +166,28 @@ def check_batches(experiment: Experiment, images: int, world: World) -> None:
         )
 
 
-@torch.no_grad()
-def check_single_image(model: Ensemble, experiment: Experiment, images: LabelledImages) -> None:
-    """Raise if there is a batch of one image, and BatchNorm would get a single value per channel. Torch refuses that,
-    and the last batch of an epoch is late.
-    """
-    size, last = experiment.batch_size, len(images) % experiment.batch_size
-    is_reached = total_steps(experiment, len(images)) >= steps_per_epoch(experiment, len(images))
-    if min(size, len(images)) > 1 and not (is_reached and last == 1):
-        return
-    views_MBCHW = torch.zeros(experiment.members, experiment.policy.views_per_step, *images.image_shape)
-    try:
-        with torch.random.fork_rng([]):
-            copy.deepcopy(model).train()(views_MBCHW)
-    except ValueError as error:
-        if "more than 1 value per channel" not in str(error):
-            raise
-        raise InputError(
-            f"a batch of one image cannot be trained on: {experiment.model} has a BatchNorm that would get a single "
-            f"value per channel; batch_size is {size:,}, and there are {len(images):,} images to train on: set another "
-            "batch_size"
-        ) from None
-
-
 def begin(
     folder: Path,
     experiment: Experiment,
+    data: DataSet | UserImages,
     prepared: Prepared,
     device: torch.device,
     *,
     seed: int,
     engine: EngineName,
     options: Mapping[str, Any],
-    sources: Mapping[str, Any],
+    start: Run | None,
     world: World,
     watcher: Watcher,
 ) -> tuple[Run, TrainState]:
     """The run in its folder, found or begun, and the state that it goes on from. The log says that it does."""
     environment = describe_environment(device)
     if world.is_first:
+        sources = _sources(data, start)
         run = open_run(folder, experiment, seed=seed, options=options, environment=environment, sources=sources)
         run = keep_description(run, prepared.description)
+        if isinstance(data, UserImages) and not (folder / SPLIT).exists():
+            write_split(folder, data.split)
     else:
         run = follow_run(folder, experiment, seed=seed, description=prepared.description)
     state = TrainState.before_first_step(moved(prepared.model, device).train(), experiment)
@@ -256,7 +244,7 @@ def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:
     return parts.validation if wanted else None
 
 
-def sources_of(data: DataSet | UserImages, start: Run | None) -> dict[str, Any]:
+def _sources(data: DataSet | UserImages, start: Run | None) -> dict[str, Any]:
     """Where the user's own images are, and the run whose weights are taken."""
     sources: dict[str, Any] = {}
     if isinstance(data, UserImages):

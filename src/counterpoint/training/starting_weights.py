@@ -50,9 +50,15 @@ def weights_hash(source: Run) -> str:
     return fingerprint(finished_checkpoint(source).model_tensors)
 
 
-def starting_from(source: Run, experiment: Experiment) -> Experiment:
-    """The experiment that says which weights it starts from, unless it does so already."""
-    return experiment if experiment.starts_from else replace(experiment, starts_from=weights_hash(source))
+def starting_from(source: Run | None, experiment: Experiment) -> Experiment:
+    """The experiment, which then names the weights that it starts from. Raise if it names others already."""
+    found = None if source is None else weights_hash(source)
+    if experiment.starts_from not in (None, found):
+        raise InputError(
+            f"starts_from is {experiment.starts_from}, and the weights to start from are {found or 'none'}; name the "
+            "run with --from (start=RUN in Python) and leave starts_from to it"
+        )
+    return replace(experiment, starts_from=found)
 
 
 @dataclass(frozen=True)
