@@ -63,11 +63,7 @@ def compare_run(
     >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
     'unsure'
     """
-    check_several("others", others)
-    check_any(others)
-    if out is not None:
-        check_file_path(Path(out), COMPARED)
-        check_no_record(Path(out))
+    check_arguments(others, out)
     paths = [folder_of(run), *map(folder_of, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):
@@ -82,6 +78,15 @@ def compare_run(
     if kept := compared_file(paths) if out is None else Path(out):
         write_record(kept, compared)
     return compared
+
+
+def check_arguments(others: Sequence[object], out: Path | str | None) -> None:
+    """Raise where there is nothing to compare with, or where the comparison cannot be written."""
+    check_several("others", others)
+    check_any(others)
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
 
 
 def compare(ours: Scored, theirs: Scored) -> Comparison:
