@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import combinations, count
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -130,12 +130,11 @@ def _check_enough(ours: Trainings, other: Trainings) -> None:
     if not few:
         return
     have = " and ".join(f"{one.place} has one evaluated seed ({one.seeds[0]}){_left_out(one)}" for one in few)
-    new = next(seed for seed in count() if seed not in few[0].runs)
     shared = [seed for seed in ours.seeds if seed in other.seeds]
     run, beside = (one.runs[(shared or one.seeds)[0]] for one in (ours, other))
     raise InputError(
         f"{have}; an interval over seeds needs at least two of each experiment. Train and evaluate another seed "
-        f"(`counterpoint train --seed {new}`, or --seeds of sweep and reproduce), or compare two runs over images: "
+        "(--seed of train, or --seeds of sweep and reproduce), or compare two runs over images: "
         f"`counterpoint compare {quoted(run)} {quoted(beside)}`"
     )
 
