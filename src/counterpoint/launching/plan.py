@@ -90,11 +90,15 @@ def run_name(experiment: str, varied: Sequence[str], seed: int) -> str:
 
     Characters that a file name cannot hold are replaced, and a hash is then added to keep names different.
     """
-    return settings_name(experiment, varied, f"seed={seed}")
+    return _folder_name(experiment, varied, f"seed={seed}")
 
 
-def settings_name(experiment: str, settings: Sequence[str], *more: str) -> str:
-    """The name of a folder for an experiment with these settings."""
+def settings_name(experiment: str, settings: Sequence[str]) -> str:
+    """The name of a folder for an experiment with these settings and any seed."""
+    return _folder_name(experiment, settings)
+
+
+def _folder_name(experiment: str, settings: Sequence[str], *more: str) -> str:
     parts = [experiment.replace("/", "-"), *(_file_name(part, _LONGEST_VALUE) for part in settings), *more]
     return _file_name("__".join(parts), _LONGEST_NAME)
 
