@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from counterpoint.errors import InputError, some
-from counterpoint.evaluation.comparison import check_arguments, images_in_words
+from counterpoint.evaluation.comparison import check_request, images_in_words
 from counterpoint.evaluation.scored import place_name
 from counterpoint.metrics.over_seeds import difference_over_seeds
 from counterpoint.records.figures import CalibrationError
@@ -59,7 +59,7 @@ def compare_experiments(
     >>> compare_experiments("runs/fast", ["runs/slow"]).against[0].pairing
     'pairs of equal seeds'
     """
-    check_arguments(others, out)
+    check_request(others, out)
     ours, *rest = (_checked(read_trainings(folder_of(place))) for place in (experiment, *others))
     for one, other in combinations((ours, *rest), 2):
         _check_apart(one, other)
@@ -130,8 +130,8 @@ def _check_enough(ours: Trainings, other: Trainings) -> None:
     if not few:
         return
     have = " and ".join(f"{one.place} has one evaluated seed ({one.seeds[0]}){_left_out(one)}" for one in few)
-    shared = [seed for seed in ours.seeds if seed in other.seeds]
-    run, beside = (one.runs[(shared or one.seeds)[0]] for one in (ours, other))
+    seed = next((seed for seed in ours.seeds if seed in other.seeds), None)
+    run, beside = (one.runs[one.seeds[0] if seed is None else seed] for one in (ours, other))
     raise InputError(
         f"{have}; an interval over seeds needs at least two of each experiment. Train and evaluate another seed "
         "(--seed of train, or --seeds of sweep and reproduce), or compare two runs over images: "
