@@ -56,7 +56,7 @@ def test_what_is_missing_is_named(runs: list[Run], make_run: MakeRun, call: Call
     folder = runs[1].folder
     ended = call("compare", folder)
     assert ended.status == 2
-    assert "Missing argument 'OTHER...'" in ended.err
+    assert "Missing argument 'others'" in ended.err
     ended = call("compare", folder, "nowhere")
     assert ended.status == 2
     assert "nowhere does not exist" in ended.err
@@ -69,7 +69,7 @@ def test_what_is_missing_is_named(runs: list[Run], make_run: MakeRun, call: Call
 def test_help_says_what_it_does(call: Call) -> None:
     ended = call("compare", "--help")
     assert ended.status == 0
-    for word in ("with others on the same images", "OTHER...", "compared.json"):
+    for word in ("with others on the same images", "{others}...", "compared.json"):
         assert word in ended.out
 
 

@@ -39,7 +39,7 @@ def test_the_command(
     here = ("table2", "--schedule", "smoke", "--rows", "cifar100/single", "--data", rows_root, "--device", "cpu")
     shown = reproduce(capsys, monkeypatch, *here)
     assert "not run" in shown
-    assert "1 of 1 results missing: cifar100/single/smoke-0; --run trains what is missing" in shown
+    assert "1 of 1 results missing: cifar100/single/smoke-0; --run trains or continues them" in shown
     assert "no results: the folder results does not exist" in shown
     assert "written" not in shown
     assert not list(tmp_path.iterdir())

@@ -1,9 +1,10 @@
-"""The tables of docs/differences.md and docs/performance.md, and what pages say of simulations, are those of the
-committed results.
+"""The tables of docs/differences.md, docs/performance.md and docs/scaling.md, and what pages say of simulations, are
+those of the committed results.
 """
 
 import re
 from statistics import mean, stdev
+from typing import Any
 
 import pytest
 
@@ -181,6 +182,15 @@ def test_the_convolutions() -> None:
         kind = label[:3].replace("×", "x")
         expected = [measured.get(f"{name} {kind}", "–") for name in ("floor", "cudnn", "products")]
         assert cells == expected, label
+
+
+def test_how_a_step_grows() -> None:
+    measured: Any = record("speed/scaling-h200")  # a list
+    rows = table("docs/scaling.md", "| members | pixels | images |")
+    for (members, pixels, images, *cells), found in zip(rows, measured, strict=True):
+        assert agree([members, pixels, images], [found["members"], found["size"], found["size"], found["images"]])
+        views = 128 * found["members"] * 1000 / found["milliseconds"]
+        assert agree(cells, [found["milliseconds"], views, found["gigabytes"], found["parameters"] / 1e6]), cells
 
 
 def test_the_sentences_that_sum_up_the_rows() -> None:

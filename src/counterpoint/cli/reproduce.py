@@ -113,9 +113,9 @@ def reproduce(
         select_rows,
         why_not_counted,
     )
-    from counterpoint.reproduction.tables import check_page, is_written, notes, terminal_tables, write_page
+    from counterpoint.reproduction.tables import is_written, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
-    from counterpoint.storage.files import check_folder_path
+    from counterpoint.storage.files import check_file_path, check_folder_path
 
     if max_minutes is not None and not run:
         raise InputError("--max-minutes needs --run, because nothing is trained without it")
@@ -137,7 +137,7 @@ def reproduce(
     found = [results_of_row(results, name, chosen) for name in names]
     makes = bool(import_parts or (run and _without_result(wanted, found)))
     if page and (makes or not is_written(page, folders)):
-        check_page(page)
+        check_file_path(page, PAGE.name)
     for folder in (*((out, results) if makes else ()), *((export_parts,) if export_parts else ())):
         check_folder_path(folder)  # what hours of training make goes there
     if import_parts:
@@ -178,10 +178,9 @@ def reproduce(
         )
     found = [results_of_row(results, name, chosen) for name in names]
     if missing := _without_result(wanted, found):
-        those = some([row_run.place.as_posix() for row_run in missing])
-        remedy = "--run trains what is missing, or continues it"
-        counted = f"{len(missing)} of {len(wanted)} results missing: {those}; {remedy}"
-        console.print(counted, highlight=False, markup=False, soft_wrap=True)
+        counted = f"{len(missing)} of {len(wanted)} results missing"
+        those = f"{some([row_run.place.as_posix() for row_run in missing])}; --run trains or continues them"
+        console.print(f"{counted}: {those}", highlight=False, markup=False, soft_wrap=True)
     for row_run in missing:
         if (reason := why_not_counted(results, row_run)) and reason not in failed:
             console.print(reason, soft_wrap=True)

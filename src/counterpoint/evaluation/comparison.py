@@ -63,10 +63,7 @@ def compare_run(
     >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
     'unsure'
     """
-    check_several("others", others)
-    if out is not None:
-        check_file_path(Path(out), COMPARED)
-        check_no_record(Path(out))
+    check_request(others, out)
     paths = [folder_of(run), *map(folder_of, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):
@@ -81,6 +78,14 @@ def compare_run(
     if kept := compared_file(paths) if out is None else Path(out):
         write_record(kept, compared)
     return compared
+
+
+def check_request(others: Sequence[object], out: Path | str | None) -> None:
+    """Raise unless there is something to compare with, and `out` can be written."""
+    check_several("others", others)
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
 
 
 def compare(ours: Scored, theirs: Scored) -> Comparison:

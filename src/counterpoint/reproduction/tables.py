@@ -24,7 +24,7 @@ from counterpoint.reproduction.rows import (
     results_of_row,
     select_rows,
 )
-from counterpoint.storage.files import check_file_path, write_atomically
+from counterpoint.storage.files import write_atomically
 
 HEADINGS = ("row", "run", "error", "ECE", "ECE-rms", "-C error", "-C ECE", "-C ECE-rms")
 _CLEAN_CALIBRATION = slice(1, 3)
@@ -112,11 +112,6 @@ def page(folders: Folders, place: Path) -> str:
         if sections or schedule.name == "paper":
             parts += [f"## Schedule {schedule.name}: {schedule.about}", *(sections or ["No row has been run yet."])]
     return "\n\n".join(parts) + "\n"
-
-
-def check_page(path: Path) -> None:
-    """Raise if `write_page` could not write there."""
-    check_file_path(path, "reproduction.md")
 
 
 def write_page(path: Path, folders: Folders) -> None:
