@@ -129,18 +129,6 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.apply_augmix(IMAGES, 3.0),  # type: ignore[arg-type]
         "plan is a float; it must be a plan that sample_augmix has drawn",
     ),
-    "an angle that is no number": (
-        lambda: ops.rotate(IMAGES, torch.tensor([0.0, 1.0, float("nan"), 2.0])),
-        "the parameter holds nan; it must be finite",
-    ),
-    "an endless shear": (
-        lambda: ops.shear_x(IMAGES, torch.full((4,), float("inf"))),
-        "the parameter holds inf; it must be finite",
-    ),
-    "a mask for pixels": (
-        lambda: ops.translate_x(IMAGES, torch.ones(4, dtype=torch.bool)),
-        "the parameter is torch.bool; it must hold numbers",
-    ),
     "a mask for bits": (
         lambda: ops.posterize(IMAGES, torch.ones(4, dtype=torch.bool)),
         "bits must be whole numbers from 1 to 8",
