@@ -63,9 +63,7 @@ class ViT(nn.Module):
         in_channels: int,
     ) -> None:
         check_sizes(num_classes=num_classes, in_channels=in_channels)
-        for name, value in {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}.items():
-            if value < 1:
-                raise InputError(f"{name} of the ViT is {value}; it must be 1 or more")
+        check_sizes(patch_size=patch_size, depth=depth, width=width, heads=heads)
         if width % 4 or width % heads:
             raise InputError(f"width of the ViT is {width}; it must be a multiple of 4 and of its {heads} heads")
         super().__init__()
