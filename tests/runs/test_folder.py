@@ -122,7 +122,7 @@ def test_a_folder_may_be_new_or_empty_or_hold_a_run(tmp_path: Path) -> None:
 
 def test_a_folder_whose_checkpoints_could_not_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"bad-\\udcff/run' is not valid UTF-8, and safetensors reads no .* another --out"
+        InputError, match=r"bad-\\udcff/run' is not valid UTF-8, and safetensors reads no .* another folder"
     ):
         check_folder(tmp_path / os.fsdecode(b"bad-\xff") / "run")
     check_folder(tmp_path / "good-ÿ" / "run")

@@ -136,7 +136,7 @@ def check_folder(folder: Path) -> None:
     except UnicodeDecodeError:  # its checkpoints would be written, and could not be read
         raise InputError(
             f"{str(folder.absolute())!a} is not valid UTF-8, and safetensors reads no files with such a path; "
-            "choose another --out"
+            "choose another folder (--out)"
         ) from None
     check_folder_path(folder)
     check_content(folder)
