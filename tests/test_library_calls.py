@@ -64,15 +64,15 @@ def moved(views_MBCHW: Any = VIEWS, amount_MB: Any = AMOUNT, loss: Callable[[Any
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "a number for severities": (lambda: AugMix(3.0), "augmix severity is 3.0; it must be a tuple of numbers"),  # type: ignore[arg-type]
-    "a number for drop rates": (lambda: StochasticDepth(0.1), "drop rate is 0.1; it must be a tuple"),  # type: ignore[arg-type]
-    "a number for amounts": (lambda: Adversarial(0.1), "adversarial severity is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "a number for severities": (lambda: AugMix(3.0), "severity=3.0: it must be numbers separated by commas"),  # type: ignore[arg-type]
+    "a number for drop rates": (lambda: StochasticDepth(0.1), "drop_rate=0.1: it must be numbers separated"),  # type: ignore[arg-type]
+    "a number for amounts": (lambda: Adversarial(0.1), "severity=0.1: it must be numbers separated"),  # type: ignore[arg-type]
     "severities for AugMix": (
         lambda: MemberPolicy(augmix=(1.0, 2.0)),  # type: ignore[arg-type]
-        r"augmix is \(1.0, 2.0\); it must be .* AugMix\(\)",
+        r"augmix=\(1.0, 2.0\): it must be .* in Python as AugMix\(",
     ),
-    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix is True; it must be a value such as AugMix\(\)"),  # type: ignore[arg-type]
-    "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding is None"),  # type: ignore[arg-type]
+    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix=True: it must be .* in Python as AugMix\("),  # type: ignore[arg-type]
+    "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding=None: it must be a whole number"),  # type: ignore[arg-type]
     "NumPy images": (lambda: views(IMAGES.numpy()), r"images are a ndarray; they must be a tensor \(torch.from_numpy"),
     "images in [0, 1]": (lambda: views(IMAGES.float()), "they must be uint8"),
     "one image": (lambda: views(IMAGES[0]), r"they must be \(B, C, H, W\)"),
@@ -166,21 +166,21 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "AugMix for a flip": (
         lambda: MemberPolicy(AugMix()),  # type: ignore[arg-type]
-        r"flip is AugMix\(.*; it must be True or False",
+        r"flip=AugMix\(.*: it must be true or false",
     ),
     "a crop in words": (
         lambda: MemberPolicy(crop_per_view="no"),  # type: ignore[arg-type]
-        "crop_per_view is 'no'; it must be True or False",
+        "crop_per_view=no: it must be true or false",
     ),
     "a clip in words": (
         lambda: Adversarial(clip="no"),  # type: ignore[arg-type]
-        "clip is 'no'; it must be True or False",
+        "clip=no: it must be true or false",
     ),
     "a rescaling in numbers": (
         lambda: StochasticDepth(rescale=0.5),  # type: ignore[arg-type]
-        "rescale is 0.5; it must be True or False",
+        "rescale=0.5: it must be true or false",
     ),
-    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding is True"),
+    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding=True: it must be a whole number"),
     "AugMix severities in words": (
         lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
         "severity is '3'; it must be a number",

@@ -56,7 +56,7 @@ def one_of(kind: str, name: object, known: Collection[Name]) -> Name:
 
 def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
     """`value` as Python's own int, within its limits. NumPy's are taken too; True is no number."""
-    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else None
     if number is None or number < least or (most is not None and number > most):
         allowed = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
         raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number {allowed}")
@@ -66,7 +66,7 @@ def whole_number(name: str, value: object, least: int = 0, most: int | None = No
 def is_finite(value: object) -> bool:
     """Whether it is a number, Python's or NumPy's, that a float can hold, and not infinite."""
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
     except OverflowError:
         return False
 
