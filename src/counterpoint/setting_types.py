@@ -70,11 +70,11 @@ def _is_required(f: "dataclasses.Field[Any]") -> bool:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def settle(settings: Any, prefix: str = "") -> None:
+def settle(settings: object, prefix: str = "") -> None:
     """Make each field of a frozen dataclass what its type says: settings are compared, hashed and written as JSON. A
     caller of the library may have given something that is nearly right, or a text for a number.
     """
@@ -126,7 +126,6 @@ def describe_type(annotation: Any, key: str) -> str:
     """What a setting may be, in words."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", types.NoneType: "none"}
     parts = []
-    option: Any
     for option in alternatives(annotation):
         if get_origin(option) is Literal:
             parts.append("one of " + ", ".join(map(str, get_args(option))))
@@ -134,9 +133,9 @@ def describe_type(annotation: Any, key: str) -> str:
             parts.append("numbers separated by commas (such as 0.5,1)")
         elif get_origin(option) is Mapping:
             parts.append(f"set key by key (--set {key}.KEY=VALUE)")
-        elif dataclasses.is_dataclass(option):
-            keys = ", ".join(all_keys(option, f"{key}."))
-            parts.append(f"set by its parts ({keys}; in Python as {option.__name__}(…))")
+        elif nested := dataclass_in(option):
+            keys = ", ".join(all_keys(nested, f"{key}."))
+            parts.append(f"set by its parts ({keys}; in Python as {nested.__name__}(…))")
         else:
             parts.append(names[option])
     return " or ".join(parts)
