@@ -4,7 +4,6 @@ import dataclasses
 import math
 import types
 from collections.abc import Mapping
-from functools import cache
 from numbers import Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -69,16 +68,11 @@ def _is_required(f: "dataclasses.Field[Any]") -> bool:
     return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
-def settle(settings: object, prefix: str = "") -> None:
+def settle(settings: Any, prefix: str = "") -> None:
     """Make each field of a frozen dataclass what its type says: settings are compared, hashed and written as JSON. A
     caller of the library may have given something that is nearly right, or a text for a number.
     """
-    for key, annotation in _hints(type(settings)).items():
+    for key, annotation in get_type_hints(type(settings)).items():
         object.__setattr__(settings, key, check(prefix + key, getattr(settings, key), annotation))
 
 
