@@ -347,18 +347,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: extract_member(NETWORK, 0),  # type: ignore[arg-type]
         "the ensemble is Sequential.*; it must be an Ensemble",
     ),
-    "an array for a layer": (
-        lambda: BatchEnsembleLinear(2, 3, num_members=2)(np.zeros((2, 2))),
-        "a Linear got a ndarray; it needs a tensor",
-    ),
     "no classes": (lambda: resnext29(0), "num_classes is 0; it must be a whole number of 1 or more"),
     "classes in words": (lambda: resnext29("10"), "num_classes is '10'; it must be a whole number"),  # type: ignore[arg-type]
     "no channels": (lambda: vit(10, in_channels=0), "in_channels is 0; it must be a whole number of 1 or more"),
     "half a width": (lambda: resnet(10, width=2.5), "width is 2.5; it must be a whole number"),  # type: ignore[arg-type]
-    "weight decay of r and s in words": (
-        lambda: counterpoint.parameter_groups(NETWORK, 5e-4, decay_rs="no"),  # type: ignore[arg-type]
-        "decay_rs is 'no'; it must be True or False",
-    ),
     "weight decay in truth": (lambda: counterpoint.parameter_groups(NETWORK, True), "weight_decay is True; it must be"),
     "parameters of nothing": (
         lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]

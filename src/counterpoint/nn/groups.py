@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from counterpoint.errors import InputError, is_finite, shown
@@ -32,10 +31,6 @@ def parameter_groups(
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, such as an ensemble")
     if not is_finite(weight_decay) or weight_decay < 0:
         raise InputError(f"weight_decay is {shown(repr(weight_decay))}; it must be a finite number of 0 or more")
-    switches = {"decay_rs": decay_rs, "decay_linear_rs": decay_linear_rs, "decay_batchnorm": decay_batchnorm}
-    for name, switch in switches.items():
-        if not isinstance(switch, bool | np.bool) and (switch is not None or name != "decay_linear_rs"):
-            raise InputError(f"{name} is {shown(repr(switch))}; it must be True or False")
     decayed = {
         "weights": True,
         "member_biases": True,

@@ -87,8 +87,6 @@ class MemberLayer(nn.Module):
 
     def _check_input(self, input: Tensor) -> None:
         """Refuse inputs that the product with s would silently broadcast."""
-        if not isinstance(input, Tensor):
-            raise InputError(f"a {self.plain.__name__} got a {type(input).__name__}; it needs a tensor")
         linear = self._channel_axis == -1
         axes = "two axes or more, (rows, …, features)" if linear else f"{self.weight.dim()} axes, (rows, channels, …)"
         if input.dim() < 2 or (not linear and input.dim() != self.weight.dim()):

@@ -62,8 +62,8 @@ class ViT(nn.Module):
         heads: int,
         in_channels: int,
     ) -> None:
-        check_sizes(num_classes=num_classes, in_channels=in_channels)
-        check_sizes(patch_size=patch_size, depth=depth, width=width, heads=heads)
+        sizes = {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}
+        check_sizes(num_classes=num_classes, in_channels=in_channels, **sizes)
         if width % 4 or width % heads:
             raise InputError(f"width of the ViT is {width}; it must be a multiple of 4 and of its {heads} heads")
         super().__init__()
