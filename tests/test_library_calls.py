@@ -324,7 +324,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "the name of a factory": (
         lambda: deep_ensemble("resnet", 2),  # type: ignore[arg-type]
-        "factory is 'resnet'; it must be a function that makes a new network",
+        "factory is a str; it must be a function that makes a new network",
     ),
     "a model with members": (
         lambda: batch_ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4)), 2),

@@ -19,7 +19,7 @@ from counterpoint.nn.conversion.check import Example, check_members
 from counterpoint.nn.conversion.plan import Chosen, make_plan
 from counterpoint.nn.conversion.report import Conversion, Layer
 from counterpoint.nn.conversion.unpacked import UnpackedAttention, unpack
-from counterpoint.nn.ensemble import Ensemble, ReadLogits, check_logits
+from counterpoint.nn.ensemble import Ensemble, ReadLogits
 from counterpoint.nn.members import Init, MemberLayer
 from counterpoint.nn.norm import give_each_member_a_norm
 
@@ -78,7 +78,6 @@ def batch_ensemble(
     if isinstance(model, Ensemble):
         raise InputError("the model is an ensemble already; give the network that it was made of")
     num_members = whole_number("num_members", num_members, 1)
-    check_logits(logits)
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)
