@@ -63,7 +63,7 @@ def test_about_says_what_is_served(whole_server: Address) -> None:
     assert (about["counterpoint"], about["members"], about["size"]) == (__version__, 4, 32)
     assert about["severities"] == [0, 1, 2, 3, 4, 5]
     assert len(about["corruptions"]) == 19
-    assert {"low", "high", "count", "confidence", "accuracy"} == set(about["reliability"]["bins"][0])
+    assert {"low", "high", "count", "confidence", "accuracy", "draws"} == set(about["reliability"]["bins"][0])
 
 
 @pytest.mark.parametrize(
