@@ -263,6 +263,10 @@ def test_a_setting_without_effect_on_the_model_is_refused(key: str) -> None:
     [
         ({"epochs": "many"}, "epochs=many: it must be a whole number"),
         ({"learning_rate": None}, "learning_rate=None: it must be a number"),
+        (
+            {"policy": {"crop_padding": 10**5000}},
+            "crop_padding is a value of the type int, too long to be shown; it must",
+        ),
         ({"batch_size": 10**5000}, "batch_size is a value of the type int, too long to be shown; it must be from 1 to"),
         ({"learning_rate": 10**400}, "learning_rate is inf; it must be a finite number of 0 or more"),
         ({"weight_decay": -(10**400)}, "weight_decay is -inf; it must be a finite number of 0 or more"),

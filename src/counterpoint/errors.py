@@ -1,5 +1,5 @@
-"""The one exception for a wrong input: a value, a file, a command line. The one for work that was stopped. How to tell
-that memory is used up, and words for messages.
+"""The one exception for a wrong input: a value, a file, a command line. The one for work that was stopped. Checks of
+names and numbers, how to tell that memory is used up, and words for messages.
 """
 
 import difflib
@@ -59,7 +59,9 @@ def whole_number(name: str, value: object, least: int = 0, most: int | None = No
     number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else None
     if number is None or number < least or (most is not None and number > most):
         allowed = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
-        raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number {allowed}")
+        raise InputError(
+            f"{name} is {shown(repr(value) if number is None else number)}; it must be a whole number {allowed}"
+        )
     return number
 
 

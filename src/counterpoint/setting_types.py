@@ -99,7 +99,7 @@ def check(key: str, value: Any, annotation: Any) -> Any:
 
 def _of_python(value: Any) -> Any:
     """NumPy's number as Python's."""
-    return value.item() if type(value).__module__ == "numpy" and value.shape == () else value
+    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
 
 
 def _is_number(value: Any) -> bool:
