@@ -469,7 +469,7 @@ def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
 def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
     of_numpy = MemberPolicy(
         crop_padding=np.int64(2),  # type: ignore[arg-type]
-        augmix=AugMix(tuple(np.arange(1, 3)), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
+        augmix=AugMix(np.arange(1, 3), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
         stochastic_depth=StochasticDepth(tuple(np.linspace(0, 0.5, 2, dtype=np.float32))),
     )
     of_python = MemberPolicy(

@@ -98,8 +98,8 @@ def check(key: str, value: Any, annotation: Any) -> Any:
 
 
 def _of_python(value: Any) -> Any:
-    """NumPy's number as Python's."""
-    return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
+    """NumPy's number or array as Python's number or list."""
+    return value.tolist() if type(value).__module__ == "numpy" and hasattr(value, "tolist") else value
 
 
 def _is_number(value: Any) -> bool:
