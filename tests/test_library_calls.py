@@ -64,15 +64,15 @@ def moved(views_MBCHW: Any = VIEWS, amount_MB: Any = AMOUNT, loss: Callable[[Any
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "a number for severities": (lambda: AugMix(3.0), "augmix severity is 3.0; it must be a tuple of numbers"),  # type: ignore[arg-type]
-    "a number for drop rates": (lambda: StochasticDepth(0.1), "drop rate is 0.1; it must be a tuple"),  # type: ignore[arg-type]
-    "a number for amounts": (lambda: Adversarial(0.1), "adversarial severity is 0.1; it must be a tuple"),  # type: ignore[arg-type]
+    "a number for severities": (lambda: AugMix(3.0), "severity=3.0: it must be numbers separated by commas"),  # type: ignore[arg-type]
+    "a number for drop rates": (lambda: StochasticDepth(0.1), "drop_rate=0.1: it must be numbers separated"),  # type: ignore[arg-type]
+    "a number for amounts": (lambda: Adversarial(0.1), "severity=0.1: it must be numbers separated"),  # type: ignore[arg-type]
     "severities for AugMix": (
         lambda: MemberPolicy(augmix=(1.0, 2.0)),  # type: ignore[arg-type]
-        r"augmix is \(1.0, 2.0\); it must be .* AugMix\(\)",
+        r"augmix=\(1.0, 2.0\): it must be .* in Python as AugMix\(",
     ),
-    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix is True; it must be a value such as AugMix\(\)"),  # type: ignore[arg-type]
-    "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding is None"),  # type: ignore[arg-type]
+    "AugMix switched on": (lambda: MemberPolicy(augmix=True), r"augmix=True: it must be .* in Python as AugMix\("),  # type: ignore[arg-type]
+    "no padding at all": (lambda: MemberPolicy(crop_padding=None), "crop_padding=None: it must be a whole number"),  # type: ignore[arg-type]
     "NumPy images": (lambda: views(IMAGES.numpy()), r"images are a ndarray; they must be a tensor \(torch.from_numpy"),
     "images in [0, 1]": (lambda: views(IMAGES.float()), "they must be uint8"),
     "one image": (lambda: views(IMAGES[0]), r"they must be \(B, C, H, W\)"),
@@ -129,29 +129,13 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.apply_augmix(IMAGES, 3.0),  # type: ignore[arg-type]
         "plan is a float; it must be a plan that sample_augmix has drawn",
     ),
-    "an angle that is no number": (
-        lambda: ops.rotate(IMAGES, torch.tensor([0.0, 1.0, float("nan"), 2.0])),
-        "the parameter holds nan; it must be finite",
-    ),
-    "an endless shear": (
-        lambda: ops.shear_x(IMAGES, torch.full((4,), float("inf"))),
-        "the parameter holds inf; it must be finite",
-    ),
-    "a mask for pixels": (
-        lambda: ops.translate_x(IMAGES, torch.ones(4, dtype=torch.bool)),
-        "the parameter is torch.bool; it must hold numbers",
-    ),
     "a mask for bits": (
         lambda: ops.posterize(IMAGES, torch.ones(4, dtype=torch.bool)),
         "bits must be whole numbers from 1 to 8",
     ),
     "half a chain": (
         lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, width=2.5),  # type: ignore[arg-type]
-        "width is 2.5 and depth is 3; both must be whole numbers from 1 to 100",
-    ),
-    "chains of 1000 operations": (
-        lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, depth=1000),
-        "depth is 1000; both must be whole numbers",
+        "width is 2.5; it must be a whole number of 1 or more",
     ),
     "one operation without a list": (
         lambda: counterpoint.sample_augmix(torch.arange(2), 1.0, STREAM, operations="rotate"),
@@ -182,21 +166,21 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "AugMix for a flip": (
         lambda: MemberPolicy(AugMix()),  # type: ignore[arg-type]
-        r"flip is AugMix\(.*; it must be True or False",
+        r"flip=AugMix\(.*: it must be true or false",
     ),
     "a crop in words": (
         lambda: MemberPolicy(crop_per_view="no"),  # type: ignore[arg-type]
-        "crop_per_view is 'no'; it must be True or False",
+        "crop_per_view=no: it must be true or false",
     ),
     "a clip in words": (
         lambda: Adversarial(clip="no"),  # type: ignore[arg-type]
-        "clip is 'no'; it must be True or False",
+        "clip=no: it must be true or false",
     ),
     "a rescaling in numbers": (
         lambda: StochasticDepth(rescale=0.5),  # type: ignore[arg-type]
-        "rescale is 0.5; it must be True or False",
+        "rescale=0.5: it must be true or false",
     ),
-    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding is True"),
+    "truth for a padding": (lambda: MemberPolicy(crop_padding=True), "crop_padding=True: it must be a whole number"),
     "AugMix severities in words": (
         lambda: counterpoint.sample_augmix(torch.arange(2), "3", STREAM),  # type: ignore[arg-type]
         "severity is '3'; it must be a number",
@@ -336,7 +320,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "the name of a factory": (
         lambda: deep_ensemble("resnet", 2),  # type: ignore[arg-type]
-        "factory is 'resnet'; it must be a function that makes a new network",
+        "factory is a str; it must be a function that makes a new network",
     ),
     "a model with members": (
         lambda: batch_ensemble(nn.Sequential(BatchEnsembleLinear(2, 3, num_members=4)), 2),
@@ -349,28 +333,20 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "a network that is not made": (lambda: Ensemble(nn.Flatten), "the network is .*; it must be a torch.nn.Module"),  # type: ignore[arg-type]
     "a truth for a member": (
         lambda: BatchEnsembleLinear(2, 3, num_members=2).member_weight(True),
-        "member True does not exist; members are 0 to 1",
+        "member is True; it must be a whole number from 0 to 1",
     ),
     "half a member of an ensemble": (
         lambda: extract_member(batch_ensemble(NETWORK, 2), 0.5),  # type: ignore[arg-type]
-        "member 0.5 does not exist",
+        "member is 0.5; it must be a whole number from 0 to 1",
     ),
     "a member of a network": (
         lambda: extract_member(NETWORK, 0),  # type: ignore[arg-type]
         "the ensemble is Sequential.*; it must be an Ensemble",
     ),
-    "an array for a layer": (
-        lambda: BatchEnsembleLinear(2, 3, num_members=2)(np.zeros((2, 2))),
-        "a Linear got a ndarray; it needs a tensor",
-    ),
     "no classes": (lambda: resnext29(0), "num_classes is 0; it must be a whole number of 1 or more"),
     "classes in words": (lambda: resnext29("10"), "num_classes is '10'; it must be a whole number"),  # type: ignore[arg-type]
     "no channels": (lambda: vit(10, in_channels=0), "in_channels is 0; it must be a whole number of 1 or more"),
     "half a width": (lambda: resnet(10, width=2.5), "width is 2.5; it must be a whole number"),  # type: ignore[arg-type]
-    "weight decay of r and s in words": (
-        lambda: counterpoint.parameter_groups(NETWORK, 5e-4, decay_rs="no"),  # type: ignore[arg-type]
-        "decay_rs is 'no'; it must be True or False",
-    ),
     "weight decay in truth": (lambda: counterpoint.parameter_groups(NETWORK, True), "weight_decay is True; it must be"),
     "parameters of nothing": (
         lambda: counterpoint.parameter_groups(None, 5e-4),  # type: ignore[arg-type]
@@ -489,7 +465,7 @@ def test_numbers_of_any_width_and_kind_give_the_same_views() -> None:
 def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
     of_numpy = MemberPolicy(
         crop_padding=np.int64(2),  # type: ignore[arg-type]
-        augmix=AugMix(tuple(np.arange(1, 3)), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
+        augmix=AugMix(np.arange(1, 3), p=np.float32(0.5), jsd=np.int8(1)),  # type: ignore[arg-type]
         stochastic_depth=StochasticDepth(tuple(np.linspace(0, 0.5, 2, dtype=np.float32))),
     )
     of_python = MemberPolicy(
@@ -502,7 +478,7 @@ def test_numpys_numbers_make_the_same_policy_as_pythons() -> None:
 def test_numpys_numbers_are_taken_elsewhere_too() -> None:
     half, two = np.float32(0.5), np.int64(2)
     for ensemble in (
-        batch_ensemble(NETWORK, two, half),  # type: ignore[arg-type]
+        batch_ensemble(NETWORK, two, half, batch_axis=np.int64(0)),  # type: ignore[arg-type]
         deep_ensemble(lambda: nn.Linear(2, 3), two),  # type: ignore[arg-type]
         resnet(3, two, width=2),  # type: ignore[arg-type]
     ):

@@ -6,16 +6,16 @@ from tests.small import ALL_AUGMENTATIONS
 
 
 def test_a_policy_names_a_value_outside_its_choices() -> None:
-    with pytest.raises(InputError, match="unknown augmix severity assignment 'random'"):
+    with pytest.raises(InputError, match="assignment=random: it must be one of diverse, shuffled"):
         AugMix(assignment="random")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="unknown augmix mixing 'gamma'"):
+    with pytest.raises(InputError, match="mixing=gamma: it must be one of bernoulli, beta"):
         AugMix(mixing="gamma")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="unknown adversarial space 'log'"):
+    with pytest.raises(InputError, match="space=log: it must be one of network, pixel"):
         Adversarial(space="log")  # type: ignore[arg-type]
 
 
 def test_a_number_that_no_float_can_hold_is_refused() -> None:
-    with pytest.raises(InputError, match=r"adversarial severity 1000.*… is not allowed; each entry must be a finite"):
+    with pytest.raises(InputError, match="adversarial severity inf is not allowed; each entry must be a finite"):
         Adversarial(severity=(10**400, 0, 0, 0))
 
 

@@ -2,16 +2,15 @@
 
 import dataclasses
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
-from counterpoint.errors import InputError, one_of, shown, unknown
+from counterpoint.errors import InputError, shown, unknown
 from counterpoint.model_names import check_fields, check_model, parse_option
 from counterpoint.own_images import OwnImages
-from counterpoint.policy import AugMix, MemberPolicy, take_as_pythons
-from counterpoint.setting_types import all_keys, build, check, dataclass_in, parse
+from counterpoint.policy import AugMix, MemberPolicy
+from counterpoint.setting_types import all_keys, build, dataclass_in, parse, settle
 
 
 class _Usual(float):
@@ -112,20 +111,17 @@ class Experiment:
     `train(…, start=RUN)`. none means new weights, or published ones with `pretrained`."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
-        self._settle()
-        _check_types(self)
+        self._take_usual()
+        settle(self)
         check_model(self.model, self.model_options, self.pretrained)
-        for key in ("dataset", "train_on", "ensemble", "batchnorm", "optimiser"):
-            one_of(key, getattr(self, key), get_args(get_type_hints(Experiment)[key]))
         for key, (least, most) in WHOLE_NUMBERS.items():
             value = getattr(self, key)
             if value is not None and not least <= value <= most:
                 raise InputError(f"{key} is {shown(value)}; it must be from {least:,} to {most:,}")
         for key in ("learning_rate", "final_learning_rate", "weight_decay", "member_rate", "init_std"):
             value = getattr(self, key)
-            if value is not None and not 0 <= value <= sys.float_info.max:
-                raise InputError(f"{key} is {shown(value)}; it must be a finite number of 0 or more")
+            if value is not None and not 0 <= value < float("inf"):
+                raise InputError(f"{key} is {value}; it must be a finite number of 0 or more")
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum is {self.momentum}; it must be at least 0 and below 1")
         if (self.dataset == "images") != (self.images is not None):
@@ -148,15 +144,14 @@ class Experiment:
         """Whether there are r and s."""
         return self.num_members is not None and self.ensemble == "batch"
 
-    def _settle(self) -> None:
-        """Put plain numbers in the place of defaults that depend on other settings."""
+    def _take_usual(self) -> None:
+        """Set what was not given and depends on other settings."""
         others: dict[str, float | None] = {**ADAMW} if self.optimiser == "adamw" else {}
         if self.pretrained and self.ensemble == "batch":
             others["init_std"] = None  # members that start far apart would lose what the weights know
-        for key in ("learning_rate", "weight_decay", "init_std"):
-            value = getattr(self, key)
-            if isinstance(value, _Usual):
-                object.__setattr__(self, key, others.get(key, float(value)))
+        for key, value in others.items():
+            if isinstance(getattr(self, key), _Usual):
+                object.__setattr__(self, key, value)
 
     def _check_deep(self) -> None:
         if self.num_members is None:
@@ -177,6 +172,12 @@ MOST_STEPS = 999_999_999
 ADAMW = {"learning_rate": 1e-3, "weight_decay": 0.05}
 """Usual values for a training from new weights with a batch of 128; those of SGD would not do."""
 _BATCH_ENSEMBLE_ONLY = ("batchnorm", "init_std", "member_rate", "decay_linear_rs")
+_CHANGE_DEFAULTS = (
+    ("pretrained", True, ("init_std",)),
+    ("ensemble", "deep", _BATCH_ENSEMBLE_ONLY),
+    ("optimiser", "adamw", tuple(ADAMW)),
+)
+"""A setting, its value that changes the defaults of others, and these others."""
 _MIXING_OF = {"p": "bernoulli", "beta": "beta"}
 """The mixing that each setting of AugMix is for."""
 WHOLE_NUMBERS = {
@@ -188,19 +189,6 @@ WHOLE_NUMBERS = {
     "warmup_steps": (0, MOST_STEPS),
 }
 """The least and the greatest value of each. A value far above all that was ever trained must be a typing error."""
-
-
-def _check_types(settings: Any, prefix: str = "") -> None:
-    """Raise if a caller of the library gave, for example, a text for a number. JSON was checked by `build`.
-
-    What is in run.json is checked so strictly that a run of such an experiment could not be read again.
-    """
-    for key, annotation in get_type_hints(type(settings)).items():
-        value = getattr(settings, key)
-        if isinstance(value, dataclass_in(annotation) or ()):
-            _check_types(value, f"{prefix}{key}.")
-        elif get_origin(annotation) is not Literal:
-            check(prefix + key, value, annotation)
 
 
 def to_dict(experiment: Experiment) -> dict[str, Any]:
@@ -220,10 +208,8 @@ def from_dict(values: Mapping[str, Any]) -> Experiment:
 def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
     """`experiment` with each `key=value` applied; nested keys are written with dots (policy.augmix.p=1).
 
-    With pretrained=true, init_std becomes none unless it is named: members that start far apart would lose what the
-    weights know. With ensemble=deep, the settings of r and s get their defaults unless they are named: a deep ensemble
-    has no r and s. With optimiser=adamw, the learning rate and the weight decay become usual ones for AdamW unless they
-    are named.
+    With pretrained=true, init_std gets the default that it then has, unless it is named too. So do the settings of r
+    and s with ensemble=deep, and the learning rate and the weight decay with optimiser=adamw.
     """
     values, named = to_dict(experiment), set()
     for assignment in assignments:
@@ -232,13 +218,9 @@ def override(experiment: Experiment, assignments: Sequence[str]) -> Experiment:
             raise InputError(f"{shown(assignment)!r} is not key=value; write it as in epochs=20")
         _assign(values, key.strip(), text.strip())
         named.add(key.strip())
-    newly_pretrained = values["pretrained"] is True and not experiment.pretrained
-    if newly_pretrained and values["ensemble"] == "batch" and "init_std" not in named:
-        values["init_std"] = None
-    if values["ensemble"] == "deep" and experiment.ensemble != "deep":
-        values |= {key: getattr(Experiment, key) for key in _BATCH_ENSEMBLE_ONLY if key not in named}
-    if values["optimiser"] == "adamw" and experiment.optimiser != "adamw":
-        values |= {key: value for key, value in ADAMW.items() if key not in named}
+    for key, value, others in _CHANGE_DEFAULTS:
+        if values[key] == value and getattr(experiment, key) != value:
+            values = {name: values[name] for name in values if name in named or name not in others}
     check_fields(named, values["model"])
     changed = from_dict(values)
     _check_effect(named, changed)

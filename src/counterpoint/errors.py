@@ -1,10 +1,11 @@
-"""The one exception for a wrong input: a value, a file, a command line. The one for work that was stopped. How to tell
-that memory is used up, and words for messages.
+"""The one exception for a wrong input: a value, a file, a command line. The one for work that was stopped. Checks of
+names and numbers, how to tell that memory is used up, and words for messages.
 """
 
 import difflib
 import math
 from collections.abc import Collection, Iterable, Sequence
+from numbers import Integral, Real
 from typing import TypeVar
 
 Name = TypeVar("Name", bound=str)
@@ -51,6 +52,25 @@ def one_of(kind: str, name: object, known: Collection[Name]) -> Name:
         if one == name:
             return one
     raise unknown(kind, name, known)
+
+
+def whole_number(name: str, value: object, least: int = 0, most: int | None = None) -> int:
+    """`value` as Python's own int, within its limits. NumPy's are taken too; True is no number."""
+    number = int(value) if not isinstance(value, bool) and isinstance(value, Integral) else None
+    if number is None or number < least or (most is not None and number > most):
+        allowed = f"of {least:,} or more" if most is None else f"from {least:,} to {most:,}"
+        raise InputError(
+            f"{name} is {shown(repr(value) if number is None else number)}; it must be a whole number {allowed}"
+        )
+    return number
+
+
+def is_finite(value: object) -> bool:
+    """Whether it is a number, Python's or NumPy's, that a float can hold, and not infinite."""
+    try:
+        return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from counterpoint.errors import InputError
-from counterpoint.policy import take_as_pythons
+from counterpoint.setting_types import settle
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class OwnImages:
     """The seed that decides which images become validation and test images."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
+        settle(self, "images.")
         if not 1 <= self.size <= 4096:
             raise InputError(f"images.size is {self.size}; it must be from 1 to 4,096 pixels")
         for name in ("val", "test"):

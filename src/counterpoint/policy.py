@@ -10,49 +10,25 @@ Each augmentation has a vector of severities and an assignment:
 A member whose severity is 0 does not get the augmentation.
 """
 
-import sys
-from dataclasses import dataclass, fields
-from numbers import Integral, Real
-from typing import Any, Literal, get_args
+import math
+from dataclasses import dataclass
+from typing import Literal
 
-from counterpoint.errors import InputError, one_of, shown
+from counterpoint.errors import InputError, whole_number
+from counterpoint.setting_types import settle
 
 Assignment = Literal["diverse", "shuffled", "constant"]
 Mixing = Literal["bernoulli", "beta"]
 _MOST_PADDING = 4096  # pixels; own images have no longer sides
 
 
-def take_as_pythons(settings: Any) -> None:
-    """A list becomes a tuple, NumPy's numbers become Python's: settings are compared, hashed and written as JSON."""
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        plain = tuple(map(_pythons, value)) if isinstance(value, tuple | list) else _pythons(value)
-        object.__setattr__(settings, field.name, plain)
-
-
-def _pythons(value: object) -> object:
-    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):  # it is no Integral
-        return bool(value)
-    if isinstance(value, int | float) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
 def _check_vector(name: str, values: tuple[float, ...], assignment: str) -> None:
-    one_of(f"{name} assignment", assignment, get_args(Assignment))
-    if not isinstance(values, tuple | list):
-        raise InputError(f"{name} is {shown(values)}; it must be a tuple of numbers, such as (1.0, 2.0)")
     if not values or (assignment == "constant" and len(values) != 1):
         wanted = "one entry" if assignment == "constant" else "one entry per member"
         raise InputError(f"{name} has {len(values)} entries {list(values)}; {assignment!r} needs {wanted}")
     for value in values:
-        if not _is_finite(value):
-            raise InputError(f"{name} {shown(value)} is not allowed; each entry must be a finite number of 0 or more")
-
-
-def _is_finite(value: object) -> bool:
-    """Whether it is a number of 0 or more that a float can hold, and not infinite."""
-    return isinstance(value, int | float) and 0 <= value <= sys.float_info.max
+        if not 0 <= value < math.inf:
+            raise InputError(f"{name} {value} is not allowed; each entry must be a finite number of 0 or more")
 
 
 def _check_length(name: str, values: tuple[float, ...], assignment: str, num_members: int, key: str) -> None:
@@ -69,25 +45,16 @@ def _check_length(name: str, values: tuple[float, ...], assignment: str, num_mem
 
 
 def _check_scale(scale: tuple[float, ...]) -> None:
-    values = list(scale) if isinstance(scale, tuple | list) else scale
-    if not isinstance(values, list) or len(values) != 2 or not 0 < values[0] <= values[1] <= 1:
+    if len(scale) != 2 or not 0 < scale[0] <= scale[1] <= 1:
         raise InputError(
-            f"crop_scale is {shown(values)}; it must be two shares of the area, the least and the greatest, each above "
-            "0 and at most 1, such as 0.25,1"
+            f"crop_scale is {list(scale)}; it must be two shares of the area, the least and the greatest, each above 0 "
+            "and at most 1, such as 0.25,1"
         )
 
 
-def _check_switches(settings: Any) -> None:
-    """Raise for a switch that is neither on nor off: another object would silently count as on."""
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if field.type is bool and not isinstance(value, bool):
-            raise InputError(f"{field.name} is {shown(repr(value))}; it must be True or False")
-
-
 def _check_probability(name: str, value: float) -> None:
-    if not (_is_finite(value) and value <= 1):
-        raise InputError(f"{name} is {shown(repr(value))}; a probability must be between 0 and 1")
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value}; a probability must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -123,17 +90,16 @@ class AugMix:
     for three views of an image. The paper does not use it; AugMix's authors use 12."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
+        settle(self)
         _check_vector("augmix severity", self.severity, self.assignment)
         for value in self.severity:
             if 0 < value < 0.1 or value > 10:
                 raise InputError(f"augmix severity {value} is out of range; it must be 0 (clean) or between 0.1 and 10")
-        one_of("augmix mixing", self.mixing, get_args(Mixing))
         _check_probability("augmix p", self.p)
-        if not (_is_finite(self.beta) and self.beta > 0):
-            raise InputError(f"augmix beta is {shown(self.beta)}; it must be a finite number of more than 0")
-        if not _is_finite(self.jsd):
-            raise InputError(f"augmix jsd is {shown(self.jsd)}; it must be 0 (no consistency loss) or more, and finite")
+        if not 0 < self.beta < math.inf:
+            raise InputError(f"augmix beta is {self.beta}; it must be a finite number of more than 0")
+        if not 0 <= self.jsd < math.inf:
+            raise InputError(f"augmix jsd is {self.jsd}; it must be 0 (no consistency loss) or more, and finite")
 
 
 @dataclass(frozen=True)
@@ -164,7 +130,7 @@ class Adversarial:
     """Whether perturbed pixels are cut off at black and white, so that the result is a valid image."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
+        settle(self)
         _check_vector("adversarial severity", self.severity, self.assignment)
         _check_probability("adversarial p", self.p)
         if self.p == 0:
@@ -172,8 +138,6 @@ class Adversarial:
                 "adversarial p is 0, so that nothing would be perturbed; it must be above 0 and at most 1. To turn the "
                 "perturbation off, set policy.adversarial=none"
             )
-        one_of("adversarial space", self.space, ("network", "pixel"))
-        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -200,12 +164,11 @@ class StochasticDepth:
     evaluation."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
+        settle(self)
         _check_vector("drop rate", self.drop_rate, self.assignment)
         for rate in self.drop_rate:
             if rate >= 1:
                 raise InputError(f"drop rate {rate} is too large; it must be at least 0 and below 1")
-        _check_switches(self)
 
 
 @dataclass(frozen=True)
@@ -238,17 +201,10 @@ class MemberPolicy:
     """Stochastic depth: images skip residual branches at random. Setting one of its parts turns it on."""
 
     def __post_init__(self) -> None:
-        take_as_pythons(self)
-        _check_switches(self)
-        if type(self.crop_padding) is not int or not 0 <= self.crop_padding <= _MOST_PADDING:
-            raise InputError(
-                f"crop_padding is {shown(self.crop_padding)}; it must be a whole number from 0 to {_MOST_PADDING:,}"
-            )
+        settle(self)
+        whole_number("crop_padding", self.crop_padding, 0, _MOST_PADDING)
         if self.crop_scale is not None:
             _check_scale(self.crop_scale)
-        for key, kind in (("augmix", AugMix), ("adversarial", Adversarial), ("stochastic_depth", StochasticDepth)):
-            if not isinstance(part := getattr(self, key), kind | None):
-                raise InputError(f"{key} is {shown(part)}; it must be a value such as {kind.__name__}(), or None")
         if self.augmix and self.augmix.jsd and self.adversarial:
             raise InputError(
                 f"augmix jsd is {self.augmix.jsd}, and there is an adversarial perturbation too; the consistency loss "

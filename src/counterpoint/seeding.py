@@ -10,11 +10,10 @@ int64 because torch has no unsigned 64-bit product.
 import hashlib
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, shown, whole_number
 
 _MASK = 0xFFFFFFFF
 _ROUND_FACTORS = (0xD2511F53, 0xCD9E8D57)
@@ -61,18 +60,10 @@ class Stream:
     member: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("seed", "epoch", "member"):  # half an epoch would silently count as none
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number")
-            object.__setattr__(self, name, int(value))  # NumPy's numbers become Python's
+        for name, most in (("seed", None), ("epoch", _MASK), ("member", _MASK)):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), most=most))
         if not isinstance(self.purpose, str):
             raise InputError(f"purpose is {shown(repr(self.purpose))}; it must be a text, such as 'augmix'")
-        if self.seed < 0:
-            raise InputError(f"seed is {self.seed}; it must be 0 or more")
-        for name, value in (("epoch", self.epoch), ("member", self.member)):
-            if not 0 <= value <= _MASK:
-                raise InputError(f"{name} is {value}; it must be between 0 and 2^32 − 1")
 
     def _digest(self, *more: int) -> bytes:
         text = "/".join(map(str, (self.seed, self.purpose, *more)))
@@ -102,8 +93,7 @@ class Stream:
 
         The bias is less than high / 2^32.
         """
-        if not 1 <= high <= 1 << 31:  # the product with a word would not fit into int64
-            raise InputError(f"high is {shown(high)}; it must be between 1 and 2^31")
+        high = whole_number("high", high, 1, 1 << 31)  # the product with a word must fit into int64
         return (self.words(indices, draws) * high) >> 32
 
     def permutation(self, n: int, device: torch.device | str = "cpu") -> Tensor:

@@ -4,6 +4,7 @@ import dataclasses
 import math
 import types
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from counterpoint.errors import InputError, shown, unknown
@@ -67,8 +68,17 @@ def _is_required(f: "dataclasses.Field[Any]") -> bool:
     return f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
 
 
+def settle(settings: Any, prefix: str = "") -> None:
+    """Make each field of a frozen dataclass what its type says: settings are compared, hashed and written as JSON. A
+    caller of the library may have given something that is nearly right, or a text for a number.
+    """
+    for key, annotation in get_type_hints(type(settings)).items():
+        object.__setattr__(settings, key, check(prefix + key, getattr(settings, key), annotation))
+
+
 def check(key: str, value: Any, annotation: Any) -> Any:
     """`value` as one of the annotation's types, or an error that names the key and what is allowed."""
+    value = _of_python(value)
     for option in alternatives(annotation):
         if option is types.NoneType and value is None:
             return None
@@ -78,7 +88,7 @@ def check(key: str, value: Any, annotation: Any) -> Any:
             return value
         if get_origin(option) is Mapping and isinstance(value, Mapping):
             return dict(value)
-        if get_origin(option) is tuple and isinstance(value, list | tuple) and all(_is_number(v) for v in value):
+        if get_origin(option) is tuple and isinstance(value, list | tuple) and all(map(_is_number, value)):
             return tuple(map(_as_float, value))
         if option is float and _is_number(value):
             return _as_float(value)
@@ -87,11 +97,16 @@ def check(key: str, value: Any, annotation: Any) -> Any:
     raise InputError(f"{key}={shown(value)}: it must be {describe_type(annotation, key)}")
 
 
+def _of_python(value: Any) -> Any:
+    """NumPy's number or array as Python's number or list."""
+    return value.tolist() if type(value).__module__ == "numpy" and hasattr(value, "tolist") else value
+
+
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _as_float(value: float) -> float:
+def _as_float(value: Any) -> float:
     """A whole number that is too large for a float counts as infinite, as it does on the command line. −0 becomes 0:
     the two are equal, and would be written, and so hashed, differently.
     """
@@ -109,11 +124,12 @@ def describe_type(annotation: Any, key: str) -> str:
         if get_origin(option) is Literal:
             parts.append("one of " + ", ".join(map(str, get_args(option))))
         elif get_origin(option) is tuple:
-            parts.append("numbers separated by commas")
+            parts.append("numbers separated by commas (such as 0.5,1)")
         elif get_origin(option) is Mapping:
             parts.append(f"set key by key (--set {key}.KEY=VALUE)")
-        elif dataclasses.is_dataclass(option):
-            parts.append(f"set by its parts ({', '.join(all_keys(option, f'{key}.'))})")
+        elif nested := dataclass_in(option):
+            keys = ", ".join(all_keys(nested, f"{key}."))
+            parts.append(f"set by its parts ({keys}; in Python as {nested.__name__}(…))")
         else:
             parts.append(names[option])
     return " or ".join(parts)

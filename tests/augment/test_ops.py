@@ -1,12 +1,15 @@
 """Each operation against Pillow itself: 13 operations × 9 sizes × 480 pairs of image and parameter, and real images."""
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageEnhance, ImageOps
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from counterpoint.augment import ops
 from counterpoint.errors import InputError
@@ -144,6 +147,29 @@ def test_the_input_stays_as_it_was(device: str, name: str) -> None:
     before = images_NCHW.clone()
     operate(name, images_NCHW, whole_range(name, 20, torch.Generator().manual_seed(0)).to(device))
     assert torch.equal(images_NCHW, before)
+
+
+class _NoReading(TorchDispatchMode):
+    """Inside, Python may not read a tensor's value, for which it would have to wait for a GPU."""
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        assert function not in (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.is_nonzero.default)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("name", sorted(PILLOW.keys() - {"posterize", "rotate"}))
+def test_python_reads_no_value_of_a_parameter(device: str, name: str) -> None:
+    images_NCHW, parameter_N = torch.zeros(4, 3, 8, 8, dtype=torch.uint8, device=device), torch.ones(4, device=device)
+    with _NoReading():
+        operate(name, images_NCHW, parameter_N)
+
+
+@pytest.mark.parametrize("name", ["rotate", "shear_x", "shear_y", "translate_x", "translate_y"])
+def test_where_a_parameter_is_no_number_the_image_is_black(device: str, name: str) -> None:
+    """As it is in Pillow, which takes no infinite angle."""
+    images_NCHW = awkward_images(4, (3, 9, 24), torch.Generator().manual_seed(0))
+    infinite = 0.0 if name == "rotate" else math.inf
+    assert_equal_to_pillow(device, name, images_NCHW, torch.tensor([math.nan, infinite, -infinite, 1.0]))
 
 
 def test_more_channels_go_each_for_itself() -> None:

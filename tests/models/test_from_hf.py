@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from counterpoint.errors import InputError
 from counterpoint.models import ModelFacts, Wanted, describe_model, make_network
@@ -175,6 +176,11 @@ def test_weights_that_do_not_fit_or_are_no_safetensors_are_refused(
         make_model(f"hf/{folder}", pretrained=True, image_size=16, size=16)
     with pytest.raises(InputError, match=r"weights do not fit hf/.*: there are none for vit\..* and \d+ more; leave"):
         make_model(f"hf/{folder}", pretrained=True, num_hidden_layers=2)
+    unknown = changed(folder, tmp_path / "unknown")
+    weights = load_file(folder / "model.safetensors")
+    save_file({f"other.{name}": weight for name, weight in weights.items()}, unknown / "model.safetensors")
+    with pytest.raises(InputError, match=r"weights do not fit hf/.*: there are none for classifier.weight, vit\..*"):
+        make_model(f"hf/{unknown}", pretrained=True)
     pickled = changed(folder, tmp_path / "pickled")
     torch.save({"classifier.bias": torch.zeros(1000)}, pickled / "pytorch_model.bin")
     with pytest.raises(InputError, match=r"has no weights as safetensors that can be downloaded"):

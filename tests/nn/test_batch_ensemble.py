@@ -121,7 +121,7 @@ def test_wrong_arguments_are_named() -> None:
         BatchEnsembleLinear(1, 1, num_members=0)
     with pytest.raises(InputError, match="unknown init 'zeros'"):
         BatchEnsembleLinear(1, 1, num_members=2, init="zeros")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="member 2 does not exist; members are 0 to 1"):
+    with pytest.raises(InputError, match="member is 2; it must be a whole number from 0 to 1"):
         BatchEnsembleLinear(1, 1, num_members=2).member_weight(2)
 
 

@@ -167,7 +167,7 @@ def test_wrong_numbers_are_named() -> None:
     with pytest.raises(InputError, match="a batch of 3 rows cannot be divided among 2 members"):
         ensemble.network(draw(3, 3, 8, 8))
     for index in (-1, 2):
-        with pytest.raises(InputError, match=f"member {index} does not exist; members are 0 to 1"):
+        with pytest.raises(InputError, match=f"member is {index}; it must be a whole number from 0 to 1"):
             extract_member(ensemble, index)
 
 

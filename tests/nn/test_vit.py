@@ -93,7 +93,7 @@ def test_wrong_sizes_are_refused() -> None:
         plain(width=18)
     with pytest.raises(InputError, match=r"width of the ViT is 20; .* of its 3 heads"):
         plain(width=20, heads=3)
-    with pytest.raises(InputError, match="depth of the ViT is 0; it must be 1 or more"):
+    with pytest.raises(InputError, match="depth is 0; it must be a whole number of 1 or more"):
         plain(depth=0)
     with pytest.raises(InputError, match=r"images of 30×32 pixels do not divide into patches of 4×4; choose another"):
         plain()(torch.randn(1, 3, 30, 32))

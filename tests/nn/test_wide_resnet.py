@@ -67,7 +67,7 @@ def test_initial_weights_come_from_the_generator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("depth", "widen", "message"), [(12, 1, "6n . 4: 10, 16"), (4, 1, "6n"), (10, 0, "widened by 0")]
+    ("depth", "widen", "message"), [(12, 1, "6n . 4: 10, 16"), (4, 1, "6n"), (10, 0, "widen is 0")]
 )
 def test_wrong_sizes_are_refused(depth: int, widen: int, message: str) -> None:
     with pytest.raises(InputError, match=message):

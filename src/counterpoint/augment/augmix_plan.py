@@ -6,18 +6,16 @@ degrees, so it does not depend on the size of the images.
 Shapes: N images, W chains per image, D places in a chain.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import get_args
 
-import numpy as np
 import torch
 from scipy.special import betaincinv
 from torch import Tensor
 
-from counterpoint.errors import InputError, one_of, shown, unknown
+from counterpoint.errors import InputError, is_finite, one_of, shown, unknown, whole_number
 from counterpoint.policy import Mixing
 from counterpoint.seeding import Stream
 
@@ -28,7 +26,6 @@ IDLE = -1
 """What a plan holds at the places after a chain's end."""
 
 LOWEST_LEVEL, HIGHEST_LEVEL = 0.1, 10.0
-_MOST_IN_PLAN = 100  # chains, and operations in one; AugMix has 3 of each
 
 
 def share_of_level(levels_N: Tensor, most: float) -> Tensor:
@@ -178,11 +175,7 @@ def draw_augmix(
     """
     _check_stream(stream)
     choices = _checked_choices(operations, indices_N.device)
-    if not (_is_count(width) and _is_count(depth)):
-        raise InputError(
-            f"width is {shown(repr(width))} and depth is {shown(repr(depth))}; both must be whole numbers from 1 to "
-            f"{_MOST_IN_PLAN}"
-        )
+    width, depth = whole_number("width", width, 1), whole_number("depth", depth, 1)
     draws = [3 * width * depth, 2 * width]
     places, chains = stream.uniform(indices_N, sum(draws)).split(draws, dim=1)
     picks_NWD, strengths_NWD, signs_NWD = places.reshape(-1, 3, width, depth).unbind(1)
@@ -199,11 +192,6 @@ def draw_augmix(
         m_N=m_N * (severity_N > 0),
         may_have_extras=not set(operations).isdisjoint(EXTRA_OPERATIONS),
     )
-
-
-def _is_count(value: object) -> bool:
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return is_whole and 1 <= value <= _MOST_IN_PLAN  # type: ignore[operator]
 
 
 def _check_stream(stream: Stream) -> None:
@@ -263,9 +251,9 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
     """
     one_of("mixing", kind, get_args(Mixing))
     _check_stream(stream)
-    if not _is_number(p) or not 0 <= p <= 1:
+    if not is_finite(p) or not 0 <= p <= 1:
         raise InputError(f"p is {shown(repr(p))}; the probability that an image is augmented must be between 0 and 1")
-    if not _is_number(beta) or not 0 < beta < math.inf:
+    if not is_finite(beta) or beta <= 0:
         raise InputError(
             f"beta is {shown(repr(beta))}; it must be a finite number of more than 0 (1 is the uniform distribution)"
         )
@@ -273,10 +261,6 @@ def mixing_weights(kind: str, indices_N: Tensor, stream: Stream, *, p: float = 0
     if kind == "bernoulli":
         return (uniform_N < p).float()
     return _beta_quantile(uniform_N, beta).float()
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _beta_quantile(uniform_N: Tensor, beta: float) -> Tensor:

@@ -190,10 +190,6 @@ def _in_chunks(operation: Callable[..., Tensor], images_NCHW: Tensor, *parameter
             raise InputError(
                 f"the parameter has shape {tuple(parameter.shape)}; it must be ({len(images_NCHW)},), one per image"
             )
-        if parameter.dtype not in WHOLE and not parameter.is_floating_point():
-            raise InputError(f"the parameter is {parameter.dtype}; it must hold numbers")
-        if parameter.is_floating_point() and not bool(parameter.isfinite().all()):
-            raise InputError(f"the parameter holds {parameter[~parameter.isfinite()][0].item()}; it must be finite")
     on_device = (parameter.to(images_NCHW.device) for parameter in parameters)
     chunks = zip(*(tensor.split(images_per_chunk(images_NCHW)) for tensor in (images_NCHW, *on_device)), strict=True)
     return torch.cat([operation(*chunk) for chunk in chunks])

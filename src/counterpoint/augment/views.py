@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,7 +16,7 @@ from counterpoint.augment.augmix import apply_augmix
 from counterpoint.augment.augmix_plan import concatenate, draw_augmix
 from counterpoint.augment.resized_crop import resize_boxes, sample_box
 from counterpoint.augment.standard import apply_crop, sample_crop, to_unit
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, shown, whole_number
 from counterpoint.normalisation import NORMALISATION, Normalisation
 from counterpoint.policy import AugMix, MemberPolicy
 from counterpoint.seeding import Stream
@@ -141,8 +140,7 @@ def make_views(
     _check_call(images_BCHW, policy, num_members, indices_B)
     if images_BCHW.dim() != 4 or images_BCHW.shape[1] not in (1, 3) or 0 in images_BCHW.shape[2:]:
         raise InputError(f"images have shape {tuple(images_BCHW.shape)}; they must be (B, C, H, W) with C 1 or 3")
-    if isinstance(step, bool) or not isinstance(step, int | np.integer):
-        raise InputError(f"step is {shown(repr(step))}; it must be a whole number")
+    step = whole_number("step", step)
     if not isinstance(normalisation, Normalisation):
         raise InputError(f"normalisation is {shown(normalisation)}; it must be a Normalisation(mean, std)")
     normalisation.check_channels(images_BCHW.shape[1])
@@ -169,10 +167,7 @@ def _check_call(images_BCHW: Tensor, policy: MemberPolicy, num_members: int, ind
         )
     if not isinstance(policy, MemberPolicy):
         raise InputError(f"policy is {shown(policy)}; it must be a MemberPolicy")
-    is_whole = isinstance(num_members, int | np.integer) and not isinstance(num_members, bool)
-    if not is_whole or num_members < 1:
-        raise InputError(f"num_members is {shown(repr(num_members))}; it must be a whole number of 1 or more")
-    policy.check_members(num_members)
+    policy.check_members(whole_number("num_members", num_members, 1))
     if indices_B is not None and (not isinstance(indices_B, Tensor) or indices_B.shape != images_BCHW.shape[:1]):
         found = tuple(indices_B.shape) if isinstance(indices_B, Tensor) else shown(indices_B)
         raise InputError(

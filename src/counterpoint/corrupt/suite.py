@@ -11,7 +11,7 @@ from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.frost import FrostDir, frost_pictures
 from counterpoint.corrupt.pixels import Images, Scale
 from counterpoint.corrupt.spatter import spatter
-from counterpoint.errors import InputError, one_of
+from counterpoint.errors import InputError, one_of, whole_number
 from counterpoint.records.images import Constants
 
 VERSION = "1"  # of the generator; it rises when the same seed no longer gives the same bytes
@@ -83,8 +83,8 @@ def corrupt(
     """
     check_cell(name, severity)
     check_images(images_NHWC)
-    check_count("seed", seed)
-    check_count("start", start)
+    whole_number("seed", seed)
+    whole_number("start", start)
     height, width = images_NHWC.shape[1:3]
     table = read_table(choose_constants(constants, height, width))
     scale = Scale(height, width, table.reference_side)
@@ -103,8 +103,7 @@ def corrupt(
 def check_cell(name: str, severity: int) -> None:
     """Raise unless there is such a corruption and such a severity."""
     one_of("corruption", name, _FUNCTIONS)
-    if isinstance(severity, bool) or not isinstance(severity, int | np.integer) or severity not in SEVERITIES:
-        raise InputError(f"severity is {severity!r}; it must be an integer from 1 to 5")
+    whole_number("severity", severity, SEVERITIES[0], SEVERITIES[-1])
 
 
 def check_images(images_NHWC: Images) -> None:
@@ -138,12 +137,6 @@ def _hint(images: object) -> str:
     if isinstance(images, np.ndarray) and images.dtype.kind == "f":
         return " ((255 * images).round().astype(np.uint8) makes one of values from 0 to 1)"
     return ""
-
-
-def check_count(name: str, value: int) -> None:
-    """Raise unless the value is an integer, 0 or more."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise InputError(f"{name} is {value!r}; it must be an integer, 0 or more")
 
 
 def _pieces(images_NHWC: Images) -> Iterator[slice]:

@@ -13,8 +13,8 @@ from counterpoint.corrupt.cells import About, claim, file_md5, finished_file, ho
 from counterpoint.corrupt.constants import choose_constants
 from counterpoint.corrupt.frost import FrostDir, frost_source
 from counterpoint.corrupt.pixels import Images
-from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_count, check_images, corrupt
-from counterpoint.errors import InputError, StoppedError
+from counterpoint.corrupt.suite import CORRUPTIONS, SEVERITIES, VERSION, check_cell, check_images, corrupt
+from counterpoint.errors import InputError, StoppedError, whole_number
 from counterpoint.processes import count_workers, parallel_map
 from counterpoint.records.images import Constants
 
@@ -84,7 +84,7 @@ def write_corrupted_set(
 
 def _check(images_NHWC: Images, labels_N: NDArray[np.integer], names: Sequence[str], seed: int) -> None:
     check_images(images_NHWC)
-    check_count("seed", seed)
+    whole_number("seed", seed)
     for name in names:
         check_cell(name, SEVERITIES[0])
     if labels_N.shape != (len(images_NHWC),):

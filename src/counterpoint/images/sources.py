@@ -49,8 +49,8 @@ def check_not_inside(path: Path, source: Path | str) -> None:
     """Raise if what is to be written at `path` would be read as a class or as a picture the next time."""
     if Path(source).is_dir() and path.resolve().is_relative_to(Path(source).resolve()):
         raise InputError(
-            f"{path} lies in {source}, where every folder and file is taken for a class or a picture; choose an --out "
-            "outside of it"
+            f"{path} lies in {source}, where every folder and file is taken for a class or a picture; choose a folder "
+            "outside of it (--out)"
         )
 
 

@@ -95,15 +95,16 @@ def _with_weights(auto: Any, config: Any, wanted: Wanted) -> nn.Module:
 
 
 def _check_body(network: nn.Module, wanted: Wanted, missing: Set[str], mismatched: Set[str]) -> None:
-    """Raise if a part that got published weights still has some that were drawn: it would be only half pretrained.
+    """Raise if nothing got published weights, or only some of a part: it would be no more than half pretrained.
 
     The head may be new as a whole. A normalisation does no harm: its vectors begin as they should.
     """
-    weights = {name: weight for name, weight in network.named_parameters() if weight.dim() > 1}
-    published = {name.partition(".")[0] for name in weights.keys() - missing - mismatched}
-    if drawn := sorted(name for name in weights.keys() & missing if name.partition(".")[0] in published):
+    weights = {name for name, weight in network.named_parameters() if weight.dim() > 1}
+    published = {name.partition(".")[0] for name in weights - missing - mismatched}
+    drawn = (name for name in weights & missing if not published or name.partition(".")[0] in published)
+    if names := sorted(drawn):
         raise InputError(
-            f"the published weights do not fit {wanted.name} as it is asked for: there are none for {some(drawn, 3)}; "
+            f"the published weights do not fit {wanted.name} as it is asked for: there are none for {some(names, 3)}; "
             "leave the model_options out, or pretrained"
         )
 

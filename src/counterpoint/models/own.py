@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, unknown, whole_number
 from counterpoint.model_names import wide_resnet_size
 from counterpoint.models.wanted import Wanted
 from counterpoint.nn import resnet, resnext29, vit, wide_resnet
@@ -45,7 +45,4 @@ def _check_option(name: str, key: str, value: Any, known: tuple[str, ...]) -> No
         raise InputError(f"{name} takes no model_options ({key}); its sizes are in its name")
     if key not in known:
         raise unknown(f"option of {name}", key, known)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(f"model_options.{key} is {value!r}; it must be a whole number")
-    if value > _MOST:
-        raise InputError(f"model_options.{key} is {shown(value)}; it must be {_MOST:,} at most")
+    whole_number(f"model_options.{key}", value, 1, _MOST)

@@ -5,7 +5,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from counterpoint.nn.members import Init, MemberLayer, check_member, checked_count, initial_factors
+from counterpoint.errors import whole_number
+from counterpoint.nn.members import Init, MemberLayer, initial_factors
 
 
 class FoldableLayer(MemberLayer):
@@ -24,7 +25,7 @@ class FoldableLayer(MemberLayer):
 
     def member_weight(self, index: int) -> Tensor:
         """W ∘ r_i s_iᵀ. With groups, an output channel sees only its group's part of s_i."""
-        check_member(index, self.num_members)
+        index = whole_number("member", index, 0, self.num_members - 1)
         r, s = self.r[index], self.s[index]
         first, second = (s, r) if self.transposed else (r, s)  # a transposed convolution's weight is (in, out, …)
         rows, columns = len(first) // self.groups, len(second) // self.groups
@@ -78,7 +79,7 @@ class BatchEnsembleConv2d(_Convolution, nn.Conv2d):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        num_members = checked_count("num_members", num_members)
+        num_members = whole_number("num_members", num_members, 1)
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, False, padding_mode)
         _add_factors(self, in_channels, out_channels, num_members, init, init_std, generator)
         if bias:
@@ -142,7 +143,7 @@ class BatchEnsembleLinear(FoldableLayer, nn.Linear):
         init_std: float = 0.5,
         generator: torch.Generator | None = None,
     ) -> None:
-        num_members = checked_count("num_members", num_members)
+        num_members = whole_number("num_members", num_members, 1)
         super().__init__(in_features, out_features, bias=False)
         _add_factors(self, in_features, out_features, num_members, init, init_std, generator)
         if bias:
@@ -213,7 +214,6 @@ def give_members(
 @torch.no_grad()
 def keep_one_member(layer: MemberLayer, index: int) -> None:
     """Make `layer` what member `index` has: a plain layer if its weight can be formed, else a layer of one member."""
-    check_member(index, layer.num_members)
     bias = layer.bias_of_members()
     if isinstance(layer, FoldableLayer):
         one: Any = layer

@@ -7,16 +7,16 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from counterpoint.errors import whole_number
 from counterpoint.nn.conversion import BatchNorm, batch_ensemble
 from counterpoint.nn.ensemble import Ensemble
-from counterpoint.nn.members import checked_count
 from counterpoint.nn.one_member import ConvNorm
 
 
 def check_sizes(**sizes: int) -> None:
     """Raise unless all sizes of a network are whole numbers of 1 or more."""
     for name, size in sizes.items():
-        checked_count(name, size)
+        whole_number(name, size, 1)
 
 
 def conv_norm(in_channels: int, out_channels: int, kernel: int, *, stride: int = 1, groups: int = 1) -> ConvNorm:

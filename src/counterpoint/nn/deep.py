@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, whole_number
 from counterpoint.nn.ensemble import Ensemble, ReadLogits, check_logits, count_blocks, map_tensors, read_logits
-from counterpoint.nn.members import checked_count, rows_per_member
+from counterpoint.nn.members import rows_per_member
 
 
 class IndependentMembers(nn.Module):
@@ -66,14 +66,12 @@ def deep_ensemble(
     >>> ensemble.predict_members(torch.zeros(5, 4)).shape
     torch.Size([2, 5, 3])
     """
-    num_members = checked_count("num_members", num_members)
-    if isinstance(factory, nn.Module):
+    num_members = whole_number("num_members", num_members, 1)
+    if isinstance(factory, nn.Module) or not callable(factory):
         raise InputError(
             f"factory is a {type(factory).__name__}; it must be a function that makes a new network in each call, "
             "such as lambda: Net()"
         )
-    if not callable(factory):
-        raise InputError(f"factory is {shown(repr(factory))}; it must be a function that makes a new network")
     check_logits(logits)
     members = [factory() for _ in range(num_members)]
     for member in members:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, shown
-from counterpoint.nn.members import MemberLayer, checked_count
+from counterpoint.errors import InputError, shown, whole_number
+from counterpoint.nn.members import MemberLayer
 
 if TYPE_CHECKING:
     from counterpoint.nn.conversion.report import Conversion
@@ -54,14 +54,12 @@ class Ensemble(nn.Module):
         super().__init__()
         if not isinstance(network, nn.Module):
             raise InputError(f"the network is {shown(network)}; it must be a torch.nn.Module, made already")
-        num_members = checked_count("num_members", num_members)
+        num_members = whole_number("num_members", num_members, 1)
         _check_layers(network, num_members)
         check_logits(logits)
-        if isinstance(batch_axis, bool) or not isinstance(batch_axis, int) or batch_axis < 0:
-            raise InputError(f"batch_axis is {shown(batch_axis)}; it must be a whole number of 0 or more")
         self.network = network
         self.num_members = num_members
-        self.batch_axis = batch_axis
+        self.batch_axis = whole_number("batch_axis", batch_axis)
         self.logits = logits
         self.conversion = conversion
         """What `batch_ensemble` converted and what it left out."""

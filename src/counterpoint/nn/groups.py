@@ -1,12 +1,10 @@
 """Which parameters are r and s, which are the members' biases, BatchNorm's, and the rest (docs/paper.md, 3)."""
 
-import math
 from typing import Any
 
-import numpy as np
 from torch import nn
 
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, is_finite, shown
 from counterpoint.nn.members import MemberLayer
 
 
@@ -31,13 +29,8 @@ def parameter_groups(
     """
     if not isinstance(model, nn.Module):
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, such as an ensemble")
-    is_number = isinstance(weight_decay, int | float | np.number) and not isinstance(weight_decay, bool)
-    if not is_number or not 0 <= weight_decay < math.inf:
+    if not is_finite(weight_decay) or weight_decay < 0:
         raise InputError(f"weight_decay is {shown(repr(weight_decay))}; it must be a finite number of 0 or more")
-    switches = {"decay_rs": decay_rs, "decay_linear_rs": decay_linear_rs, "decay_batchnorm": decay_batchnorm}
-    for name, switch in switches.items():
-        if not isinstance(switch, bool | np.bool) and (switch is not None or name != "decay_linear_rs"):
-            raise InputError(f"{name} is {shown(repr(switch))}; it must be True or False")
     decayed = {
         "weights": True,
         "member_biases": True,

@@ -5,14 +5,12 @@ member is never formed. Instead its rows are multiplied by s_i before W is appli
 2020, eq. 5).
 """
 
-import math
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from counterpoint.errors import InputError, shown, unknown
+from counterpoint.errors import InputError, is_finite, shown, unknown
 
 Init = Literal["normal", "signs"]
 
@@ -35,7 +33,7 @@ def expand_to_rows(values_MC: Tensor, rows: int) -> Tensor:
 
 def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: torch.Generator | None) -> Tensor:
     """r or s before training: N(1, std²), or random signs with init="signs"."""
-    if isinstance(std, bool) or not isinstance(std, int | float | np.number) or not 0 <= std < math.inf:
+    if not is_finite(std) or std < 0:
         raise InputError(f"init_std is {shown(repr(std))}; it must be a finite number of 0 or more")
     if not isinstance(generator, torch.Generator | None):
         raise InputError(
@@ -48,19 +46,6 @@ def initial_factors(shape: tuple[int, int], init: Init, std: float, generator: t
     if init == "signs":
         return torch.randint(0, 2, shape, generator=generator, device=device) * 2.0 - 1
     raise unknown("init", init, ("normal", "signs"))
-
-
-def checked_count(name: str, value: int) -> int:
-    """`value` as a whole number of 1 or more. NumPy's become Python's."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} is {shown(repr(value))}; it must be a whole number of 1 or more")
-    return int(value)
-
-
-def check_member(index: int, num_members: int) -> None:
-    is_whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
-    if not is_whole or not 0 <= index < num_members:
-        raise InputError(f"member {shown(index)} does not exist; members are 0 to {num_members - 1}")
 
 
 class MemberLayer(nn.Module):
@@ -102,8 +87,6 @@ class MemberLayer(nn.Module):
 
     def _check_input(self, input: Tensor) -> None:
         """Refuse inputs that the product with s would silently broadcast."""
-        if not isinstance(input, Tensor):
-            raise InputError(f"a {self.plain.__name__} got a {type(input).__name__}; it needs a tensor")
         linear = self._channel_axis == -1
         axes = "two axes or more, (rows, …, features)" if linear else f"{self.weight.dim()} axes, (rows, channels, …)"
         if input.dim() < 2 or (not linear and input.dim() != self.weight.dim()):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
-from counterpoint.nn.members import check_member, rows_per_member
+from counterpoint.nn.members import rows_per_member
 
 _VECTORS = ("weight", "bias", "running_mean", "running_var")
 
@@ -59,7 +59,6 @@ def give_each_member_a_norm(norm: _BatchNorm, num_members: int) -> None:
 
 def keep_one_norm(norm: PerMemberNorm, index: int) -> None:
     """Make `norm` the plain norm that member `index` has."""
-    check_member(index, norm.num_members)
     each: Any = norm
     each.num_features //= norm.num_members
     _change_vectors(norm, lambda vector: vector.view(norm.num_members, -1)[index].clone())

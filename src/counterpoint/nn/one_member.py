@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils import fuse_conv_bn_eval
 
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, shown, whole_number
 from counterpoint.nn.batch_ensemble import keep_one_member
 from counterpoint.nn.deep import IndependentMembers
 from counterpoint.nn.ensemble import Ensemble
-from counterpoint.nn.members import MemberLayer, check_member
+from counterpoint.nn.members import MemberLayer
 from counterpoint.nn.norm import PerMemberNorm, keep_one_norm
 
 _OF_MEMBERS = ("r", "s", "bias", "member_bias")
@@ -38,7 +38,7 @@ def extract_member(ensemble: Ensemble, index: int) -> nn.Module:
     """
     if not isinstance(ensemble, Ensemble):
         raise InputError(f"the ensemble is {shown(ensemble)}; it must be an Ensemble, such as batch_ensemble gives")
-    check_member(index, ensemble.num_members)
+    index = whole_number("member", index, 0, ensemble.num_members - 1)
     if isinstance(ensemble.network, IndependentMembers):
         return copy.deepcopy(ensemble.network.members[index])
     network = copy.deepcopy(ensemble.network)
@@ -107,7 +107,6 @@ def only_member(model: Ensemble, index: int) -> Iterator[None]:
     What belongs to members is seen through a slice, so that gradients and running statistics go where they belong. The
     backward pass must be inside too. Member 0 has to be the first of a step: it counts BatchNorm's batches.
     """
-    check_member(index, model.num_members)
     with ExitStack() as changes:
         for module in list(model.modules()):
             if isinstance(module, MemberLayer):

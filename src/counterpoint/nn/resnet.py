@@ -25,7 +25,7 @@ class ResNet(ResidualNetwork):
     """Three stages of (depth − 2) / 6 basic blocks with `width`, 2·`width` and 4·`width` channels."""
 
     def __init__(self, num_classes: int, depth: int, width: int, in_channels: int = 3) -> None:
-        check_sizes(num_classes=num_classes, width=width, in_channels=in_channels)
+        check_sizes(num_classes=num_classes, depth=depth, width=width, in_channels=in_channels)
         if depth < 8 or (depth - 2) % 6:
             raise InputError(f"depth is {depth}; it must be 6n + 2: 8, 14, 20, 26, …")
         blocks = []

@@ -62,10 +62,8 @@ class ViT(nn.Module):
         heads: int,
         in_channels: int,
     ) -> None:
-        check_sizes(num_classes=num_classes, in_channels=in_channels)
-        for name, value in {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}.items():
-            if value < 1:
-                raise InputError(f"{name} of the ViT is {value}; it must be 1 or more")
+        sizes = {"patch_size": patch_size, "depth": depth, "width": width, "heads": heads}
+        check_sizes(num_classes=num_classes, in_channels=in_channels, **sizes)
         if width % 4 or width % heads:
             raise InputError(f"width of the ViT is {width}; it must be a multiple of 4 and of its {heads} heads")
         super().__init__()

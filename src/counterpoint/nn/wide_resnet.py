@@ -36,11 +36,9 @@ class WideResNet(nn.Module):
     """Three stages of (depth − 4) / 6 blocks with 16, 32 and 64 times `widen` channels."""
 
     def __init__(self, num_classes: int, depth: int, widen: int, in_channels: int) -> None:
-        check_sizes(num_classes=num_classes, in_channels=in_channels)
+        check_sizes(num_classes=num_classes, depth=depth, widen=widen, in_channels=in_channels)
         if depth < 10 or (depth - 4) % 6:
             raise InputError(f"a wide ResNet's depth is {depth}; it must be 6n + 4: 10, 16, 22, 28, …")
-        if widen < 1:
-            raise InputError(f"a wide ResNet is widened by {widen}; it must be 1 or more")
         super().__init__()
         self.stem = nn.Conv2d(in_channels, 16, 3, padding=1, bias=False)
         self.blocks = nn.ModuleList()

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from counterpoint.errors import InputError
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.files import RECALIBRATED, RESULTS, Evaluated, read_evaluated
+from counterpoint.records.files import RECALIBRATED, RESULTS, Beside, read_current, read_results
 from counterpoint.records.files import THRESHOLD as THRESHOLD_FILE
-from counterpoint.records.recalibrated import Recalibration
+from counterpoint.records.recalibrated import Recalibrated, Recalibration
 from counterpoint.records.threshold import Thresholded
 from counterpoint.storage.folders import quoted
 
@@ -35,38 +35,52 @@ def find_correction(folder: Path, not_sure_below: str | float | None = None) -> 
     or none for a run that was not recalibrated. A threshold brings the recalibration that it was found with, since its
     promise is for those confidences alone.
     """
-    evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
     if not_sure_below == THRESHOLD:
-        return _of_threshold(folder, evaluated)
+        found, _ = _current(folder / THRESHOLD_FILE, Thresholded)
+        if found is None:
+            raise InputError(
+                f"{folder} has no threshold for its present figures; `counterpoint threshold "
+                f"{quoted(folder)} --error 1%` finds one, or give a confidence, such as 0.9"
+            )
+        return _of_threshold(found)
     sure_from = None if not_sure_below is None else parse_confidence(str(not_sure_below))
-    if evaluated is None or evaluated.recalibrated is None:
-        return Correction(NONE, "none", sure_from, notes=_about(evaluated, RECALIBRATED))
-    name = evaluated.recalibrated.best
-    way = evaluated.recalibrated.ways.get(name)
+    recalibrated, notes = _current(folder / RECALIBRATED, Recalibrated)
+    if recalibrated is None:
+        return Correction(NONE, "none", sure_from, notes=notes)
+    way = recalibrated.ways.get(recalibrated.best)
     recalibration = NONE if way is None else way.recalibration
-    return Correction(recalibration, name, sure_from, evaluated.recalibrated.made_from.weights)
+    return Correction(recalibration, recalibrated.best, sure_from, recalibrated.made_from.weights)
 
 
 def find_promised(folder: Path) -> Correction:
     """The correction of the run's threshold if it has a valid one, or else the one that is best on its validation
     images.
     """
-    evaluated = read_evaluated(folder) if (folder / RESULTS).exists() else None
-    found = find_correction(folder, THRESHOLD if evaluated and evaluated.thresholded else None)
-    return replace(found, notes=(*_about(evaluated, THRESHOLD_FILE), *found.notes))
+    threshold, notes = _current(folder / THRESHOLD_FILE, Thresholded)
+    if threshold is not None:
+        return _of_threshold(threshold)
+    found = find_correction(folder)
+    return replace(found, notes=(*notes, *found.notes))
 
 
-def _about(evaluated: Evaluated | None, file: str) -> tuple[str, ...]:
-    """What there is to say of a record that does not count."""
-    return tuple(
-        note for note in (evaluated.notes if evaluated else ()) if note.startswith("left out") and file in note
-    )
+def _current(file: Path, kind: type[Beside]) -> tuple[Beside | None, tuple[str, ...]]:
+    """A record beside the run's results if it counts, or else a note if it counts no more."""
+    results = file.with_name(RESULTS)
+    if not results.exists():
+        return None, ()
+    found, stale = read_current(file, kind, read_results(results))
+    return found, (f"left out: {stale}",) if stale else ()
+
+
+def _of_threshold(found: Thresholded) -> Correction:
+    name, from_ = found.recalibration_name, found.promise.chosen.threshold
+    return Correction(found.recalibration, name, from_, found.made_from.weights)
 
 
 def parse_confidence(text: str) -> float:
     """A confidence as a person writes it: 0.9 or 90%."""
     try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        value = float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)  # 99.9 / 100 would not be 0.999
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
@@ -76,14 +90,3 @@ def parse_confidence(text: str) -> float:
             f"{THRESHOLD}{meant}"
         )
     return value
-
-
-def _of_threshold(folder: Path, evaluated: Evaluated | None) -> Correction:
-    found: Thresholded | None = evaluated.thresholded if evaluated else None
-    if found is None:
-        raise InputError(
-            f"{folder} has no threshold for its present figures; `counterpoint threshold "
-            f"{quoted(folder)} --error 1%` finds one, or give a confidence, such as 0.9"
-        )
-    name, from_ = found.recalibration_name, found.promise.chosen.threshold
-    return Correction(found.recalibration, name, from_, found.made_from.weights)

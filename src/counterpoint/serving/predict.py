@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from counterpoint.devices import choose_device
-from counterpoint.errors import InputError, shown
+from counterpoint.errors import InputError, whole_number
 from counterpoint.evaluation.members import Members, fold_members
 from counterpoint.images import Decoding, decode
 from counterpoint.images.listing import is_hidden
@@ -104,9 +104,7 @@ class Predictor:
         model = load_corrected(run, correction, where, trusted_model)
         self.weights = fingerprint(model.state_dict())
         self.classes, self.correction = description.classes, correction
-        if not isinstance(top, int) or top < 0:
-            raise InputError(f"top is {shown(repr(top))}; it must be a whole number of 0 or more")
-        self.top = min(top, len(description.classes))
+        self.top = min(whole_number("top", top), len(description.classes))
         self.decoding = Decoding(description.height, grey=description.channels == 1)
         self._members: Members = fold_members(
             model, where, normalisation=description.normalisation, compiled=False, most_images=_FILES_AT_ONCE

@@ -13,14 +13,14 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
-from counterpoint.errors import InputError, one_of, shown
+from counterpoint.errors import InputError, one_of, shown, whole_number
 from counterpoint.nn.batch_ensemble import give_members
 from counterpoint.nn.conversion.check import Example, check_members
 from counterpoint.nn.conversion.plan import Chosen, make_plan
 from counterpoint.nn.conversion.report import Conversion, Layer
 from counterpoint.nn.conversion.unpacked import UnpackedAttention, unpack
-from counterpoint.nn.ensemble import Ensemble, ReadLogits, check_logits
-from counterpoint.nn.members import Init, MemberLayer, checked_count
+from counterpoint.nn.ensemble import Ensemble, ReadLogits
+from counterpoint.nn.members import Init, MemberLayer
 from counterpoint.nn.norm import give_each_member_a_norm
 
 BatchNorm = Literal["shared", "per-member"]
@@ -77,8 +77,7 @@ def batch_ensemble(
         raise InputError(f"the model is {shown(model)}; it must be a torch.nn.Module, made already: Net(), and not Net")
     if isinstance(model, Ensemble):
         raise InputError("the model is an ensemble already; give the network that it was made of")
-    num_members = checked_count("num_members", num_members)
-    check_logits(logits)
+    num_members = whole_number("num_members", num_members, 1)
     std = DEFAULT_INIT_STD if init_std is None else init_std
     network = unpack(_copied(model))
     example = None if example_input is None else Example.of(example_input, batch_axis)
