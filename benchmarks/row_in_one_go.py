@@ -49,7 +49,7 @@ from counterpoint.evaluation.members import fold_members, member_logits
 from counterpoint.evaluation.pipeline import evaluate_run
 from counterpoint.evaluation.recalibration import recalibrate_run
 from counterpoint.evaluation.suites import CORRUPTED, VALIDATION_EXTRA, Suite, corrupted_set
-from counterpoint.experiments import config_hash
+from counterpoint.experiments import config_hash, find_experiment
 from counterpoint.experiments.schedules import find_schedule
 from counterpoint.launching.plan import run_name
 from counterpoint.records.files import write_record
@@ -190,7 +190,7 @@ class ChangedRow(RowRun):
 def wanted_runs(arguments: argparse.Namespace) -> list[RowRun]:
     """What the command names. Raises if a row is unknown, or if the settings are wrong or change nothing."""
     schedule, settings = find_schedule(arguments.schedule), tuple(arguments.set)
-    rows = [RowRun(row, schedule, arguments.seed) for row in dict.fromkeys(arguments.rows)]
+    rows = [RowRun(find_experiment(row).name, schedule, arguments.seed) for row in dict.fromkeys(arguments.rows)]
     if not settings:
         return rows
     changed = [ChangedRow(run.row, run.schedule, run.seed, settings) for run in rows]

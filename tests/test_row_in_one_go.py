@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import row_in_one_go
 
 import counterpoint.data
 from counterpoint.evaluation.comparison import compare_run
@@ -35,6 +36,13 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends a signal 
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "tests.tiny_rows_in_one_go", *map(str, arguments), "--device", "cpu"]
+
+
+def status_here(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """In this process, for what starts no other."""
+    monkeypatch.setenv("COUNTERPOINT_DATA", str(folder / "data"))
+    monkeypatch.setattr(sys, "argv", ["", *arguments, "--schedule", "smoke", "--out", str(folder / "out")])
+    return row_in_one_go.main()
 
 
 def environment(data: Path) -> dict[str, str]:
@@ -123,10 +131,11 @@ def test_only_the_interrupted_training_went_on(course: Path) -> None:
     assert begun == 0 < went_on < STEPS
 
 
-def test_a_finished_course_does_nothing(course: Path) -> None:
-    ended = ended_with(course, FIRST, SECOND, "--recalibrate")
-    assert ended.returncode == 0
-    assert "nothing is missing" in ended.stdout
+def test_a_finished_course_does_nothing(
+    course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_here(course, monkeypatch, FIRST, SECOND, "--recalibrate") == 0
+    assert "nothing is missing" in capsys.readouterr().out
     assert starts(course / "out", FIRST) == [0]
 
 
@@ -181,10 +190,14 @@ def test_a_row_that_cannot_be_evaluated_does_not_keep_the_others_waiting(course:
     ],
 )
 def test_what_cannot_be_run_is_said_before_anything_begins(
-    tmp_path: Path, arguments: tuple[str, ...], message: str
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    ended = ended_with(tmp_path, *arguments)
-    assert ended.returncode == 1
-    assert ended.stderr.startswith("error: ")
-    assert message in ended.stderr
+    assert status_here(tmp_path, monkeypatch, *arguments) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert message in said
     assert not (tmp_path / "out").exists()

@@ -1,4 +1,4 @@
-"""Ensembles whose members each see a differently augmented version of the data: accurate, calibrated, also under shift.
+"""Ensembles whose members each see the images augmented in their own way, and how far to trust their confidence.
 
 The public names can be imported from here. Each is loaded when it is first used: the command line stays fast.
 """

@@ -83,8 +83,8 @@ class Experiment:
     batch_size: int = 128
     """How many images a training step takes; every member sees its own view of each of them."""
     optimiser: Literal["sgd", "adamw"] = "sgd"
-    """What changes the weights: SGD, as in the paper, or AdamW, with which transformers and ConvNeXts are usually
-    trained. With AdamW the default of `learning_rate` is 0.001, and that of `weight_decay` 0.05."""
+    """The rule that updates the weights: SGD, as in the paper, or AdamW, as usual for transformers and
+    ConvNeXts. With AdamW the default of `learning_rate` is 0.001, and that of `weight_decay` 0.05."""
     learning_rate: float = _Usual(0.1)
     """The highest learning rate; it then falls along a cosine to `final_learning_rate`."""
     final_learning_rate: float = 1e-6

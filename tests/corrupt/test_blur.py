@@ -4,24 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import ndimage
 from skimage.filters import gaussian
 
 from counterpoint.corrupt import SEVERITIES, corrupt
 from counterpoint.corrupt.draws import Draws
-
-Images = NDArray[np.uint8]
-Floats = NDArray[np.floating]
-
-
-def truncated(x: Floats) -> Images:
-    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
-
-
-def worst(a: Images, b: Images) -> int:
-    return int(np.abs(a.astype(int) - b.astype(int)).max())
-
+from counterpoint.corrupt.pixels import Floats, Images
+from tests.corrupt.images import truncated, worst
 
 # Centre, edge and corner of the original's 3×3 kernels.
 DEFOCUS_KERNELS = [

@@ -4,7 +4,6 @@ from io import BytesIO
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from PIL import Image
 from scipy import ndimage
 from skimage.color import hsv2rgb, rgb2hsv
@@ -12,17 +11,8 @@ from skimage.filters import gaussian
 
 from counterpoint.corrupt import corrupt
 from counterpoint.corrupt.draws import Draws
-
-Images = NDArray[np.uint8]
-Floats = NDArray[np.floating]
-
-
-def truncated(x: Floats) -> Images:
-    return (np.clip(x, 0, 1) * 255).astype(np.uint8)
-
-
-def worst(a: Images, b: Images) -> int:
-    return int(np.abs(a.astype(int) - b.astype(int)).max())
+from counterpoint.corrupt.pixels import Images
+from tests.corrupt.images import truncated, worst
 
 
 @pytest.mark.parametrize(("severity", "added"), list(enumerate([0.05, 0.1, 0.15, 0.2, 0.3], start=1)))

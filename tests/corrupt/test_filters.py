@@ -4,12 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from counterpoint.corrupt.filters import blur, blur_along, correlate_symmetric, zoom
-
-Images = NDArray[np.uint8]
+from counterpoint.corrupt.pixels import Images
 
 
 @pytest.mark.parametrize("factor", [1.0, 1.25, 1.75, 2.25])

@@ -8,8 +8,6 @@ from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.noise import shot_noise
 from counterpoint.corrupt.pixels import Scale
 
-Images = NDArray[np.uint8]
-
 LEVELS = np.broadcast_to(np.arange(256, dtype=np.uint8)[None, :, None, None], (4, 256, 64, 1)).copy()
 SCALE = Scale(256, 64, 32)
 

@@ -10,26 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from corruption_statistics import deviations, photograph_crops
-from numpy.typing import NDArray
 from PIL import Image
 
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt
 from counterpoint.corrupt.filters import blur_along
-
-Images = NDArray[np.uint8]
+from counterpoint.corrupt.pixels import Images
+from tests.corrupt.images import DETERMINISTIC
 
 HERE = Path(__file__).parent
-TILES = (
-    "defocus_blur",
-    "zoom_blur",
-    "brightness",
-    "contrast",
-    "pixelate",
-    "jpeg_compression",
-    "gaussian_blur",
-    "saturate",
-    "motion_blur",
-)
+TILES = (*DETERMINISTIC, "motion_blur")
 MOTION = [(6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5)]
 
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from counterpoint.corrupt import corrupt
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import blur
-from counterpoint.corrupt.pixels import to_bytes
+from counterpoint.corrupt.pixels import Images, to_bytes
 from counterpoint.corrupt.spatter import _canny, _chamfer_distance, _equalize
 
-Images = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 

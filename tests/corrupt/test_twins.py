@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 from corruption_statistics import photograph_crops
 from corruption_twins import SIDE, TWINS, Pair, twin, twin_arguments
-from numpy.typing import NDArray
 from scipy import stats
 
 from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES, corrupt
 from counterpoint.corrupt.draws import Draws
-
-Images = NDArray[np.uint8]
-Floats = NDArray[np.floating]
+from counterpoint.corrupt.pixels import Floats, Images
 
 # Where sums are taken in another order, a value next to a whole level is truncated to one or the other. skimage's HSV
 # rounds in more places than ours. All other corruptions are equal.

@@ -1,18 +1,14 @@
 import numpy as np
 import pytest
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from counterpoint.corrupt import SEVERITIES, corrupt
 from counterpoint.corrupt.constants import read_table
 from counterpoint.corrupt.draws import Draws
 from counterpoint.corrupt.filters import zoom
 from counterpoint.corrupt.frost import frost_pictures
-from counterpoint.corrupt.pixels import Scale
+from counterpoint.corrupt.pixels import Floats, Images, Scale
 from counterpoint.corrupt.weather import _plasma
-
-Images = NDArray[np.uint8]
-Floats = NDArray[np.floating]
 
 
 def slow_plasma(draws: Draws, decay: float) -> Floats:

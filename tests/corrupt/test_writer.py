@@ -10,12 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from counterpoint.corrupt import VERSION, corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
+from counterpoint.corrupt.pixels import Images
 from counterpoint.errors import InputError, StoppedError
-
-Images = NDArray[np.uint8]
 
 NAMES = ("gaussian_noise", "frost", "contrast")
 LABELS = np.array([3, 1, 4, 1, 5, 9], np.uint8)

@@ -37,12 +37,13 @@ ROWS_OF_THE_README = {
     },
 }
 IN_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-INTERVAL = re.compile(r"([+-]?\d+\.\d+)(?: %| points| nats)? \(([+-]?\d+\.\d+) to ([+-]?\d+\.\d+)(?: %)?\)")
-NOT_IN_A_RESULT = {
-    "docs/findings.md": "### Does disagreement help an ensemble",  # benchmarks/signals.py prints these from logits
-    "docs/differences.md": "## Weight decay on r and s",  # these brackets hold the range of the members
-}
-"""The section of a page whose brackets are no intervals of a committed result."""
+_NUMBER = r"([+-]?\d+\.\d+)"
+INTERVAL = re.compile(
+    rf"{_NUMBER}(?: %| points| nats)?(?: less -C ECE)? "
+    rf"\((?:95 % interval over images: )?{_NUMBER} to {_NUMBER}(?: %)?\)"
+)
+NOT_IN_A_RESULT = "### Does disagreement help an ensemble"
+"""A section of the findings whose intervals benchmarks/signals.py prints from logits."""
 
 
 @cache
@@ -53,9 +54,9 @@ def lines() -> dict[str, Line]:
 def text_of(name: str) -> str:
     """A page in one line, with the hyphen as its minus and without the section that is not checked."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    if skipped := NOT_IN_A_RESULT.get(name):
-        before, _, after = text.partition(skipped)
-        assert after, f"{name} has no section {skipped!r} any more"
+    if name == "docs/findings.md":
+        before, _, after = text.partition(NOT_IN_A_RESULT)
+        assert after, f"{name} has no section {NOT_IN_A_RESULT!r} any more"
         text = before + after[after.index("\n#") :]
     return re.sub(r"\s+", " ", text.replace("−", "-"))
 
@@ -157,9 +158,10 @@ def test_the_pages_say_how_many_rows_and_seeds_there_are() -> None:
     assert not behind, f"these pages should say: {behind}"
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/findings.md", "docs/differences.md", "docs/trust.md"])
-def test_every_interval_is_that_of_a_result(name: str) -> None:
+@pytest.mark.parametrize(("name", "least"), [("README.md", 1), ("docs/findings.md", 50)])
+def test_every_interval_is_that_of_a_result(name: str, least: int) -> None:
     shown = {found.groups(): found[0] for found in INTERVAL.finditer(text_of(name))}
+    assert len(shown) >= least, "the page writes its intervals in another way, and they are not checked"
     wrong = [words for values, words in shown.items() if tuple(map(float, values)) not in known_intervals()]
     assert not wrong, f"{name}: no file in results/ has {wrong}"
 
@@ -171,7 +173,3 @@ def test_the_findings_have_the_figures_of_many_seeds() -> None:
         values = [[100 * run[name] for run in runs.values()] for name in names]
         row = " | ".join(f"{mean(of_seeds):.2f} ± {stdev(of_seeds):.2f}" for of_seeds in values)
         assert f"| {row} | {median(values[-1]):.2f} |" in section, kind
-
-
-def test_the_findings_have_intervals_to_check() -> None:
-    assert len(INTERVAL.findall(text_of("docs/findings.md"))) > 50

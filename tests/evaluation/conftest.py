@@ -10,6 +10,7 @@ from counterpoint.data.sets import DataSet
 from counterpoint.evaluation.suites import make_corrupted_set
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.training.loop import Options, train
+from tests.made_runs import MakeRun, evaluated
 from tests.small import QUICK, few_digits
 
 
@@ -19,6 +20,15 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     make_corrupted_set(few_digits(40), folder, workers=1)
     return folder
+
+
+@pytest.fixture(scope="module")
+def runs(make_run: MakeRun) -> list[Run]:
+    """Two runs, evaluated on the same images."""
+    made = [make_run(seed=seed) for seed in (1, 2)]
+    for run in made:
+        evaluated(run)
+    return made
 
 
 @pytest.fixture

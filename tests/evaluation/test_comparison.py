@@ -26,15 +26,6 @@ from counterpoint.storage.arrays import write_arrays
 from tests.made_runs import SOURCE, MakeRun, copied, evaluated, files_of, set_about, shift_of
 
 
-@pytest.fixture(scope="module")
-def runs(make_run: MakeRun) -> list[Run]:
-    """Two runs, evaluated on the same images."""
-    made = [make_run(seed=seed) for seed in (1, 2)]
-    for run in made:
-        evaluated(run)
-    return made
-
-
 @pytest.fixture
 def pair(runs: list[Run], tmp_path: Path) -> tuple[Path, Path]:
     """What travels of the two runs."""

@@ -32,7 +32,7 @@ from counterpoint.reproduction.rows import keep_small
 from counterpoint.runs.folder import Run, load_run
 from counterpoint.storage.arrays import read_arrays, write_arrays
 from counterpoint.training.loop import Options, train
-from tests.made_runs import MakeRun, copied, evaluated, files_of, set_about, shift_of
+from tests.made_runs import copied, evaluated, files_of, set_about, shift_of
 from tests.small import QUICK, few_digits
 
 FIGURES = ("error", "nll", "brier")
@@ -57,14 +57,6 @@ def trained(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[li
             assert train(QUICK, run, data, seed=seed, options=Options(device="cpu"))
             evaluate_run(load_run(run), root, device="cpu")
         yield runs
-
-
-@pytest.fixture(scope="module")
-def runs(make_run: MakeRun) -> list[Run]:
-    made = [make_run(seed=seed) for seed in (1, 2)]
-    for run in made:
-        evaluated(run)
-    return made
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ _FOR_SEVERAL = ("train", "evaluate")
 app = typer.Typer(
     name="counterpoint",
     cls=Group,
-    help="Train ensembles whose members each see a differently augmented version of the data, and measure how far "
+    help="Train ensembles whose members each see the images augmented in their own way, and measure how far "
     "you can trust their confidence.",
     no_args_is_help=True,
     add_completion=False,

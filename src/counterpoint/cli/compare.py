@@ -46,14 +46,14 @@ def compare(
     """Compare an evaluated run with others on the same images, with 95 % intervals over images. Or compare experiments
     that were trained with several seeds, with 95 % intervals over seeds.
 
-    Two runs: the command needs results.json and scores.npz of each, and no network. A row that `counterpoint reproduce`
-    keeps needs no run: give its file, such as results/cifar100/batch-ensemble/paper-0.json. It needs the condensed
-    scores beside it, paper-0.npz. The intervals of calibration errors under corruption are then somewhat longer.
+    Two runs: name their folders. The command needs results.json and scores.npz of each, and no network. In place of a
+    folder you can name a row's result, such as results/cifar100/batch-ensemble/paper-0.json, if its condensed scores,
+    paper-0.npz, are beside it. The intervals of calibration errors under corruption are then somewhat longer.
 
-    Several seeds: name all runs of an experiment at once. results/cifar100/single is the folder that holds them, and
-    results/cifar100/single/paper is their name without the seed. The runs of a sweep have a name such as
-    s/cifar10-single__epochs=50. The command needs their results.json alone. Experiments with the same seeds are
-    compared in pairs of equal seeds.
+    Several seeds: name all runs of an experiment at once. Give the folder that holds them, such as
+    results/cifar100/single, or their name without the seed, such as results/cifar100/single/paper. The runs of a sweep
+    have a name such as s/cifar10-single__epochs=50. The command needs only their results.json. If the experiments have
+    the same seeds, runs of equal seeds are compared in pairs.
     """
     from counterpoint.records.trainings import find_trainings
 

@@ -62,7 +62,7 @@ def predict(
 
     If the run was recalibrated, the confidence is corrected with the recalibration that was best on validation images.
 
-    A picture is resized by its shorter side to the size of the run's images, and its middle square is taken.
+    A picture is resized until its shorter side has the size of the run's images. Its middle square is then used.
 
     A file that cannot be read as a picture gets a line with the reason. The command then ends with status 1.
     """

@@ -33,7 +33,7 @@ def recalibrate(
     ] = False,
     care: Annotated[
         str,
-        typer.Option(help="Images that recalibrations under shift are fitted and chosen for: clean, shift or both."),
+        typer.Option(help="Images for which a recalibration under shift should be right: clean, shift or both."),
     ] = "both",
 ) -> None:
     """Correct the confidence of an evaluated run with temperatures, and show what that changes.

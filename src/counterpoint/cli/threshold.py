@@ -22,7 +22,7 @@ def threshold(
         ),
     ],
 ) -> None:
-    """Find the lowest confidence at which predictions can be kept so that their error stays below a target.
+    """Find the lowest confidence from which the error of the predictions stays below a target.
 
     The command promises, with 95 % confidence, that the error of the kept predictions is below the target. The promise
     is for images like the validation images. The command also says what share of such images will be kept.

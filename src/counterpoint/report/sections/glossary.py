@@ -54,7 +54,7 @@ TERMS = {
     "Outside images": "Images of none of the model’s classes. Known images are those of its classes.",
     "Over-confident": "The mean confidence is higher than the accuracy. An under-confident model has a mean confidence "
     "below its accuracy.",
-    "Recalibration": "Corrected confidence, fitted on validation images.",
+    "Recalibration": "A correction of the confidence, fitted on validation images.",
     "Run": "One training, in its folder.",
     "Seed": "The number that all random draws of a run come from. Runs with different seeds show how much a figure "
     "depends on chance in the training.",
