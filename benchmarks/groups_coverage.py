@@ -90,8 +90,7 @@ def true_error(world: World, run: Simulated) -> float:
 
 
 def without_groups(grid: Grid) -> Grid:
-    none = np.empty(0, np.int64)
-    return {name: [cell.in_groups(none) for cell in cells] for name, cells in grid.items()}
+    return {name: [cell.in_groups(None) for cell in cells] for name, cells in grid.items()}
 
 
 def found_and_true(world: World, runs: Sequence[Simulated], grids: Sequence[Grid]) -> dict[str, tuple[Interval, float]]:

@@ -15,7 +15,7 @@ from counterpoint.metrics import (
     ood_auroc_difference,
     paired_differences,
 )
-from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.checks import Floats, Integers
 from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import differences_of_parts
 from counterpoint.metrics.scores import Grid
@@ -144,12 +144,11 @@ def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDiffe
     our, their = ours.scores.outside, theirs.scores.outside
     if our is None or their is None:
         return {}
-    found, groups = {}, ours.scores.clean.groups
+    found = {}
     for name, (images, our_N) in our.sets.items():
         other, their_N = their.sets.get(name, (None, our_N))
         if other == images:
-            known = groups.group_N if groups else None
-            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, known)
+            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, ours.scores.clean.group_N)
             found[name] = OutsideDifference(images, **_records({"auroc": auroc}))
     return found
 
@@ -225,11 +224,13 @@ def _by_severity(*grids: Grid) -> Iterator[tuple[tuple[ImageScores, ...], ...]]:
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
-    return _differences_of_means(means_of_images(ours), means_of_images(theirs))
+    return _differences_of_means(means_of_images(ours), means_of_images(theirs), ours[0].group_N)
 
 
-def _differences_of_means(ours: Mapping[str, Floats], theirs: Mapping[str, Floats]) -> MeanDifferences:
-    return MeanDifferences(**_records({name: mean_difference(ours[name], theirs[name]) for name in ours}))
+def _differences_of_means(
+    ours: Mapping[str, Floats], theirs: Mapping[str, Floats], group_N: Integers | None = None
+) -> MeanDifferences:
+    return MeanDifferences(**_records({name: mean_difference(ours[name], theirs[name], group_N) for name in ours}))
 
 
 def _records(differences: Mapping[str, Interval]) -> dict[str, Difference]:

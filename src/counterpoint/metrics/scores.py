@@ -1,7 +1,7 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,6 @@ from counterpoint.metrics.groups import Groups, groups_of
 
 # A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
-
-_NO_GROUPS: Integers = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +31,8 @@ class ImageScores:
     correct: NDArray[np.bool_]
     nll: Floats
     brier: Floats
-    group_N: Integers = field(default_factory=lambda: _NO_GROUPS)
-    """Which images belong together, such as those of one patient: they have equal numbers. Empty where there are no
+    group_N: Integers | None = None
+    """Which images belong together, such as those of one patient: they have equal numbers. None where there are no
     groups."""
 
     def __len__(self) -> int:
@@ -43,15 +41,15 @@ class ImageScores:
     @cached_property
     def groups(self) -> Groups | None:
         """None where there are none, and where each has one image."""
-        return groups_of(self.group_N, len(self)) if len(self.group_N) else None
+        return groups_of(self.group_N, len(self))
 
     def select(self, images: NDArray[np.integer]) -> "ImageScores":
-        group_N = self.group_N[images] if len(self.group_N) else self.group_N
-        return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images], group_N)
+        columns = (getattr(self, field.name) for field in fields(self))
+        return ImageScores(*(None if column is None else column[images] for column in columns))
 
     def in_groups(self, group_N: Integers | None) -> "ImageScores":
-        """With these groups, if there are any."""
-        return self if group_N is None else replace(self, group_N=group_N)
+        """With these groups, or with none."""
+        return replace(self, group_N=group_N)
 
 
 Grid = Mapping[str, Sequence[ImageScores]]
@@ -91,7 +89,8 @@ def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
 
 def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
     """The scores of the images of all `parts`. All have groups, of the same numbers, or none has."""
-    return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
+    columns = ([getattr(part, field.name) for part in parts] for field in fields(ImageScores))
+    return ImageScores(*(None if column[0] is None else np.concatenate(column) for column in columns))
 
 
 def grids_of(cells: Mapping[str, Sequence[Sequence[ImageScores]]]) -> list[Grid]:

@@ -144,11 +144,11 @@ def class_figures(probs_NK: Floats, labels_N: Integers, names: Sequence[str]) ->
 
 def honest(scores: ImageScores) -> Estimates:
     """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
-    rows, groups = {}, None if scores.groups is None else scores.group_N
+    rows = {}
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)
-        floor = noise_floor(*seen, groups=groups)
-        debiased, rms_debiased = ece_debiased(*seen, groups), ece_rms_debiased(*seen, groups)
+        floor = noise_floor(*seen, groups=scores.group_N)
+        debiased, rms_debiased = ece_debiased(*seen, scores.group_N), ece_rms_debiased(*seen, scores.group_N)
         rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, debiased)
         rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, rms_debiased)
     return cast(Estimates, rows)

@@ -56,10 +56,17 @@ def test_groups_reach_every_figure(tmp_path: Path) -> None:
 
     ours, theirs = (read_scores(tmp_path / name) for name in ("ours", "theirs"))
     assert (ours.clean.group_N == np.arange(IMAGES) % GROUPS).all()
-    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0].clean
-    expected = paired_differences(ours.clean, theirs.clean)
-    assert found is not None
-    assert (found.nll.low, found.nll.high) == (expected["nll"].low, expected["nll"].high)
+    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0]
+    assert found.corrupted is not None
+    fog = ours.cells["fog"][0], theirs.cells["fog"][0]
+    for (one, other), differences in (
+        ((ours.clean, theirs.clean), found.clean),
+        (fog, found.corrupted.mean),
+        (fog, found.corrupted.severities[0]),
+    ):
+        assert differences is not None
+        expected = paired_differences(one, other)["nll"]
+        assert (differences.nll.low, differences.nll.high) == pytest.approx((expected.low, expected.high))
     with pytest.raises(InputError, match="in 24 groups"):
         compare_run(tmp_path / "ours", [tmp_path / "alone"])
 
