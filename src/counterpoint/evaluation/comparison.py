@@ -16,6 +16,7 @@ from counterpoint.metrics import (
     paired_differences,
 )
 from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import differences_of_parts
 from counterpoint.metrics.scores import Grid
@@ -87,7 +88,7 @@ def compare_run(
 def compare(ours: Scored, theirs: Scored) -> Comparison:
     """The differences, ours − theirs, with intervals over images: on the clean set, over the cells and on other shifts.
 
-    Either is None where the two runs were not evaluated on the same images.
+    Either is None where the two runs were not evaluated on the same images. A shift of too few groups is left out.
     """
     our_images, their_images = ours.results.made_from, theirs.results.made_from
     same_clean = our_images.clean == their_images.clean
@@ -96,7 +97,11 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         and _data_set(our_images) == _data_set(their_images)
         and our_images.corrupted == their_images.corrupted
     )
-    shared = [name for name in _shifts(ours) if _is_same_shift(name, ours, theirs)]
+    shared = [
+        name
+        for name, (_, cells) in _shifts(ours).items()
+        if _is_same_shift(name, ours, theirs) and are_enough(cells[0].groups)
+    ]
     outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
         raise InputError(

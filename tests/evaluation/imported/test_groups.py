@@ -81,6 +81,17 @@ def test_groups_reach_every_figure(tmp_path: Path) -> None:
     assert (promise.images, promise.drawn_from) == (30, 90), "three quarters of the groups"
 
 
+def test_a_shift_of_few_groups_does_not_stand_in_the_way_of_a_comparison(tmp_path: Path) -> None:
+    for seed, name in enumerate(("ours", "theirs")):
+        labels = made_labels(IMAGES)
+        of_shift = {"logits": made_logits(labels, seed=seed), "labels": labels}
+        few, many = ({f"shift/{k}/{n}": of_shift[n] for n in of_shift} for k in ("few", "many"))
+        together = {"shift/few/groups": np.arange(IMAGES) % 9, "shift/many/groups": np.arange(IMAGES) % 10}
+        evaluate_logits(predictions(seed) | few | many | together, tmp_path / name)
+    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0]
+    assert (found.clean is None, found.corrupted is None, [*found.shifts]) == (False, False, ["many"])
+
+
 def test_groups_of_one_image_each_change_nothing(tmp_path: Path) -> None:
     alone = evaluate_logits(predictions(0, groups=np.arange(IMAGES)[::-1]), tmp_path / "a")
     plain = evaluate_logits(predictions(0), tmp_path / "b")
