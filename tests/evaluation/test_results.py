@@ -280,7 +280,7 @@ def test_the_health_of_the_log_is_kept(make_run: MakeRun) -> None:
     kept = evaluated(run).health
     assert kept is not None
     assert kept.epochs == (HealthAfter(1, below_eps=30, dead_scales=1, spread_r=0.5, spread_s=0.25),)
-    assert "--set decay_rs=false" in kept.warnings[0]
+    assert "decay_rs=false" in kept.warnings[0]
 
 
 def test_damaged_logits_are_named(make_run: MakeRun) -> None:

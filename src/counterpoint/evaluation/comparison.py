@@ -34,7 +34,7 @@ from counterpoint.records.compared import (
 from counterpoint.records.files import COMPARED, RESULTS, check_no_record, results_file, write_record
 from counterpoint.records.images import MadeFrom, Shift, Source
 from counterpoint.records.results import Results
-from counterpoint.runs.folder import check_any, check_several, folder_of
+from counterpoint.runs.folder import check_several, folder_of
 from counterpoint.runs.imported import AnyRun
 from counterpoint.storage.files import check_file_path
 from counterpoint.storage.provenance import command_line, now
@@ -64,11 +64,7 @@ def compare_run(
     >>> compare_run("runs/sure", ["runs/unsure"]).against[0].experiment
     'unsure'
     """
-    check_several("others", others)
-    check_any(others)
-    if out is not None:
-        check_file_path(Path(out), COMPARED)
-        check_no_record(Path(out))
+    check_request(others, out)
     paths = [folder_of(run), *map(folder_of, others)]
     files = [results_file(path).resolve() for path in paths]
     for number, file in enumerate(files[1:], 1):
@@ -83,6 +79,16 @@ def compare_run(
     if kept := compared_file(paths) if out is None else Path(out):
         write_record(kept, compared)
     return compared
+
+
+def check_request(others: Sequence[object], out: Path | str | None) -> None:
+    """Raise unless there is something to compare with, and `out` can be written."""
+    check_several("others", others)
+    if not len(others):
+        raise InputError("others is empty; name at least one to compare with")
+    if out is not None:
+        check_file_path(Path(out), COMPARED)
+        check_no_record(Path(out))
 
 
 def compare(ours: Scored, theirs: Scored) -> Comparison:

@@ -17,7 +17,7 @@ from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.logits import OOD, VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
-from counterpoint.evaluation.together import Together
+from counterpoint.metrics.groups import Groups, groups_of, recorded
 from counterpoint.records.codec import encode
 from counterpoint.records.images import Images, Part
 from counterpoint.runs.folder import Run
@@ -42,7 +42,7 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
-    together: Together | None = None
+    groups: Groups | None = None
     """Which images belong together; None if none do."""
     listed_in: Literal["suites", "outside"] | None = None
     """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
@@ -102,10 +102,10 @@ def _first(parts: Parts, images: LabelledImages, count: int | None) -> LabelledI
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
-    together = Together.of(images.groups_N, len(images))
-    about = Images(parts.name, part, len(images), parts.keys.get(part), together.record if together else None)
+    groups = groups_of(images.groups_N, len(images))
+    about = Images(parts.name, part, len(images), parts.keys.get(part), recorded(groups))
     files = {name: lambda: images}
-    return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), together)
+    return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), groups)
 
 
 def load_outside(dataset: str, root: Path) -> DataSet | None:
@@ -137,7 +137,7 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,
-        corrupted.together(used),
+        corrupted.groups(used),
     )
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from counterpoint.errors import InputError, some
-from counterpoint.evaluation.comparison import images_in_words
+from counterpoint.evaluation.comparison import check_request, images_in_words
 from counterpoint.evaluation.scored import place_name
 from counterpoint.metrics.over_seeds import difference_over_seeds
 from counterpoint.records.figures import CalibrationError
-from counterpoint.records.files import COMPARED, check_no_record, write_record
+from counterpoint.records.files import write_record
 from counterpoint.records.images import Shift
 from counterpoint.records.over_seeds import (
     ComparedExperiments,
@@ -27,8 +27,7 @@ from counterpoint.records.over_seeds import (
 )
 from counterpoint.records.results import Results, Shifted
 from counterpoint.records.trainings import Trainings, read_trainings
-from counterpoint.runs.folder import check_any, check_several, folder_of
-from counterpoint.storage.files import check_file_path
+from counterpoint.runs.folder import folder_of
 from counterpoint.storage.folders import quoted
 from counterpoint.storage.provenance import command_line, now
 
@@ -60,11 +59,7 @@ def compare_experiments(
     >>> compare_experiments("runs/fast", ["runs/slow"]).against[0].pairing
     'pairs of equal seeds'
     """
-    check_several("others", others)
-    check_any(others)
-    if out is not None:
-        check_file_path(Path(out), COMPARED)
-        check_no_record(Path(out))
+    check_request(others, out)
     ours, *rest = (_checked(read_trainings(folder_of(place))) for place in (experiment, *others))
     for one, other in combinations((ours, *rest), 2):
         _check_apart(one, other)
@@ -136,18 +131,13 @@ def _check_enough(ours: Trainings, other: Trainings) -> None:
         return
     have = " and ".join(f"{one.place} has one evaluated seed ({one.seeds[0]}){_left_out(one)}" for one in few)
     new = next(seed for seed in count() if seed not in few[0].runs)
-    run, beside = _two_runs(ours, other)
+    seed = next((seed for seed in ours.seeds if seed in other.seeds), None)
+    run, beside = (one.runs[one.seeds[0] if seed is None else seed] for one in (ours, other))
     raise InputError(
         f"{have}; an interval over seeds needs at least two of each experiment. Train and evaluate another seed "
         f"(`counterpoint train --seed {new}`, or --seeds of sweep and reproduce), or compare two runs over images: "
         f"`counterpoint compare {quoted(run)} {quoted(beside)}`"
     )
-
-
-def _two_runs(ours: Trainings, other: Trainings) -> tuple[Path, Path]:
-    """One of each, with the same seed if there is one."""
-    shared = [seed for seed in ours.seeds if seed in other.seeds]
-    return (ours.runs[shared[0] if shared else ours.seeds[0]], other.runs[shared[0] if shared else other.seeds[0]])
 
 
 def _left_out(trainings: Trainings) -> str:

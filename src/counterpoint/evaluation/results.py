@@ -75,7 +75,7 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
-    outside, of_outside = outside_figures(run, about, clean_MNK, clean_scores.ensemble.groups)
+    outside, of_outside = outside_figures(run, about, clean_MNK, clean_scores.ensemble.group_N)
     factors = read_factors(run) if len(clean_MNK) > 1 else {}
     results = Results(
         counterpoint=counterpoint.__version__,

@@ -5,7 +5,7 @@ Nothing here needs torch, and nothing in a run folder needs unpickling.
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -243,12 +243,6 @@ def check_several(name: str, runs: object) -> None:
         raise InputError(f"{name} is {str(runs)!r}; it must be a list, such as [{str(runs)!r}]")
     if not isinstance(runs, Iterable):
         raise InputError(f"{name} is {shown(repr(runs))}; it must be a list, such as ['runs/first', 'runs/second']")
-
-
-def check_any(others: Sized) -> None:
-    """Raise where there is nothing to compare with."""
-    if not len(others):
-        raise InputError("others is empty; name at least one to compare with")
 
 
 def load_run(folder: Run | Path | str) -> Run:
