@@ -1,7 +1,7 @@
 """A set's figures as records, each against the metric of its name."""
 
 import json
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
