@@ -42,7 +42,7 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
-    groups: Groups | None = None
+    together: Groups | None = None
     """Which images belong together; None if none do."""
     listed_in: Literal["suites", "outside"] | None = None
     """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
@@ -102,10 +102,10 @@ def _first(parts: Parts, images: LabelledImages, count: int | None) -> LabelledI
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
-    groups = groups_of(images.groups_N, len(images))
-    about = Images(parts.name, part, len(images), parts.keys.get(part), recorded(groups))
+    together = groups_of(images.groups_N, len(images))
+    about = Images(parts.name, part, len(images), parts.keys.get(part), recorded(together))
     files = {name: lambda: images}
-    return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), groups)
+    return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), together)
 
 
 def load_outside(dataset: str, root: Path) -> DataSet | None:
@@ -137,7 +137,7 @@ def suite_group(corrupted: CorruptedSet, count: int | None = None) -> ImageGroup
         (labels_file(suite.name), corrupted.labels_N[:used]),
         np.float16,
         used,
-        corrupted.groups(used),
+        corrupted.together(used),
     )
 
 

@@ -129,10 +129,10 @@ def _begin(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
             file, labels_N = group.labels
             write_array(folder / f"{file}.npy", labels_N.numpy())
             beside = folder / f"{groups_file(file)}.npy"
-            if group.groups is None:
+            if group.together is None:
                 beside.unlink(missing_ok=True)
             else:
-                write_array(beside, group.groups.group_N)
+                write_array(beside, group.together.group_N)
 
 
 def _check_seen(folder: Path, made_with: Mapping[str, Any], world: World) -> None:

@@ -100,10 +100,10 @@ class CorruptedSet:
 
     def shift(self, images: int) -> Shift:
         """The suite with the first `images` images of each cell."""
-        groups = recorded(self.groups(images))
+        groups = recorded(self.together(images))
         return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities, groups)
 
-    def groups(self, images: int) -> Groups | None:
+    def together(self, images: int) -> Groups | None:
         """Which of the first `images` images belong together."""
         return groups_of(None if self.groups_N is None else self.groups_N[:images], images)
 

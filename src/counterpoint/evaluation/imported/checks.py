@@ -24,7 +24,7 @@ class GivenSet:
     logits_MNK: np.ndarray
     labels_N: Integers
     precision: str
-    groups: Groups | None = None
+    together: Groups | None = None
     """Which images belong together; None if none do."""
 
     @property
@@ -57,10 +57,10 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
             f"(members, images, classes){_own(names)}"
         )
     labels_N = class_labels(labels, given.called(names.labels), images, classes)
-    return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given", _groups(given, names, images))
+    return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given", _together(given, names, images))
 
 
-def _groups(given: Given, names: SetNames, images: int) -> Groups | None:
+def _together(given: Given, names: SetNames, images: int) -> Groups | None:
     if names.groups not in given.names:
         return None
     array = given.read(names.groups)

@@ -102,7 +102,7 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
 
 
 def _images(dataset: str, part: Part, one: GivenSet) -> Images:
-    return Images(dataset, part, len(one.labels_N), one.key, recorded(one.groups))
+    return Images(dataset, part, len(one.labels_N), one.key, recorded(one.together))
 
 
 def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
@@ -120,7 +120,7 @@ def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: 
 def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
     """The suite that a cell is of: all cells have the same labels."""
     source = Source("given", key=None if suite.labels == CLEAN else cell.key)
-    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities, recorded(cell.groups))
+    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities, recorded(cell.together))
 
 
 def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
@@ -146,8 +146,8 @@ def _write(run: ImportedRun, given: Given, layout: Layout, about: AboutFile) -> 
         write_array(folder / f"{logits}.npy", one.logits_MNK)
         if not (folder / f"{labels}.npy").exists():
             write_array(folder / f"{labels}.npy", one.labels_N)
-            if one.groups:
-                write_array(folder / f"{groups_file(labels)}.npy", one.groups.group_N)
+            if one.together:
+                write_array(folder / f"{groups_file(labels)}.npy", one.together.group_N)
     for name, array in layout.outside.items():
         write_array(folder / f"{outside_file(name)}.npy", read_unlabelled(given, array))
     write_arrays(folder / "factors.npz", {})  # only a BatchEnsemble of ours has factors

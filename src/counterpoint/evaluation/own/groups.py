@@ -56,15 +56,15 @@ def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
     listing = images.listing
     contents = [[(images.hashes[image], listing.labels[image]) for image in of_severity] for of_severity in places]
     key = _hash(str(reader.decoding), listing.classes, contents)
-    groups = groups_of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
+    together = groups_of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
     return ImageGroup(
         name,
-        encode(Shift(Source("own", key=key), len(sets[1]), "test", (name,), tuple(sets), recorded(groups))),
+        encode(Shift(Source("own", key=key), len(sets[1]), "test", (name,), tuple(sets), recorded(together))),
         {cell_file(name, name, severity): partial(_itself, of_severity) for severity, of_severity in sets.items()},
         (labels_file(name), sets[1].labels_N),
         np.float16,
         len(sets[1]),
-        groups,
+        together,
         listed_in="suites",
     )
 
