@@ -19,7 +19,7 @@ from counterpoint.metrics.checks import Floats, Integers
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import differences_of_parts
-from counterpoint.metrics.scores import Grid
+from counterpoint.metrics.scores import Grid, groups_of_cells
 from counterpoint.records.compared import (
     CalibrationDifferences,
     CleanDifferences,
@@ -94,7 +94,8 @@ def check_request(others: Sequence[object], out: Path | str | None) -> None:
 def compare(ours: Scored, theirs: Scored) -> Comparison:
     """The differences, ours − theirs, with intervals over images: on the clean set, over the cells and on other shifts.
 
-    Either is None where the two runs were not evaluated on the same images. A shift of too few groups is left out.
+    Either is None where the two runs were not evaluated on the same images. Shifted images of too few groups are left
+    out.
     """
     our_images, their_images = ours.results.made_from, theirs.results.made_from
     same_clean = our_images.clean == their_images.clean
@@ -202,9 +203,9 @@ def corrupted_differences(ours: Grid, theirs: Grid) -> CorruptedDifferences:
 
 def _differences_over_cells(
     ours: RunScores | CondensedScores, theirs: RunScores | CondensedScores
-) -> CorruptedDifferences:
+) -> CorruptedDifferences | None:
     if isinstance(ours, RunScores) and isinstance(theirs, RunScores):
-        return corrupted_differences(ours.cells, theirs.cells)
+        return corrupted_differences(ours.cells, theirs.cells) if are_enough(groups_of_cells(ours.cells)) else None
     our_cells, their_cells = (_condensed_cells(scores) for scores in (ours, theirs))
     return CorruptedDifferences(
         mean=_differences_of_means(our_cells.means, their_cells.means),
