@@ -44,8 +44,8 @@ class ImageScores:
         return groups_of(self.group_N, len(self))
 
     def select(self, images: NDArray[np.integer]) -> "ImageScores":
-        columns = (getattr(self, field.name) for field in fields(self))
-        return ImageScores(*(None if column is None else column[images] for column in columns))
+        group_N = None if self.group_N is None else self.group_N[images]
+        return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images], group_N)
 
     def in_groups(self, group_N: Integers | None) -> "ImageScores":
         """With these groups, or with none."""
@@ -89,8 +89,8 @@ def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
 
 def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
     """The scores of the images of all `parts`. All have groups, of the same numbers, or none has."""
-    columns = ([getattr(part, field.name) for part in parts] for field in fields(ImageScores))
-    return ImageScores(*(None if column[0] is None else np.concatenate(column) for column in columns))
+    names = [field.name for field in fields(ImageScores) if getattr(parts[0], field.name) is not None]
+    return ImageScores(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def grids_of(cells: Mapping[str, Sequence[Sequence[ImageScores]]]) -> list[Grid]:
