@@ -4,7 +4,6 @@ import pytest
 
 from counterpoint.corrupt import CORRUPTIONS
 from counterpoint.records.files import Evaluated
-from counterpoint.records.images import InGroups
 from counterpoint.report.run import label_runs
 from counterpoint.report.sections.heat_maps import HeatMap, heat_maps
 from counterpoint.report.suites import corruption_label
@@ -160,17 +159,6 @@ def test_a_difference_within_noise_has_brackets_and_no_colour(
         ("+40.0", 100),
         ("(0.0)", 0),
     ]
-
-
-def test_an_error_of_images_in_groups_is_as_noisy_as_that_of_few_images(two_runs: list[Evaluated]) -> None:
-    together = every_cell("ensemble.error", 0.2) | {"results.corrupted.groups": InGroups(10, "key")}
-    ours, theirs = (changed_all(run, together) for run in two_runs)
-    ours = changed_all(ours, {f"{CELLS}.fog.{i}.ensemble.error": 0.2 + step for i, step in enumerate((0.35, 0.45))})
-    (suite,) = by_key([ours, theirs])["error"].suites
-    assert suite.difference is not None
-    fog = suite.difference.tables[0].rows[CORRUPTIONS.index("fog")]
-    # 2 √((0.55 · 0.45 + 0.16) / 10) = 0.404, and 2 √((0.65 · 0.35 + 0.16) / 10) = 0.394
-    assert [entry.text for entry in fog.entries[:2]] == ["(+35.0)", "+45.0"]
 
 
 def test_without_a_suite_there_is_nothing(make_evaluated: MakeEvaluated) -> None:

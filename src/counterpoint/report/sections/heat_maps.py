@@ -173,7 +173,7 @@ def _difference(metric: Metric, grids: Sequence[Grid]) -> ScaledMaps | None:
     cells = {name: list(zip(row, their_scores[name], strict=True)) for name, row in our_scores.items()}
     deepest = _round_up(100 * max(abs(_less(metric.key, pair)) for row in cells.values() for pair in row)) / 100
     rows = [
-        Row(ours.shift_label(name), tuple(_told_entry(metric.key, pair, ours.figures.draws, deepest) for pair in row))
+        Row(ours.shift_label(name), tuple(_told_entry(metric.key, pair, ours.figures.images, deepest) for pair in row))
         for name, row in cells.items()
     ]
     caption = f"{ours.label} − {theirs.label}: {metric.column.label} difference, points"
@@ -184,18 +184,18 @@ def _less(key: str, pair: tuple[Scores, Scores]) -> float:
     return (pair[0][key] or 0.0) - (pair[1][key] or 0.0)
 
 
-def _told_entry(key: str, pair: tuple[Scores, Scores], draws: int, deepest: float) -> Entry:
+def _told_entry(key: str, pair: tuple[Scores, Scores], images: int, deepest: float) -> Entry:
     """A difference within noise has brackets and no colour."""
     difference = _less(key, pair)
     text = signed(difference, digits=1)
-    if abs(difference) <= _NOISE[key](pair, draws):
+    if abs(difference) <= _NOISE[key](pair, images):
         return Entry(f"({text})", heat=0)
     return Entry(text, heat=round(100 * difference / deepest))
 
 
-def _error_noise(pair: tuple[Scores, Scores], draws: int) -> float:
+def _error_noise(pair: tuple[Scores, Scores], images: int) -> float:
     """Two standard errors, as if the two runs had seen different images: on the same images it is less."""
-    return 2 * math.sqrt(sum((one["error"] or 0.0) * (1 - (one["error"] or 0.0)) / draws for one in pair))
+    return 2 * math.sqrt(sum((one["error"] or 0.0) * (1 - (one["error"] or 0.0)) / images for one in pair))
 
 
 def _ece_noise(pair: tuple[Scores, Scores], _: int) -> float:
