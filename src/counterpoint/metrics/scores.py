@@ -1,7 +1,7 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -47,10 +47,6 @@ class ImageScores:
         group_N = None if self.group_N is None else self.group_N[images]
         return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images], group_N)
 
-    def in_groups(self, group_N: Integers | None) -> "ImageScores":
-        """With these groups, or with none."""
-        return replace(self, group_N=group_N)
-
 
 Grid = Mapping[str, Sequence[ImageScores]]
 """For each corruption, the images' scores at each severity."""
@@ -68,11 +64,15 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | N
     [0.02, 0.72]
     """
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
-    scores = scores_of_checked(probs, class_labels(labels_N, "labels_N", *probs.shape))
-    return scores.in_groups(None if groups is None else whole_numbers(groups, "groups", len(probs), of="group"))
+    labels = class_labels(labels_N, "labels_N", *probs.shape)
+    return scores_of_checked(probs, labels, checked_groups(groups, len(probs)))
 
 
-def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
+def checked_groups(groups: ArrayLike | None, images: int) -> Integers | None:
+    return None if groups is None else whole_numbers(groups, "groups", images, of="group")
+
+
+def scores_of_checked(probs_NK: Floats, labels_N: Integers, group_N: Integers | None = None) -> ImageScores:
     """`image_scores` of arrays that were checked."""
     rows_N, best_N = np.arange(len(labels_N)), probs_NK.argmax(axis=1)
     of_label_N = probs_NK[rows_N, labels_N]
@@ -84,6 +84,7 @@ def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
         # log(1 / p) instead of −log(p), so that a probability of 1 gives 0.0 and not −0.0.
         nll=np.log(1 / np.maximum(of_label_N, SMALLEST_PROBABILITY)),
         brier=np.square(off_NK, out=off_NK).sum(axis=1),
+        group_N=group_N,
     )
 
 
