@@ -16,7 +16,7 @@ then has a standard error of 2.2 points.
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from coverage import Floats, Simulated, World, grid_of
@@ -80,7 +80,7 @@ class Case:
             own_difficulty, own_luck = own[run.network]
             odds_NCS = world.odds_CS + world.spread * (difficulty + own_difficulty)
             grid = grid_of(run.confidence(odds_NCS), ndtr(luck + own_luck) < run.chance(odds_NCS))
-            grids.append({name: [cell.in_groups(group_N) for cell in cells] for name, cells in grid.items()})
+            grids.append({name: [replace(cell, group_N=group_N) for cell in cells] for name, cells in grid.items()})
         return grids
 
 
@@ -90,8 +90,7 @@ def true_error(world: World, run: Simulated) -> float:
 
 
 def without_groups(grid: Grid) -> Grid:
-    none = np.empty(0, np.int64)
-    return {name: [cell.in_groups(none) for cell in cells] for name, cells in grid.items()}
+    return {name: [replace(cell, group_N=None) for cell in cells] for name, cells in grid.items()}
 
 
 def found_and_true(world: World, runs: Sequence[Simulated], grids: Sequence[Grid]) -> dict[str, tuple[Interval, float]]:

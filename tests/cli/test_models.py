@@ -131,7 +131,10 @@ def test_without_the_word_the_run_is_refused_by_name_with_the_command(give: Give
 def test_another_name_than_the_runs_is_refused(give: Give, said: str) -> None:
     done = give(*EVALUATE, "--model", said)
     assert (done.status, done.imported) == (2, False)
-    assert f"the model of run is mymodule:make_model, not {said}; give --model mymodule:make_model" in done.err
+    assert (
+        f"the model of run is mymodule:make_model, not {said}; give mymodule:make_model as trusted_model (--model)"
+        in done.err
+    )
 
 
 def test_a_run_is_exported_with_the_users_word_alone(trained: Terminal, give: Give) -> None:

@@ -193,7 +193,7 @@ def test_an_unfinished_run_is_refused(tmp_path: Path) -> None:
             "runs/a says that its network is made by m:f, but .* `counterpoint predict runs/a … --model m:f`, or "
             "trusted_model='m:f' in Python",
         ),
-        ("m:f", "m:g", "the model of runs/a is m:f, not m:g; give --model m:f, or leave it out"),
+        ("m:f", "m:g", "the model of runs/a is m:f, not m:g; give m:f as trusted_model"),
         ("resnet", "vit", "the model of runs/a is resnet, not vit"),
     ],
 )

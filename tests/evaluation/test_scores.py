@@ -13,14 +13,17 @@ from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift, 
 from counterpoint.storage.arrays import read_arrays, write_arrays
 
 
-def some_scores(seed: int, images: int = 6) -> ImageScores:
+def some_scores(seed: int, images: int = 6, groups: np.ndarray | None = None) -> ImageScores:
     rng = np.random.default_rng(seed)
-    return image_scores(rng.dirichlet(np.ones(4), size=images), rng.integers(4, size=images))
+    return image_scores(rng.dirichlet(np.ones(4), size=images), rng.integers(4, size=images), groups)
 
 
 def assert_same(found: ImageScores, expected: ImageScores) -> None:
     for field in fields(ImageScores):
         values, wanted = getattr(found, field.name), getattr(expected, field.name)
+        if wanted is None:
+            assert values is None
+            continue
         assert values.dtype == wanted.dtype
         assert values == pytest.approx(wanted, rel=1e-6), "float32 on disk"
 
@@ -28,7 +31,8 @@ def assert_same(found: ImageScores, expected: ImageScores) -> None:
 def test_scores_come_back(tmp_path: Path) -> None:
     shift = Shift(Source("regenerated", 0, "1", "texture"), 6, "test", ("fog", "snow"), (2, 4))
     made_from = MadeFrom("0123", "fp32", Images("digits", "test", 9), shift)
-    cells = {name: [some_scores(10 * i + j) for j in range(2)] for i, name in enumerate(("fog", "snow"))}
+    pairs = np.arange(6) // 2
+    cells = {name: [some_scores(10 * i + j, 6, pairs) for j in range(2)] for i, name in enumerate(("fog", "snow"))}
     clean = some_scores(99, 9)
     write_scores(tmp_path, RunScores(made_from, clean, cells))
     found = read_scores(tmp_path)

@@ -15,10 +15,11 @@ from counterpoint.metrics import (
     ood_auroc_difference,
     paired_differences,
 )
-from counterpoint.metrics.checks import Floats
+from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import differences_of_parts
-from counterpoint.metrics.scores import Grid
+from counterpoint.metrics.scores import Grid, groups_of_cells
 from counterpoint.records.compared import (
     CalibrationDifferences,
     CleanDifferences,
@@ -91,7 +92,8 @@ def check_request(others: Sequence[object], out: Path | str | None) -> None:
 def compare(ours: Scored, theirs: Scored) -> Comparison:
     """The differences, ours − theirs, with intervals over images: on the clean set, over the cells and on other shifts.
 
-    Either is None where the two runs were not evaluated on the same images.
+    Either is None where the two runs were not evaluated on the same images. Shifted images of too few groups are left
+    out.
     """
     our_images, their_images = ours.results.made_from, theirs.results.made_from
     same_clean = our_images.clean == their_images.clean
@@ -100,7 +102,11 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         and _data_set(our_images) == _data_set(their_images)
         and our_images.corrupted == their_images.corrupted
     )
-    shared = [name for name in _shifts(ours) if _is_same_shift(name, ours, theirs)]
+    shared = [
+        name
+        for name, (_, cells) in _shifts(ours).items()
+        if _is_same_shift(name, ours, theirs) and are_enough(cells[0].groups)
+    ]
     outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
         raise InputError(
@@ -148,12 +154,11 @@ def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDiffe
     our, their = ours.scores.outside, theirs.scores.outside
     if our is None or their is None:
         return {}
-    found, groups = {}, ours.scores.clean.groups
+    found = {}
     for name, (images, our_N) in our.sets.items():
         other, their_N = their.sets.get(name, (None, our_N))
         if other == images:
-            known = groups.group_N if groups else None
-            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, known)
+            auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, ours.scores.clean.group_N)
             found[name] = OutsideDifference(images, **_records({"auroc": auroc}))
     return found
 
@@ -196,9 +201,9 @@ def corrupted_differences(ours: Grid, theirs: Grid) -> CorruptedDifferences:
 
 def _differences_over_cells(
     ours: RunScores | CondensedScores, theirs: RunScores | CondensedScores
-) -> CorruptedDifferences:
+) -> CorruptedDifferences | None:
     if isinstance(ours, RunScores) and isinstance(theirs, RunScores):
-        return corrupted_differences(ours.cells, theirs.cells)
+        return corrupted_differences(ours.cells, theirs.cells) if are_enough(groups_of_cells(ours.cells)) else None
     our_cells, their_cells = (_condensed_cells(scores) for scores in (ours, theirs))
     return CorruptedDifferences(
         mean=_differences_of_means(our_cells.means, their_cells.means),
@@ -229,11 +234,13 @@ def _by_severity(*grids: Grid) -> Iterator[tuple[tuple[ImageScores, ...], ...]]:
 
 def _mean_differences(ours: Sequence[ImageScores], theirs: Sequence[ImageScores]) -> MeanDifferences:
     """Differences of the images' means over cells. An image counts once, because its cells are not independent."""
-    return _differences_of_means(means_of_images(ours), means_of_images(theirs))
+    return _differences_of_means(means_of_images(ours), means_of_images(theirs), ours[0].group_N)
 
 
-def _differences_of_means(ours: Mapping[str, Floats], theirs: Mapping[str, Floats]) -> MeanDifferences:
-    return MeanDifferences(**_records({name: mean_difference(ours[name], theirs[name]) for name in ours}))
+def _differences_of_means(
+    ours: Mapping[str, Floats], theirs: Mapping[str, Floats], group_N: Integers | None = None
+) -> MeanDifferences:
+    return MeanDifferences(**_records({name: mean_difference(ours[name], theirs[name], group_N) for name in ours}))
 
 
 def _records(differences: Mapping[str, Interval]) -> dict[str, Difference]:

@@ -44,7 +44,7 @@ def validation_run(run: AnyRun, twin: Run | None) -> AnyRun:
         raise InputError(
             f"{run.folder} was trained on all images, so none are left to fit a temperature on; train its twin with "
             f"`counterpoint train {quoted(run.experiment.name)} --set train_on=split --out TWIN` and the same other "
-            f"settings, evaluate it, and name it as the twin (--twin TWIN)"
+            "settings, evaluate it, and name it as the twin (--twin TWIN)"
         )
     _check_twin(run, twin)
     return twin

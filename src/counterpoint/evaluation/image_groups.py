@@ -17,7 +17,7 @@ from counterpoint.data.sets import Pixels
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.logits import OOD, VALIDATION, VALIDATION_LABELS, cell_file, labels_file
 from counterpoint.evaluation.suites import CorruptedSet, Suite
-from counterpoint.evaluation.together import Together
+from counterpoint.metrics.groups import Groups, groups_of, recorded
 from counterpoint.records.codec import encode
 from counterpoint.records.images import Images, Part
 from counterpoint.runs.folder import Run
@@ -42,7 +42,7 @@ class ImageGroup:
     dtype: type[np.floating[Any]]
     largest: int
     """How many images a set has."""
-    together: Together | None = None
+    together: Groups | None = None
     """Which images belong together; None if none do."""
     listed_in: Literal["suites", "outside"] | None = None
     """Of a user's own images, which may have any name: the list in about.json that has them. "suites" are shifts, each
@@ -102,8 +102,8 @@ def _first(parts: Parts, images: LabelledImages, count: int | None) -> LabelledI
 
 
 def _labelled_group(name: str, labels: str, parts: Parts, part: Part, images: LabelledImages) -> ImageGroup:
-    together = Together.of(images.groups_N, len(images))
-    about = Images(parts.name, part, len(images), parts.keys.get(part), together.record if together else None)
+    together = groups_of(images.groups_N, len(images))
+    about = Images(parts.name, part, len(images), parts.keys.get(part), recorded(together))
     files = {name: lambda: images}
     return ImageGroup(name, encode(about), files, (labels, images.labels_N), np.float32, len(images), together)
 

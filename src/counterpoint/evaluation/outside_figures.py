@@ -10,23 +10,23 @@ import numpy as np
 from counterpoint.evaluation.logits import LogitsAbout, read_outside
 from counterpoint.evaluation.scores import OutsideScores
 from counterpoint.metrics import entropy_of_mean, mutual_information, ood_auroc, ood_auroc_interval, ood_fpr
-from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.groups import Groups, are_enough
+from counterpoint.metrics.checks import Floats, Integers
+from counterpoint.metrics.groups import are_enough, groups_of
 from counterpoint.records.outside import ByConfidence, Outside, Separation
 from counterpoint.runs.imported import AnyRun
 
 
 def outside_figures(
-    run: AnyRun, about: LogitsAbout, clean_MNK: Floats, groups: Groups | None = None
+    run: AnyRun, about: LogitsAbout, clean_MNK: Floats, group_N: Integers | None = None
 ) -> tuple[dict[str, Outside], OutsideScores | None]:
     """The figures on each set of outside images, and what another run can be compared by; None where there are none.
 
-    `clean_MNK` are the members' probabilities of the known images, and `groups` says which of these belong together.
+    `clean_MNK` are the members' probabilities of the known images, and `group_N` says which of these belong together.
     """
     figures, sets = {}, {}
     for name, images in about.outside.items():
         outside_MNK = read_outside(run, about, name)
-        figures[name] = _figures(clean_MNK, outside_MNK, images.key, groups)
+        figures[name] = _figures(clean_MNK, outside_MNK, images.key, group_N)
         sets[name] = images, _confidence(outside_MNK)
     return figures, OutsideScores(_confidence(clean_MNK), sets) if sets else None
 
@@ -35,10 +35,10 @@ def _confidence(probs_MNK: Floats) -> Floats:
     return np.asarray(probs_MNK.mean(axis=0).max(axis=1), np.float64)
 
 
-def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None, groups: Groups | None) -> Outside:
+def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None, group_N: Integers | None) -> Outside:
     by_confidence = [_confidence(probs_MNK) for probs_MNK in (known_MNK, outside_MNK)]
     several = len(known_MNK) > 1
-    separation = partial(_separation, groups)
+    separation = partial(_separation, group_N)
     return Outside(
         images=outside_MNK.shape[1],
         key=key,
@@ -53,11 +53,11 @@ def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None, groups: Gr
     )
 
 
-def _separation(groups: Groups | None, known_N: Floats, outside_N: Floats) -> Separation:
+def _separation(group_N: Integers | None, known_N: Floats, outside_N: Floats) -> Separation:
     """By a number that is higher for known images. Of too few groups there is no interval."""
-    if not are_enough(groups):
+    if not are_enough(groups_of(group_N, len(known_N))):
         return Separation(auroc=ood_auroc(known_N, outside_N), fpr95=ood_fpr(known_N, outside_N))
-    auroc = ood_auroc_interval(known_N, outside_N, groups.group_N if groups else None)
+    auroc = ood_auroc_interval(known_N, outside_N, group_N)
     return Separation(auroc=auroc.value, auroc_low=auroc.low, auroc_high=auroc.high, fpr95=ood_fpr(known_N, outside_N))
 
 

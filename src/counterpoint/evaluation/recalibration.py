@@ -37,8 +37,8 @@ def recalibrate_run(
     """Fit every recalibration on validation images, compute the run's figures with each, and write recalibrated.json.
 
     `run` is a run, or its folder. `twin` is the same experiment trained on the split, for a run that has no validation
-    images. With `choosing`, one of
-    the recalibrations is chosen on held-out images. `care` says how much clean and shifted images count in that.
+    images. With `choosing`, one of the recalibrations is chosen on held-out images. `care` says how much clean and
+    shifted images count in that.
 
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits

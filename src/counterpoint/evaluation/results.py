@@ -70,12 +70,12 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     about = read_about(run)
     clean_MNK = read_probs(run, "clean")
     labels_N = read_labels(run, "labels", clean_MNK.shape[1])
-    clean_scores = score_set(clean_MNK, labels_N).in_groups(read_groups(run, "labels", len(labels_N)))
+    clean_scores = score_set(clean_MNK, labels_N, read_groups(run, "labels", len(labels_N)))
     clean = _clean(clean_scores)
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
     corrupted = shifted.pop(CORRUPTED.name, None)
-    outside, of_outside = outside_figures(run, about, clean_MNK, clean_scores.ensemble.groups)
+    outside, of_outside = outside_figures(run, about, clean_MNK, clean_scores.ensemble.group_N)
     factors = read_factors(run) if len(clean_MNK) > 1 else {}
     results = Results(
         counterpoint=counterpoint.__version__,
@@ -155,7 +155,7 @@ def _read_suite(run: AnyRun, suite: str, shift: Shift) -> _Cells:
 
 
 def _score_cell(images: Labelled) -> tuple[SetScores, Summary]:
-    scores = score_set(softmax(images.logits_MNK, axis=2), images.labels_N).in_groups(images.groups_N)
+    scores = score_set(softmax(images.logits_MNK, axis=2), images.labels_N, images.groups_N)
     return scores, summarise(scores, honest_members=False)
 
 

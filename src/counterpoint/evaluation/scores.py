@@ -96,11 +96,10 @@ def read_scores(folder: Path) -> RunScores:
             raise ValueError(f"the scores of {part} are not of the same images")
         if not all(np.isfinite(values).all() for values in (confidence, nll, brier)):
             raise ValueError(f"the scores of {part} are not finite")
-        found = ImageScores(confidence, correct, nll, brier)
         group_N = arrays.get(f"{together}/group")
         if group_N is not None and (group_N.shape != correct.shape or group_N.dtype.kind not in "iu"):
             raise ValueError(f"{together}/group does not hold a whole number for each image")
-        return found.in_groups(group_N)
+        return ImageScores(confidence, correct, nll, brier, group_N)
 
     try:
         made_from = decode(MadeFrom, json.loads(str(arrays[_MADE_FROM])))

@@ -25,7 +25,7 @@ from counterpoint.corrupt import (
 from counterpoint.corrupt.cells import check_file, holds
 from counterpoint.data import DataSet, LabelledImages, Parts
 from counterpoint.errors import InputError, one_of, shown
-from counterpoint.evaluation.together import Together
+from counterpoint.metrics.groups import Groups, groups_of, recorded
 from counterpoint.records.images import Part, Shift, Source
 from counterpoint.storage.arrays import read_array
 from counterpoint.watching import SILENT, Watcher
@@ -100,13 +100,12 @@ class CorruptedSet:
 
     def shift(self, images: int) -> Shift:
         """The suite with the first `images` images of each cell."""
-        together = self.together(images)
-        groups = together.record if together else None
+        groups = recorded(self.together(images))
         return Shift(self.source, images, self.suite.part, self.suite.corruptions, self.suite.severities, groups)
 
-    def together(self, images: int) -> Together | None:
+    def together(self, images: int) -> Groups | None:
         """Which of the first `images` images belong together."""
-        return Together.of(None if self.groups_N is None else self.groups_N[:images], images)
+        return groups_of(None if self.groups_N is None else self.groups_N[:images], images)
 
 
 def corrupted_set(

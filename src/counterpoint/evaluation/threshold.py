@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from counterpoint.errors import InputError
 from counterpoint.evaluation.held_out import no_validation_part, read_held_out
 from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_outside_logits, read_test
@@ -68,10 +66,10 @@ def threshold_run(run: AnyRun | Path | str, target: float, *, watcher: Watcher =
     shift = about.suites.get(VALIDATION_EXTRA.name) if recalibrated else None
     first, second = _two_parts(read_held_out(run, shift))
     counted: Counted = "images" if second.groups_N is None else "groups"
-    refuse_too_few(_draws(second), target, _draws(first.clean), counted)
+    refuse_too_few(second.draws, target, first.clean.draws, counted)
     name, recalibration = _recalibration(first, recalibrated, watcher)
     suggesting, deciding = (recalibrated_scores(recalibration, part) for part in (first.clean, second))
-    start = likely_start(suggesting.confidence, suggesting.correct, target, _draws(second))
+    start = likely_start(suggesting.confidence, suggesting.correct, target, second.draws)
     promise = lowest_threshold(deciding.confidence, deciding.correct, target, start, second.groups_N)
     test, corrupted = read_test(run, about), about.suites.get(CORRUPTED.name)
     checked = partial(_checked_suite, run, recalibration, promise, watcher)
@@ -111,21 +109,12 @@ def _without_validation_images(run: AnyRun) -> InputError:
 
 def _two_parts(held_out: HeldOut) -> tuple[HeldOut, Labelled]:
     """What is fitted on, with an image's corrupted versions, and what the threshold is chosen on."""
-    count, groups_N = _draws(held_out.clean), held_out.clean.groups_N
-    if count < FITTED_SHARE:
-        of = "images" if groups_N is None else "groups"
-        raise InputError(f"there are {count} validation {of}, and a threshold needs at least {FITTED_SHARE}")
-    order = np.random.default_rng(0).permutation(count)
-    fitted = count // FITTED_SHARE
-    if groups_N is None:
-        return held_out.select(order[:fitted]), held_out.clean.select(np.sort(order[fitted:]))
-    is_fitted_N = np.isin(groups_N, np.unique(groups_N)[order[:fitted]])
-    return held_out.select(np.flatnonzero(is_fitted_N)), held_out.clean.select(np.flatnonzero(~is_fitted_N))
-
-
-def _draws(images: Labelled) -> int:
-    """How many images there are, or groups of images that belong together."""
-    return len(images) if images.groups_N is None else len(np.unique(images.groups_N))
+    clean = held_out.clean
+    if clean.draws < FITTED_SHARE:
+        of = "images" if clean.groups_N is None else "groups"
+        raise InputError(f"there are {clean.draws} validation {of}, and a threshold needs at least {FITTED_SHARE}")
+    fitted, others = clean.in_two_parts(clean.draws // FITTED_SHARE)
+    return held_out.select(fitted), clean.select(others)
 
 
 def _recalibration(first: HeldOut, recalibrated: Recalibrated | None, watcher: Watcher) -> tuple[str, Recalibration]:

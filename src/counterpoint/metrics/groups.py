@@ -10,6 +10,7 @@ which is the jackknife's. To first order it is Σ_g (y_g − n_g · mean)² / N�
 usual s² / N, exactly. The interval is Student's with G − 1 degrees of freedom.
 """
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +20,7 @@ from scipy.special import ndtr, stdtrit
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, Integers, whole_numbers
+from counterpoint.records.images import InGroups
 
 FEWEST = 10
 """With fewer groups, or one that has more than half of the images, there are no intervals and no noise floors: so few
@@ -83,6 +85,13 @@ def groups_of(group_N: ArrayLike | None, images: int) -> Groups | None:
         return None
     found = numbered(whole_numbers(group_N, "groups", images, of="group"))
     return None if found.max(initial=-1) + 1 == images else Groups(found)
+
+
+def recorded(groups: Groups | None) -> InGroups | None:
+    """As the logits' folder and the records keep it."""
+    if groups is None:
+        return None
+    return InGroups(len(groups), hashlib.sha256(groups.group_N.astype("<i8").tobytes()).hexdigest()[:16])
 
 
 def enough_groups(group_N: ArrayLike | None, images: int) -> Groups | None:

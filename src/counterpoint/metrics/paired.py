@@ -32,11 +32,10 @@ def paired_differences(ours: ImageScores, other: ImageScores) -> dict[str, Inter
     -0.405
     """
     require_same_groups(ours.groups, other.groups)
-    groups = ours.groups.group_N if ours.groups else None
     return {
-        "error": error_difference(ours.correct, other.correct, groups),
-        "nll": mean_difference(ours.nll, other.nll, groups),
-        "brier": mean_difference(ours.brier, other.brier, groups),
+        "error": error_difference(ours.correct, other.correct, ours.group_N),
+        "nll": mean_difference(ours.nll, other.nll, ours.group_N),
+        "brier": mean_difference(ours.brier, other.brier, ours.group_N),
         **calibration_differences({"clean": [ours]}, {"clean": [other]}),
     }
 

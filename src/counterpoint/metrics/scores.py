@@ -1,7 +1,7 @@
 """Scores of one predictor: the probabilities of N images over K classes against their labels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -13,8 +13,6 @@ from counterpoint.metrics.groups import Groups, groups_of
 
 # A probability of 0 would make the NLL infinite. It counts as the smallest normal float32, which gives 87.3 nats.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
-
-_NO_GROUPS: Integers = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +31,8 @@ class ImageScores:
     correct: NDArray[np.bool_]
     nll: Floats
     brier: Floats
-    group_N: Integers = field(default_factory=lambda: _NO_GROUPS)
-    """Which images belong together, such as those of one patient: they have equal numbers. Empty where there are no
+    group_N: Integers | None = None
+    """Which images belong together, such as those of one patient: they have equal numbers. None where there are no
     groups."""
 
     def __len__(self) -> int:
@@ -43,15 +41,11 @@ class ImageScores:
     @cached_property
     def groups(self) -> Groups | None:
         """None where there are none, and where each has one image."""
-        return groups_of(self.group_N, len(self)) if len(self.group_N) else None
+        return groups_of(self.group_N, len(self))
 
     def select(self, images: NDArray[np.integer]) -> "ImageScores":
-        group_N = self.group_N[images] if len(self.group_N) else self.group_N
+        group_N = None if self.group_N is None else self.group_N[images]
         return ImageScores(self.confidence[images], self.correct[images], self.nll[images], self.brier[images], group_N)
-
-    def in_groups(self, group_N: Integers | None) -> "ImageScores":
-        """With these groups, if there are any."""
-        return self if group_N is None else replace(self, group_N=group_N)
 
 
 Grid = Mapping[str, Sequence[ImageScores]]
@@ -70,11 +64,15 @@ def image_scores(probs_NK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | N
     [0.02, 0.72]
     """
     probs = probabilities(probs_NK, "probs_NK", ndim=2)
-    scores = scores_of_checked(probs, class_labels(labels_N, "labels_N", *probs.shape))
-    return scores.in_groups(None if groups is None else whole_numbers(groups, "groups", len(probs), of="group"))
+    labels = class_labels(labels_N, "labels_N", *probs.shape)
+    return scores_of_checked(probs, labels, checked_groups(groups, len(probs)))
 
 
-def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
+def checked_groups(groups: ArrayLike | None, images: int) -> Integers | None:
+    return None if groups is None else whole_numbers(groups, "groups", images, of="group")
+
+
+def scores_of_checked(probs_NK: Floats, labels_N: Integers, group_N: Integers | None = None) -> ImageScores:
     """`image_scores` of arrays that were checked."""
     rows_N, best_N = np.arange(len(labels_N)), probs_NK.argmax(axis=1)
     of_label_N = probs_NK[rows_N, labels_N]
@@ -86,12 +84,14 @@ def scores_of_checked(probs_NK: Floats, labels_N: Integers) -> ImageScores:
         # log(1 / p) instead of −log(p), so that a probability of 1 gives 0.0 and not −0.0.
         nll=np.log(1 / np.maximum(of_label_N, SMALLEST_PROBABILITY)),
         brier=np.square(off_NK, out=off_NK).sum(axis=1),
+        group_N=group_N,
     )
 
 
 def join_scores(parts: Sequence[ImageScores]) -> ImageScores:
     """The scores of the images of all `parts`. All have groups, of the same numbers, or none has."""
-    return ImageScores(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(ImageScores)))
+    names = [field.name for field in fields(ImageScores) if getattr(parts[0], field.name) is not None]
+    return ImageScores(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
 
 def grids_of(cells: Mapping[str, Sequence[Sequence[ImageScores]]]) -> list[Grid]:

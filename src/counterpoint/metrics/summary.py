@@ -4,7 +4,7 @@ Figures are fractions, and their names carry their estimator.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast, get_args
 
 import numpy as np
@@ -17,7 +17,7 @@ from counterpoint.metrics.diversity import disagreement_of_checked, kl_of_checke
 from counterpoint.metrics.floor import draws_of_bins, noise_floor
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.intervals import Interval
-from counterpoint.metrics.scores import ImageScores, scores_of_checked
+from counterpoint.metrics.scores import ImageScores, checked_groups, scores_of_checked
 from counterpoint.metrics.selective import aurc, risk_coverage
 from counterpoint.records.figures import (
     Bin,
@@ -50,16 +50,12 @@ class SetScores:
     disagreement: float | None  # None for one network
     pairwise_kl: float | None
 
-    def in_groups(self, group_N: Integers | None) -> "SetScores":
-        """With these groups of images, if there are any (see `ImageScores`)."""
-        members = tuple(member.in_groups(group_N) for member in self.members)
-        return replace(self, ensemble=self.ensemble.in_groups(group_N), members=members)
 
-
-def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
+def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike, groups: ArrayLike | None = None) -> SetScores:
     """Everything that the figures of a set of images are computed from.
 
     `probs_MNK` holds the probabilities of M members for N images and K classes, and `labels_N` the class numbers.
+    `groups` is as in `image_scores`.
 
     >>> from counterpoint.metrics import score_set
     >>> scores = score_set([[[0.9, 0.1]], [[0.3, 0.7]]], [0])  # two members, one image
@@ -68,10 +64,11 @@ def score_set(probs_MNK: ArrayLike, labels_N: ArrayLike) -> SetScores:
     """
     members_MNK = probabilities(probs_MNK, "probs_MNK", ndim=3)
     labels = class_labels(labels_N, "labels_N", *members_MNK.shape[1:])
+    group_N = checked_groups(groups, len(labels))
     several = len(members_MNK) > 1
     return SetScores(
-        scores_of_checked(members_MNK.mean(axis=0), labels),
-        tuple(scores_of_checked(member_NK, labels) for member_NK in members_MNK),
+        scores_of_checked(members_MNK.mean(axis=0), labels, group_N),
+        tuple(scores_of_checked(member_NK, labels, group_N) for member_NK in members_MNK),
         disagreement_of_checked(members_MNK) if several else None,
         kl_of_checked(members_MNK) if several else None,
     )
@@ -144,11 +141,11 @@ def class_figures(probs_NK: Floats, labels_N: Integers, names: Sequence[str]) ->
 
 def honest(scores: ImageScores) -> Estimates:
     """For each calibration error: the noise floor, the excess over it, and the debiased estimate."""
-    rows, groups = {}, None if scores.groups is None else scores.group_N
+    rows = {}
     for binning in _BINNINGS:
         seen = (scores.confidence, scores.correct, 15, binning)
-        floor = noise_floor(*seen, groups=groups)
-        debiased, rms_debiased = ece_debiased(*seen, groups), ece_rms_debiased(*seen, groups)
+        floor = noise_floor(*seen, groups=scores.group_N)
+        debiased, rms_debiased = ece_debiased(*seen, scores.group_N), ece_rms_debiased(*seen, scores.group_N)
         rows[f"ece_{binning}15"] = _estimate(floor.ece_mean, floor.ece_excess, debiased)
         rows[f"ece_rms_{binning}15"] = _estimate(floor.ece_rms_mean, floor.ece_rms_excess, rms_debiased)
     return cast(Estimates, rows)

@@ -9,6 +9,7 @@ from scipy.special import log_softmax, logsumexp, softmax, xlogy
 from counterpoint.errors import InputError
 from counterpoint.metrics import ImageScores, image_scores
 from counterpoint.metrics.checks import Floats, Integers, finite
+from counterpoint.metrics.groups import groups_of
 from counterpoint.records.recalibrated import Recalibration, Signal
 
 _ROUNDING = 1e-12
@@ -28,6 +29,22 @@ class Labelled:
 
     def __len__(self) -> int:
         return len(self.labels_N)
+
+    @property
+    def draw_N(self) -> Integers:  # noqa: N802 (the shape is part of the name)
+        """Each image's draw, numbered from 0: that of its group, or its own."""
+        groups = groups_of(self.groups_N, len(self))
+        return np.arange(len(self)) if groups is None else groups.group_N
+
+    @property
+    def draws(self) -> int:
+        return int(self.draw_N.max()) + 1
+
+    def in_two_parts(self, draws: int) -> tuple[Integers, Integers]:
+        """The images of so many draws at random, and all others. Images that belong together are in one part."""
+        order = np.random.default_rng(0).permutation(self.draws)
+        is_first_N = np.isin(self.draw_N, order[:draws])
+        return np.flatnonzero(is_first_N), np.flatnonzero(~is_first_N)
 
     def select(self, images: Integers | slice) -> "Labelled":
         groups_N = None if self.groups_N is None else self.groups_N[images]

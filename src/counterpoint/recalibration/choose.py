@@ -14,7 +14,6 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.metrics import mean_difference
 from counterpoint.metrics.checks import Floats, Integers
-from counterpoint.metrics.groups import groups_of
 from counterpoint.recalibration.apply import Labelled, recalibrated_scores
 from counterpoint.recalibration.families import Family, families
 from counterpoint.recalibration.fit import FitSet, fit
@@ -75,24 +74,15 @@ def fit_held_out(family: Family, held_out: HeldOut, care: Care) -> Recalibration
 def cross_fit(family: Family, held_out: HeldOut, care: Care) -> Iterator[tuple[Integers, Recalibration]]:
     """For each of two random halves of the clean images: their numbers, and the recalibration of the other half.
 
-    Images that belong together are in one half. The other half is fitted on with all its sets. A set that has fewer
-    images counts with those it has.
+    The other half is fitted on with all its sets. A set that has fewer images counts with those it has.
     """
-    count = len(held_out.clean)
-    if count < 2:
-        raise InputError("there is one validation image; cross-fitting needs at least two")
-    first, second = _halves(held_out.clean)
+    draws = held_out.clean.draws
+    if draws < 2:
+        one = "one validation image" if held_out.clean.groups_N is None else "one group of validation images"
+        raise InputError(f"there is {one}; cross-fitting needs at least two")
+    first, second = held_out.clean.in_two_parts((draws + 1) // 2)
     for fitted, applied in ((first, second), (second, first)):
         yield applied, fit_held_out(family, held_out.select(fitted), care)
-
-
-def _halves(images: Labelled) -> tuple[Integers, Integers]:
-    rng, groups = np.random.default_rng(0), groups_of(images.groups_N, len(images))
-    if groups is None:
-        first, second = np.array_split(rng.permutation(len(images)), 2)
-        return first, second
-    in_first_N = (rng.permutation(len(groups)) < (len(groups) + 1) // 2)[groups.group_N]
-    return np.flatnonzero(in_first_N), np.flatnonzero(~in_first_N)
 
 
 def families_of(held_out: HeldOut, care: Care) -> list[Family]:

@@ -55,11 +55,18 @@ def test_groups_reach_every_figure(tmp_path: Path) -> None:
     assert recompute_results(run).clean == results.clean
 
     ours, theirs = (read_scores(tmp_path / name) for name in ("ours", "theirs"))
-    assert (ours.clean.group_N == np.arange(IMAGES) % GROUPS).all()
-    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0].clean
-    expected = paired_differences(ours.clean, theirs.clean)
-    assert found is not None
-    assert (found.nll.low, found.nll.high) == (expected["nll"].low, expected["nll"].high)
+    assert (np.asarray(ours.clean.group_N) == np.arange(IMAGES) % GROUPS).all()
+    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0]
+    assert found.corrupted is not None
+    fog = ours.cells["fog"][0], theirs.cells["fog"][0]
+    for (one, other), differences in (
+        ((ours.clean, theirs.clean), found.clean),
+        (fog, found.corrupted.mean),
+        (fog, found.corrupted.severities[0]),
+    ):
+        assert differences is not None
+        expected = paired_differences(one, other)["nll"]
+        assert (differences.nll.low, differences.nll.high) == pytest.approx((expected.low, expected.high))
     with pytest.raises(InputError, match="in 24 groups"):
         compare_run(tmp_path / "ours", [tmp_path / "alone"])
 
@@ -72,6 +79,18 @@ def test_groups_reach_every_figure(tmp_path: Path) -> None:
     assert errors[0] != errors[1]
     promise = threshold_run(run, 0.6).promise
     assert (promise.images, promise.drawn_from) == (30, 90), "three quarters of the groups"
+
+
+def test_shifts_of_few_groups_do_not_stand_in_the_way_of_a_comparison(tmp_path: Path) -> None:
+    for seed, name in enumerate(("ours", "theirs")):
+        labels = made_labels(IMAGES)
+        of_shift = {"logits": made_logits(labels, seed=seed), "labels": labels}
+        few, many = ({f"shift/{k}/{n}": of_shift[n] for n in of_shift} for k in ("few", "many"))
+        together = {"shift/few/groups": np.arange(IMAGES) % 9, "shift/many/groups": np.arange(IMAGES) % 10}
+        together |= {"shift/labels": labels, "shift/groups": np.arange(IMAGES) % 9}  # of fog
+        evaluate_logits(predictions(seed) | few | many | together, tmp_path / name)
+    found = compare_run(tmp_path / "ours", [tmp_path / "theirs"]).against[0]
+    assert (found.clean is None, found.corrupted, [*found.shifts]) == (False, None, ["many"])
 
 
 def test_groups_of_one_image_each_change_nothing(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 from counterpoint.errors import InputError
 from counterpoint.evaluation.imported.given import Given
 from counterpoint.evaluation.imported.layout import SetNames
-from counterpoint.evaluation.together import Together
 from counterpoint.metrics.checks import Floats, Integers, class_labels, finite, probabilities
+from counterpoint.metrics.groups import Groups, groups_of
 from counterpoint.metrics.scores import SMALLEST_PROBABILITY
 
 _FLOATS = (np.float16, np.float32, np.float64)
@@ -24,7 +24,7 @@ class GivenSet:
     logits_MNK: np.ndarray
     labels_N: Integers
     precision: str
-    together: Together | None = None
+    together: Groups | None = None
     """Which images belong together; None if none do."""
 
     @property
@@ -60,7 +60,7 @@ def read_set(given: Given, names: SetNames, size: tuple[int, int] | None = None)
     return GivenSet(logits_MNK, labels_N, f"{_kind(names)} in {array.dtype}, as given", _together(given, names, images))
 
 
-def _together(given: Given, names: SetNames, images: int) -> Together | None:
+def _together(given: Given, names: SetNames, images: int) -> Groups | None:
     if names.groups not in given.names:
         return None
     array = given.read(names.groups)
@@ -70,7 +70,7 @@ def _together(given: Given, names: SetNames, images: int) -> Together | None:
             f"{called} is {array.dtype} {array.shape}; it must have a whole number or a text for each of the "
             f"{images:,} images"
         )
-    return Together.of(np.unique(array, return_inverse=True)[1], images)
+    return groups_of(np.unique(array, return_inverse=True)[1], images)
 
 
 def _predictions(given: Given, name: str, array: np.ndarray, size: tuple[int, int] | None) -> np.ndarray:

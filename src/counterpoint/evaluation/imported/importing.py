@@ -23,6 +23,7 @@ from counterpoint.evaluation.logits import (
     outside_file,
 )
 from counterpoint.evaluation.results import write_results
+from counterpoint.metrics.groups import recorded
 from counterpoint.records.codec import encode
 from counterpoint.records.files import stale_notes
 from counterpoint.records.images import Images, OutsideImages, Part, Shift, Source
@@ -101,7 +102,7 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
 
 
 def _images(dataset: str, part: Part, one: GivenSet) -> Images:
-    return Images(dataset, part, len(one.labels_N), one.key, one.together.record if one.together else None)
+    return Images(dataset, part, len(one.labels_N), one.key, recorded(one.together))
 
 
 def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
@@ -119,8 +120,7 @@ def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: 
 def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
     """The suite that a cell is of: all cells have the same labels."""
     source = Source("given", key=None if suite.labels == CLEAN else cell.key)
-    groups = cell.together.record if cell.together else None
-    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities, groups)
+    return Shift(source, len(cell.labels_N), "test", suite.shifts, suite.severities, recorded(cell.together))
 
 
 def _imported(given: Given, classes: tuple[str, ...]) -> Imported:

@@ -19,11 +19,11 @@ from counterpoint.evaluation.image_groups import OUTSIDE, ImageGroup
 from counterpoint.evaluation.logits import cell_file, labels_file, outside_file
 from counterpoint.evaluation.own.reading import Reader, check_names, refuse_known
 from counterpoint.evaluation.suites import TAKEN
-from counterpoint.evaluation.together import Together
 from counterpoint.images import DecodedImages, Listing
 from counterpoint.images.listing import picture_name, printable
 from counterpoint.images.shifted import list_shifted
 from counterpoint.images.sources import list_unlabelled
+from counterpoint.metrics.groups import groups_of, recorded
 from counterpoint.records.codec import encode
 from counterpoint.records.images import OutsideImages, Shift, Source
 
@@ -56,19 +56,10 @@ def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
     listing = images.listing
     contents = [[(images.hashes[image], listing.labels[image]) for image in of_severity] for of_severity in places]
     key = _hash(str(reader.decoding), listing.classes, contents)
-    together = Together.of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
+    together = groups_of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
     return ImageGroup(
         name,
-        encode(
-            Shift(
-                Source("own", key=key),
-                len(sets[1]),
-                "test",
-                (name,),
-                tuple(sets),
-                together.record if together else None,
-            )
-        ),
+        encode(Shift(Source("own", key=key), len(sets[1]), "test", (name,), tuple(sets), recorded(together))),
         {cell_file(name, name, severity): partial(_itself, of_severity) for severity, of_severity in sets.items()},
         (labels_file(name), sets[1].labels_N),
         np.float16,
