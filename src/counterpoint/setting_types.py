@@ -52,6 +52,13 @@ def parse(key: str, text: str, annotation: Any) -> Any:
     return text
 
 
+def parse_fraction(text: str) -> float:
+    """The fraction that a person writes as 1% or as 0.01. ValueError if it is no number."""
+    number = text.strip()
+    # 99.9 / 100 would not be 0.999
+    return float(f"{number[:-1].strip()}e-2" if number.endswith("%") else number)
+
+
 def build(kind: Any, values: Mapping[str, Any], prefix: str = "") -> Any:
     """A dataclass of the type `kind`, made from JSON values. The full names of its keys begin with `prefix`."""
     hints = get_type_hints(kind)

@@ -94,7 +94,9 @@ def test_what_has_no_validation_images_is_refused(make_run: MakeRun, call: Call)
     assert "Missing option '--error'" in call("threshold", "nowhere").err
 
 
-@pytest.mark.parametrize(("text", "share"), [("1%", 0.01), (" 0.5 % ", 0.005), ("0.01", 0.01), ("1e-3", 0.001)])
+@pytest.mark.parametrize(
+    ("text", "share"), [("1%", 0.01), (" 0.5 % ", 0.005), ("0.7%", 0.007), ("0.01", 0.01), ("1e-3", 0.001)]
+)
 def test_shares(text: str, share: float) -> None:
     assert parse_share(text) == share
 

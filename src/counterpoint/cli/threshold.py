@@ -7,6 +7,7 @@ import typer
 from counterpoint.cli.arguments.options import EvaluatedRunArgument
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.errors import InputError
+from counterpoint.setting_types import parse_fraction
 from counterpoint.storage.folders import quoted
 
 
@@ -54,12 +55,11 @@ def threshold(
 
 def parse_share(text: str) -> float:
     """A share between 0 and 1, from 1% or 0.01."""
-    number, is_percent = text.strip().removesuffix("%"), text.strip().endswith("%")
     try:
-        share = float(number) / (100 if is_percent else 1)
+        share = parse_fraction(text)
     except ValueError:
         raise InputError(f"--error {text}: it must be a share such as 1% or 0.01") from None
     if not 0 < share < 1:
-        meant = f"; for {number} percent write {number}%" if not is_percent and 1 <= share < 100 else ""
+        meant = f"; for {text} percent write {text}%" if "%" not in text and 1 <= share < 100 else ""
         raise InputError(f"--error {text}: it must be above 0% and below 100%, such as 1% or 0.01{meant}")
     return share

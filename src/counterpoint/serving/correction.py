@@ -9,6 +9,7 @@ from counterpoint.records.files import RECALIBRATED, RESULTS, Beside, read_curre
 from counterpoint.records.files import THRESHOLD as THRESHOLD_FILE
 from counterpoint.records.recalibrated import Recalibrated, Recalibration
 from counterpoint.records.threshold import Thresholded
+from counterpoint.setting_types import parse_fraction
 from counterpoint.storage.folders import quoted
 
 THRESHOLD = "threshold"
@@ -80,7 +81,7 @@ def _of_threshold(found: Thresholded) -> Correction:
 def parse_confidence(text: str) -> float:
     """A confidence as a person writes it: 0.9 or 90%."""
     try:
-        value = float(f"{text[:-1].strip()}e-2" if text.endswith("%") else text)  # 99.9 / 100 would not be 0.999
+        value = parse_fraction(text)
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1:
