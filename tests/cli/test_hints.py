@@ -35,7 +35,6 @@ def test_every_path_in_a_suggested_command_is_quoted() -> None:
     fixed = {
         "command",
         "name",
-        "new",
         "again",
         "others",
         "rest",
