@@ -84,13 +84,13 @@ def test_each_cell_is_scored_once(run: Run, tmp_path: Path, monkeypatch: pytest.
     run = copied(run, tmp_path / "run")
     sets, predictors = [], []
 
-    def counted_set(probs_MNK: np.ndarray, labels_N: np.ndarray) -> Any:
+    def counted_set(probs_MNK: np.ndarray, *labels_and_groups: Any) -> Any:
         sets.append(probs_MNK.shape)
-        return score_set(probs_MNK, labels_N)
+        return score_set(probs_MNK, *labels_and_groups)
 
-    def counted(probs_NK: np.ndarray, labels_N: np.ndarray) -> Any:
+    def counted(probs_NK: np.ndarray, *labels_and_groups: Any) -> Any:
         predictors.append(probs_NK.shape)
-        return scores_of_checked(probs_NK, labels_N)
+        return scores_of_checked(probs_NK, *labels_and_groups)
 
     monkeypatch.setattr("counterpoint.evaluation.results.score_set", counted_set)
     monkeypatch.setattr("counterpoint.metrics.summary.scores_of_checked", counted)
