@@ -275,7 +275,7 @@ def test_a_note_says_what_guessing_the_largest_class_would_give(write_archive: C
     unequal = write_archive(train={"bird": 6, "car": 2, "cat": 5}, val={"car": 1}, test={"bird": 3, "car": 5})
     *_, sizes, guess = describe_images(load_images(unequal, 4)).splitlines()
     assert sizes == "the classes differ in size: of the images to train on, 2 are of car and 6 of bird"
-    assert guess == "always guessing bird is wrong on 62.5% of the images to test on: compare the error with that"
+    assert guess == "always guessing bird is wrong on 62.5 % of the images to test on: compare the error with that"
     alike = write_archive(train={"car": 5, "cat": 2}, val={"car": 1}, test={"car": 1})
     assert describe_images(load_images(alike, 4)) == (
         "made: images 7 to train on, 1 to validate on and 1 to test on; 2 classes: car, cat"

@@ -41,14 +41,14 @@ def test_a_network_without_batchnorm_has_nothing_to_lose() -> None:
 def test_the_words_name_the_loss_and_the_remedy() -> None:
     (dead,) = health_warnings(health(dead_scales=1525), SINGLE, 352)
     assert dead == (
-        "12.1% of the network's channels (1,525 of 12,608) are switched off: their BatchNorm scale is below 0.001. The "
-        "first steps were probably too large. In a new run try warmup_steps=352, so that the learning rate rises "
+        "12.1 % of the network's channels (1,525 of 12,608) are switched off: their BatchNorm scale is below 0.001. "
+        "The first steps were probably too large. In a new run try warmup_steps=352, so that the learning rate rises "
         "over the first epoch."
     )
     (below,) = health_warnings(health(below_eps=3152), ENSEMBLE, 352)
     assert below == (
-        "25.0% of the network's channels (3,152 of 12,608) have a running variance below BatchNorm's eps, so that they "
-        "are no longer normalised. Weight decay shrank their weights too far. In a new run try decay_rs=false, "
+        "25.0 % of the network's channels (3,152 of 12,608) have a running variance below BatchNorm's eps, so that "
+        "they are no longer normalised. Weight decay shrank their weights too far. In a new run try decay_rs=false, "
         "which spares r and s."
     )
     assert health_warnings(health(1525, 3152), ENSEMBLE, 352) == [dead, below]

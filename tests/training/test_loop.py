@@ -503,7 +503,7 @@ def test_the_watcher_is_warned_once_when_many_channels_are_lost(
     heard = Heard()
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
     (warning,) = heard.warnings
-    assert warning.startswith("small, epoch 2: 9.5% of the network's channels (4 of 42) are switched off")
+    assert warning.startswith("small, epoch 2: 9.5 % of the network's channels (4 of 42) are switched off")
     assert "In a new run try warmup_steps=5," in warning
     logged = warning.removeprefix("small, epoch 2: ")
     assert [record.get("warnings") for record in epochs(tmp_path / "run")] == [None, [logged], None]
@@ -523,7 +523,7 @@ def test_scales_that_start_at_zero_were_not_lost(tmp_path: Path, dead_by_epoch: 
     heard = Heard()
     train(EXPERIMENT, tmp_path / "run", small_data(), options=ON_CPU, watcher=heard)
     (warning,) = heard.warnings
-    assert warning.startswith("small, epoch 3: 73.8% of the network's channels (31 of 42) are switched off")
+    assert warning.startswith("small, epoch 3: 73.8 % of the network's channels (31 of 42) are switched off")
 
 
 def test_scales_that_start_at_zero_were_not_lost_in_an_interrupted_run_either(
@@ -542,7 +542,7 @@ def test_scales_that_start_at_zero_were_not_lost_in_an_interrupted_run_either(
         )
         assert ended == finished
     (warning,) = heard.warnings
-    assert warning.startswith("small, epoch 3: 73.8% of the network's channels (31 of 42) are switched off")
+    assert warning.startswith("small, epoch 3: 73.8 % of the network's channels (31 of 42) are switched off")
 
 
 def test_a_resumed_run_is_not_warned_again(tmp_path: Path, dead_by_epoch: Callable[..., None]) -> None:

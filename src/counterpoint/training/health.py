@@ -84,7 +84,7 @@ def _share(health: Health, lost: int) -> float:
 
 
 def _in_words(health: Health, lost: int) -> str:
-    return f"{_share(health, lost):.1%} of the network's channels ({lost:,} of {health.channels:,})"
+    return f"{100 * _share(health, lost):.1f} % of the network's channels ({lost:,} of {health.channels:,})"
 
 
 def _why_dead(experiment: Experiment, steps_per_epoch: int) -> str:

@@ -222,7 +222,8 @@ def _on_class_sizes(data: "UserImages") -> Iterator[str]:
     if data.test is not None:
         wrong = float((data.test.labels_N != most).float().mean())
         yield (
-            f"always guessing {common} is wrong on {wrong:.1%} of the images to test on: compare the error with that"
+            f"always guessing {common} is wrong on {100 * wrong:.1f} % of the images to test on: compare the error "
+            "with that"
         )
 
 
