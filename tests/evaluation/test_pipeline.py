@@ -3,6 +3,8 @@
 import itertools
 import os
 import shutil
+import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,7 @@ from counterpoint.records.files import read_evaluated, read_results, write_recor
 from counterpoint.records.images import Images, Source
 from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
+from counterpoint.report.run import label_runs
 from counterpoint.runs.folder import Run
 from tests.heard import Heard
 from tests.made_results import make_recalibrated
@@ -70,6 +73,26 @@ def test_a_limit_of_time_stops_it_and_the_same_call_goes_on(
     assert 770 < results.evaluation.seconds < 900, "the seconds of all calls"
     assert evaluate(run, root, cell_images=5).evaluation.seconds < 100, "an evaluation that was finished does not count"
     assert without_times(results) == whole
+
+
+def test_the_commands_that_made_other_sets_are_kept(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def commands(words: str, evaluate_again: Callable[[], Results]) -> tuple[tuple[str, ...], str]:
+        monkeypatch.setattr(sys, "argv", words.split())
+        evaluation = evaluate_again().evaluation
+        return evaluation.earlier_commands, evaluation.command
+
+    def corrupted() -> Results:
+        return evaluate(run, root, cell_images=5)
+
+    first, then, last = (
+        f"counterpoint evaluate run {option}" for option in ("--cell-images 5", "--clean-images 40", "--recompute")
+    )
+    assert commands(first, corrupted) == ((), first)
+    assert commands(then, lambda: evaluate(run, root, suites=())) == ((first,), then)
+    assert commands(last, lambda: recompute_results(run)) == ((first, then), last)
+    (reported,) = label_runs([read_evaluated(run.folder)])
+    assert reported.commands[-3:] == (first, then, last)
+    assert commands(first, corrupted) == ((then,), first)
 
 
 def test_two_evaluations_of_one_run_do_not_mix_their_logits(run: Run, root: Path) -> None:

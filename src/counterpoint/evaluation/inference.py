@@ -25,10 +25,11 @@ from counterpoint.runs.checkpoints import fingerprint
 from counterpoint.runs.folder import Run
 from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
+from counterpoint.storage.provenance import command_line
 from counterpoint.threads import read_ahead
 from counterpoint.watching import SILENT, Watcher
 
-_SPENT = "seconds_spent"
+_SPENT, _COMMANDS = "seconds_spent", "commands"
 
 
 def collect_logits(
@@ -167,7 +168,10 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         for key, remove in _REMOVED_FROM.items()
     }
     listed = {key: sets for key, sets in own.items() if sets}
-    write_json(path, about | made_with | {group.name: group.about for group in ours} | listed)
+    about |= made_with | {group.name: group.about for group in ours} | listed
+    earlier = about.get(_COMMANDS)
+    others = [one for one in earlier if one != command_line()] if isinstance(earlier, list) else []
+    write_json(path, about | {_COMMANDS: [*others, command_line()]})
 
 
 def _remove_shift(folder: Path, name: str) -> None:

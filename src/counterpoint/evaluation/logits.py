@@ -64,6 +64,8 @@ class AboutFile:
     """Of given predictions, and a user's own: images of none of the classes, by name."""
     ood: OtherSet | None = None
     """Those of the other CIFAR."""
+    commands: tuple[str, ...] = ()
+    """What made the logits, the latest last. An earlier one may have made sets that are still there."""
 
     def problem(self) -> str:
         if self.weights is None and self.given is None:
@@ -121,6 +123,7 @@ def read_about(run: AnyRun) -> LogitsAbout:
         precision=written.precision,
         clean=written.clean,
         validation=written.validation if has_logits(run, VALIDATION) else None,
+        commands=written.commands,
         suites={name: shift for name, shift in suites.items() if not missing[name]},
         outside=_outside(run, written),
         ood=written.ood,

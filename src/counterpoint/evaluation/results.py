@@ -207,6 +207,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 def _evaluation(about: LogitsAbout, environment: dict[str, Any], seconds: float, command: str) -> Evaluation:
     return Evaluation(
         command=command,
+        earlier_commands=tuple(earlier for earlier in about.commands if earlier != command),
         finished=now(),
         seconds=round(seconds, 3),
         precision=about.precision,

@@ -66,6 +66,8 @@ class Evaluation:
     """How and where the run was evaluated. Of given predictions, the precision is that of the numbers."""
 
     command: str
+    earlier_commands: tuple[str, ...] = ()
+    """What else made logits that the figures may be of: other sets, or all of them if only figures were made anew."""
     finished: str
     seconds: Seconds
     precision: str

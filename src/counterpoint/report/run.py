@@ -50,9 +50,11 @@ class ReportedRun:
     @property
     def commands(self) -> tuple[str, ...]:
         """All that was done to the run, in order. A program that did several of these is named once."""
-        made = (self.results.run or self.results.imported, self.results.evaluation)
+        begun, evaluation = self.results.run or self.results.imported, self.results.evaluation
         added = (self.evaluated.recalibrated, self.evaluated.compared, self.evaluated.thresholded)
-        return tuple(dict.fromkeys(record.command for record in (*made, *added) if record))
+        commands = [begun.command if begun else "", *evaluation.earlier_commands, evaluation.command]
+        commands += [record.command for record in added if record]
+        return tuple(dict.fromkeys(filter(None, commands)))
 
 
 def in_groups(groups: InGroups | None) -> str:
