@@ -42,6 +42,9 @@ class InTraining(nn.Module):
         logits = images.mean(dim=(1, 2, 3))[:, None].expand(-1, 5)
         return (logits, logits) if self.training else logits
 
+def with_softmax(num_classes, in_channels):
+    return make_model(num_classes, in_channels).append(nn.Softmax(dim=-1))
+
 def tuple_in_training(num_classes, in_channels):
     return InTraining()
 
@@ -120,6 +123,7 @@ def test_layers_that_wait_for_an_image_get_their_shape(made: Made) -> None:
         ("make_model", {"num_classes": 3}, r"model_options.num_classes cannot be set: counterpoint decides it"),
         ("a_number", {}, r":a_number returned int; it must return a torch.nn.Module"),
         ("too_few", {}, r"returns \(2, 4\) for 2 images in evaluation; it must return logits of the shape \(2, 5\)"),
+        ("with_softmax", {}, r"returns probabilities: .* leave out the softmax at the end of the network"),
         ("tuple_in_training", {}, r"returns tuple for 2 images in training; it must return logits"),
         (
             "for_tokens",

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from counterpoint.errors import InputError
 from counterpoint.models.wanted import Wanted, one_line
+from counterpoint.nn.conversion.check import are_probabilities
 
 
 def check_network(network: nn.Module, wanted: Wanted, advice: str) -> None:
@@ -28,6 +29,11 @@ def check_network(network: nn.Module, wanted: Wanted, advice: str) -> None:
             raise InputError(
                 f"{wanted.name} returns {found} for 2 images in {'training' if module.training else 'evaluation'}; it "
                 f"must return logits of the shape (2, {wanted.num_classes}), one for each class"
+            )
+        if are_probabilities(logits_BK):
+            raise InputError(
+                f"{wanted.name} returns probabilities: both rows are 0 or more and sum to 1. It must return logits, to "
+                "which softmax is applied later: leave out the softmax at the end of the network"
             )
     network.train()
 

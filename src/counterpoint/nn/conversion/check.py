@@ -121,7 +121,7 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
                 f"{_model(ensemble)} gives logits on the example input that are no numbers (NaN), so its members "
                 "cannot be compared; give an example that it can be run on"
             )
-        if _are_probabilities(before_MBK):
+        if are_probabilities(before_MBK):
             raise InputError(
                 f"{_model(ensemble)} gives probabilities: on the example input every row is 0 or more and sums to 1. "
                 "An ensemble needs logits, and would apply softmax a second time. Leave out the softmax at the end of "
@@ -136,7 +136,7 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
                 _check_same_as_plain(ensemble, example, index, _run(ensemble, example)[index])
 
 
-def _are_probabilities(logits_MBK: Tensor) -> bool:
+def are_probabilities(logits_MBK: Tensor) -> bool:
     """Whether each of several rows is a distribution. Logits are never so by chance."""
     rows = logits_MBK.flatten(0, -2).double()
     if len(rows) < 2 or rows.shape[1] < 2 or bool((rows < 0).any()):
