@@ -43,7 +43,9 @@ def test_each_severity_is_a_mean_over_corruptions(make_run: MakeRun) -> None:
         pytest.approx((0.2, 0.4, (0.34 + 0.56) / 2)),
         pytest.approx((0.4, 1.5, 0.625)),
     ]
-    assert collapse.verdict.startswith("The members differ clearly: two of them disagree on 12.0 % of the images")
+    assert collapse.verdict.startswith(
+        "The members differ clearly: two of them disagree on 12.0\N{NO-BREAK SPACE}% of the images"
+    )
 
 
 def test_r_and_s_are_not_mixed_up(make_run: MakeRun) -> None:

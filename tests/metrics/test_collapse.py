@@ -85,8 +85,10 @@ def test_independent_disagreement_is_what_independent_members_show(error: float,
 def test_verdicts_at_10_percent_error(disagreement: float, kl: float, says: str) -> None:
     """Independent members of two classes and error 0.1 disagree on 1 − 0.81 − 0.01 = 0.18 of the images."""
     verdict = collapse_verdict(disagreement, 0.1, kl, num_classes=2)
-    assert verdict.startswith(f"The members {says}: two of them disagree on {100 * disagreement:.1f} % of the images")
-    assert "would disagree on 18.0 %" in verdict
+    assert verdict.startswith(
+        f"The members {says}: two of them disagree on {100 * disagreement:.1f}\N{NO-BREAK SPACE}% of the images"
+    )
+    assert "would disagree on 18.0\N{NO-BREAK SPACE}%" in verdict
 
 
 def test_without_errors_there_is_no_verdict() -> None:
@@ -102,8 +104,10 @@ def test_members_that_agree_everywhere_are_not_said_to_disagree() -> None:
     assert collapse_verdict(0.0, 0.1, 0.001, num_classes=10).startswith(
         "The members are nearly identical: they predict"
     )
-    assert "two of them disagree on less than 0.1 % of" in collapse_verdict(0.0004, 0.1, 0.02, num_classes=10)
-    assert "two of them disagree on 0.1 % of" in collapse_verdict(0.0006, 0.1, 0.02, num_classes=10)
+    assert "two of them disagree on less than 0.1\N{NO-BREAK SPACE}% of" in collapse_verdict(
+        0.0004, 0.1, 0.02, num_classes=10
+    )
+    assert "two of them disagree on 0.1\N{NO-BREAK SPACE}% of" in collapse_verdict(0.0006, 0.1, 0.02, num_classes=10)
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,11 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
             f"The members {how_much}: they predict the same class on every image, and the mean KL divergence between "
             f"two members is {kl:.2g} nats."
         )
-    few = "less than 0.1 %" if disagreement < 0.0005 else f"{100 * disagreement:.1f} %"
+    few = "less than 0.1" if disagreement < 0.0005 else f"{100 * disagreement:.1f}"
     return (
         f"The members {how_much}: two of them disagree on "
-        f"{few} of the images, where members of the same error whose mistakes are "
-        f"independent would disagree on {100 * independent:.1f} %; the mean KL divergence between two "
+        f"{few}\N{NO-BREAK SPACE}% of the images, where members of the same error whose mistakes are "
+        f"independent would disagree on {100 * independent:.1f}\N{NO-BREAK SPACE}%; the mean KL divergence between two "
         f"members is {kl:.2g} nats."
     )
 
