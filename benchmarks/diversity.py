@@ -23,7 +23,7 @@ before all are done, the seeds that are done count. --earlier FILE adds the figu
 Twenty seeds did not decide it either: in some of them a member of a BatchEnsemble hardly learns. --ensemble deep trains
 deep ensembles instead, whose members share no weights. This rule was written before the first of them: the seeds 0 to
 19 in one look, the same outcome, and a 98.3 % interval for each of the three pairs (all three together 95 %). If the
-time is over before all are done, the seeds count whose five ensembles are done.
+time is over before all are done, the seeds count whose five ensembles are done. It was over after thirteen.
 
 The images are scikit-learn's digits: 898 to train on, 450 to test on. An ensemble takes about 1.5 minutes on one core.
 The same command goes on after an interruption. It prints the tables, and writes all figures to OUT/digits.json.
