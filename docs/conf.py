@@ -48,11 +48,11 @@ nitpick_ignore_regex = [("py:(class|data|obj)", ".*")]
 PAGES_OF = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Files at the top of the repository, and the pages that stand for them on the site."""
 _LEADS_UP = re.compile(r"\[([^][]+)\]\(((?:\.\./)+[^)#]*)(#[^)]*)?\)")
-_INTERVAL = re.compile(r"(\([−+]?[\d.]+) to ([−+]?[\d.]+\))")
+_IN_ONE_LINE = re.compile(r"\([−+]?[\d.]+ to [−+]?[\d.]+\)|[\d.]+ ± [\d.]+")
 
 
 def _as_on_the_site(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Lead links that leave docs/ to the page that shows the same, and keep an interval in one line."""
+    """Lead links that leave docs/ to the page that shows the same, and keep intervals and "a ± b" in one line."""
     folder = (ROOT / "docs" / page).parent
 
     def link(found: re.Match[str]) -> str:
@@ -65,7 +65,8 @@ def _as_on_the_site(_app: Sphinx, page: str, source: list[str]) -> None:
         # Folders and other Markdown files have no page: their name stays, without a link. Any other file can be opened.
         return words if path.is_dir() or path.suffix == ".md" else found[0]
 
-    source[0] = _INTERVAL.sub("\\1\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}\\2", _LEADS_UP.sub(link, source[0]))
+    linked = _LEADS_UP.sub(link, source[0])
+    source[0] = _IN_ONE_LINE.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), linked)
 
 
 def _by_its_public_name(app: Sphinx, environment: BuildEnvironment, node: pending_xref, content: Element) -> Any:
