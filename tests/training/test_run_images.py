@@ -74,3 +74,12 @@ def test_data_of_another_name_are_refused(tmp_path: Path, images: UserImages) ->
     ):
         with pytest.raises(InputError, match=f"^{words}give the experiment the data that it names, or name these$"):
             train(experiment, tmp_path / "run", data, options=Options(device="cpu"))
+
+
+def test_images_of_your_own_may_be_called_like_a_data_set(tmp_path: Path) -> None:
+    """Such as a folder cifar10 with CIFAR's pictures."""
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), np.uint8)
+    np.savez(tmp_path / "cifar10.npz", images=pixels, labels=[0, 1] * 20)
+    data = load_images(tmp_path / "cifar10.npz", size=8, cache=tmp_path / "cache" / "images")
+    assert data.name == "cifar10"
+    assert train(OWN, tmp_path / "run", data, options=Options(device="cpu"))

@@ -60,7 +60,8 @@ def check_images_of(experiment: Experiment, data: DataSet | UserImages) -> None:
     if not isinstance(data, DataSet | UserImages):
         raise InputError(f"the data are {shown(repr(data))}; they must be what data.load or load_images gives")
     is_own = isinstance(data, UserImages)
-    if is_own != (experiment.dataset == "images") or (data.name in DATASETS and data.name != experiment.dataset):
+    is_another = not is_own and data.name in DATASETS and data.name != experiment.dataset
+    if is_own != (experiment.dataset == "images") or is_another:
         raise InputError(
             f"dataset is {experiment.dataset}, and the data are {'your own images, ' if is_own else ''}{data.name}; "
             "give the experiment the data that it names, or name these"
