@@ -32,11 +32,15 @@ ROWS_OF_THE_README = {
         "single network, two seeds": "single",
         "single network, AugMix, two seeds": "single-am-bern-0.875",
         "BatchEnsemble": "batch-ensemble",
+        "BatchEnsemble, AugMix, diverse": "am-bern-0.875",
         "BatchEnsemble, stochastic depth, diverse": "be+sd",
         "BatchEnsemble, stochastic depth, not diverse": "be+sd-not-diverse",
     },
 }
-IN_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+IN_WORDS = (
+    *("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    "thirteen",
+)
 _NUMBER = r"([+-]?\d+\.\d+)"
 INTERVAL = re.compile(
     rf"{_NUMBER}(?: %| points| nats)?(?: less -C ECE)? "
