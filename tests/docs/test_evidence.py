@@ -36,7 +36,7 @@ ROWS_OF_THE_README = {
         "BatchEnsemble, stochastic depth, not diverse": "be+sd-not-diverse",
     },
 }
-IN_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+IN_WORDS = "no one two three four five six seven eight nine ten eleven twelve thirteen fourteen".split()
 _NUMBER = r"([+-]?\d+\.\d+)"
 INTERVAL = re.compile(
     rf"{_NUMBER}(?: %| points| nats)?(?: less -C ECE)? "

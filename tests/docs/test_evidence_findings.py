@@ -1,5 +1,5 @@
-"""The tables of docs/findings.md and of docs/findings/ are those of the committed results, row by row. A table may
-leave rows out.
+"""The tables of docs/findings.md and of docs/findings/ are those of the committed results, row by row. Most
+tables may leave rows out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +22,7 @@ from tests.docs.tables import (
     table,
     table_with_heading,
     text_of,
+    trained,
 )
 
 FINDINGS = "docs/findings.md"
@@ -61,6 +62,7 @@ def test_the_noise_floors() -> None:
 
     rows = list(rows_with_results(table(CHANCE, "| run | clean ECE | floor")))
     check(rows, expected)
+    assert {(name, seed) for name, seed, _ in rows} == trained()
     shifted = percent(*(on_c(result(name, seed))["ece_width15_floor"] for name, seed, _ in rows))
     assert f"where the floors are {min(shifted):.2f} to {max(shifted):.2f} %" in text_of(CHANCE)
 
@@ -139,7 +141,9 @@ def test_what_the_members_show() -> None:
         ]
         return percent(*disagree, *alone, *(a / b for a, b in zip(disagree, alone, strict=True)), *lowered)
 
-    check(rows_with_results(table(ENSEMBLES, "| ensemble | disagreement, %")), expected)
+    rows = list(rows_with_results(table(ENSEMBLES, "| ensemble | disagreement, %")))
+    check(rows, expected)
+    assert {(name, seed) for name, seed, _ in rows} == {run for run in trained() if "collapse" in result(*run)}
 
 
 def test_each_member_of_the_ensembles_with_stochastic_depth() -> None:
