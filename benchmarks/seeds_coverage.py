@@ -40,7 +40,7 @@ def skewed(rng: np.random.Generator, seeds: int) -> tuple[Floats, Floats]:
 
 
 def with_outliers(rng: np.random.Generator, seeds: int) -> tuple[Floats, Floats]:
-    """One seed of A in ten is far off, as among the seeds of the small network in docs/findings.md."""
+    """One seed of A in ten is far off, as among the seeds of the small network in docs/findings/small-networks.md."""
     return rng.normal(size=seeds) + 8 * ((rng.random(seeds) < 0.1) - 0.1), rng.normal(size=seeds)
 
 

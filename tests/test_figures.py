@@ -19,7 +19,7 @@ from figures.svg import Drawing
 from make_figures import DRAWINGS, PICTURES, make
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NOWHERE = Sources(Path("no demo"), Path("no results"))
 TWO_MEMBERS = Shifted(
     np.array([[[0.9, 0.1], [0.8, 0.2], [0.6, 0.4]], [[0.7, 0.3], [0.3, 0.7], [0.2, 0.8]]]), np.array([0, 0, 1])

@@ -67,6 +67,12 @@ def result(row: str, seed: int = 0) -> Record:
     return record(f"{row}/paper-{seed}")
 
 
+def trained() -> set[tuple[str, int]]:
+    """The paper's rows that have results at its schedule, with each of their seeds."""
+    paths = (path for dataset in ("cifar10", "cifar100") for path in (RESULTS / dataset).glob("*/paper-*.json"))
+    return {(f"{path.parts[-3]}/{path.parts[-2]}", int(path.stem.removeprefix("paper-"))) for path in paths}
+
+
 def on_c(found: Record) -> Record:
     by_corruption: Record = found["corrupted"]["aggregates"]["ensemble"]["by-corruption"]
     return by_corruption

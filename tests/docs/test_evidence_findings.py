@@ -1,8 +1,10 @@
-"""The tables of docs/findings.md are those of the committed results, row by row. A table may leave rows out."""
+"""The tables of docs/findings.md and of docs/findings/ are those of the committed results, row by row. Most
+tables may leave rows out.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import asin, atan, exp, pi
-from statistics import mean, median
+from statistics import mean, median, stdev
 
 import numpy as np
 import pytest
@@ -20,9 +22,14 @@ from tests.docs.tables import (
     table,
     table_with_heading,
     text_of,
+    trained,
 )
 
 FINDINGS = "docs/findings.md"
+AUGMIX, CHANCE, DIVERSITY, ENSEMBLES, RECALIBRATION, SMALL_NETWORKS = (
+    f"docs/findings/{name}.md"
+    for name in ("augmix", "chance", "diversity", "ensembles", "recalibration", "small-networks")
+)
 NOISE = ("gaussian_noise", "shot_noise", "impulse_noise")
 
 
@@ -49,11 +56,15 @@ def test_numbers_are_compared_as_they_are_rounded() -> None:
 
 def test_the_noise_floors() -> None:
     def expected(found: Record) -> list[float]:
-        clean, honest, shifted = found["clean"]["ensemble"], found["clean"]["honest"]["ensemble"], on_c(found)
-        of_clean = [honest["ece_width15"][key] for key in ("floor", "debiased", "low", "high")]
-        return percent(clean["ece_width15"], *of_clean, shifted["ece_width15"], shifted["ece_width15_floor"])
+        honest = found["clean"]["honest"]["ensemble"]["ece_width15"]
+        of_clean = [honest[key] for key in ("floor", "debiased", "low", "high")]
+        return percent(found["clean"]["ensemble"]["ece_width15"], *of_clean)
 
-    check(rows_with_results(table(FINDINGS, "| run | clean ECE | floor")), expected)
+    rows = list(rows_with_results(table(CHANCE, "| run | clean ECE | floor")))
+    check(rows, expected)
+    assert {(name, seed) for name, seed, _ in rows} == trained()
+    shifted = percent(*(on_c(result(name, seed))["ece_width15_floor"] for name, seed, _ in rows))
+    assert f"where the floors are {min(shifted):.2f} to {max(shifted):.2f} %" in text_of(CHANCE)
 
 
 def test_two_seeds() -> None:
@@ -68,13 +79,9 @@ def test_an_ensemble_beside_others_on_cifar_100() -> None:
         "BatchEnsemble, diverse stochastic depth": "be+sd",
         "BatchEnsemble, one drop rate": "be+sd-not-diverse",
     }
-    single, *others = table(FINDINGS, "| CIFAR-100 | validation error |")
-    check(
-        [(f"cifar100/{names[label]}", 0, cells) for label, *cells in others],
-        lambda found: [*headline(found), *under_noise_and_elsewhere(found)],
-    )
-    seeds = [result("cifar100/single", seed) for seed in (0, 1)]
-    both = zip(*([*headline(one), *under_noise_and_elsewhere(one)] for one in seeds), strict=True)
+    single, *others = table(ENSEMBLES, "| mean ECE over cells of CIFAR-100-C |")
+    check([(f"cifar100/{names[label]}", 0, cells) for label, *cells in others], under_noise_and_elsewhere)
+    both = zip(*(under_noise_and_elsewhere(result("cifar100/single", seed)) for seed in (0, 1)), strict=True)
     assert agree(single[1:], [value for pair in both for value in pair])
 
 
@@ -90,7 +97,7 @@ def test_the_differences_that_have_no_interval() -> None:
 
     rows = table(FINDINGS, "| ensemble minus single network |")
     for seed in (0, 1):
-        (cells,) = [row[2:] for row in rows if row[1] == f"ours, single network of seed {seed}"]
+        (cells,) = [cells for label, *cells in rows if label == f"CIFAR-100, no AugMix, seed {seed}"]
         ensemble, single = figures(result("cifar100/batch-ensemble")), figures(result("cifar100/single", seed))
         assert agree(cells, [a - b for a, b in zip(ensemble, single, strict=True)])
 
@@ -106,7 +113,7 @@ def test_the_verdicts_over_two_pairs_of_seeds() -> None:
         "clean error": lambda found: found["clean"]["ensemble"]["error"],
         "clean ECE, debiased": debiased,
     }
-    for label, shown, spread, _ in table(FINDINGS, "| CIFAR-100, single network | mean of the two"):
+    for label, shown, spread, _ in table(AUGMIX, "| CIFAR-100, single network | mean of the two"):
         pairs = [
             percent(*(figures[label](result(f"cifar100/{name}", seed)) for seed in (0, 1)))
             for name in ("single-am-bern-0.875", "single")
@@ -134,54 +141,66 @@ def test_what_the_members_show() -> None:
         ]
         return percent(*disagree, *alone, *(a / b for a, b in zip(disagree, alone, strict=True)), *lowered)
 
-    check(rows_with_results(table(FINDINGS, "| ensemble | disagreement, %")), expected)
+    rows = list(rows_with_results(table(ENSEMBLES, "| ensemble | disagreement, %")))
+    check(rows, expected)
+    assert {(name, seed) for name, seed, _ in rows} == {run for run in trained() if "collapse" in result(*run)}
 
 
 def test_each_member_of_the_ensembles_with_stochastic_depth() -> None:
+    """Those with one drop rate share a line, from the least to the most."""
+
+    def of_members(found: Record) -> list[list[float]]:
+        clean, shifted = found["clean"]["members"], found["corrupted"]["aggregates"]["members"]
+        of_each = zip(clean, (one["by-corruption"] for one in shifted), strict=True)
+        return [percent(*(part[key] for part in parts for key in ("error", "ece_width15"))) for parts in of_each]
+
+    def temperatures(name: str) -> list[float]:
+        way = record(f"recalibration/{name.replace('/', '-')}-care-clean")["ways"]["per-member"]
+        return [exp(one["value"]) for one in way["recalibration"]["log_temperatures"]]
+
     names = ("cifar100/be+sd", "cifar100/be+sd-not-diverse")
-    shown, last = dict.fromkeys(names, 0), ""
-    for label, rate, *cells in table(FINDINGS, "| | drop rate | validation error"):
-        name = label.strip("`")
-        found = result(name if name in names else last)
-        if name in names:
-            last, number = name, shown[name]
-            shown[name] += 1
-            clean = found["clean"]["members"][number]
-            shifted = found["corrupted"]["aggregates"]["members"][number]["by-corruption"]
-            way = record(f"recalibration/{name.replace('/', '-')}-care-clean")["ways"]["per-member"]
-            temperature = exp(way["recalibration"]["log_temperatures"][number]["value"])
-            rates = found["config"]["policy"]["stochastic_depth"]["drop_rate"]
-            figures = percent(clean["error"], clean["ece_width15"], shifted["error"], shifted["ece_width15"])
-            assert agree([rate, *cells], [rates[number % len(rates)], *figures, temperature]), (name, number)
-        elif label == "their ensemble":
-            assert agree(cells, headline(found)), last
+    rows = table(DIVERSITY, "| | drop rate | validation error")
+    for name, (*members, mean_of_members, ensemble) in zip(names, (rows[:6], rows[6:]), strict=True):
+        found = result(name)
+        rates = found["config"]["policy"]["stochastic_depth"]["drop_rate"]
+        each = [[*figures, T] for figures, T in zip(of_members(found), temperatures(name), strict=True)]
+        assert name in members[0][0]
+        if len(rates) == 1:
+            edges = [edge for figures in zip(*each, strict=True) for edge in (min(figures), max(figures))]
+            assert agree(members[0][1:], [*rates, *edges])
         else:
-            assert label == "mean of its members"
-            clean, shifted = found["clean"]["members"], found["corrupted"]["aggregates"]["members"]
-            of_each = [[one, other["by-corruption"]] for one, other in zip(clean, shifted, strict=True)]
-            figures = percent(
-                *(mean(one[i][key] for one in of_each) for i in (0, 1) for key in ("error", "ece_width15"))
-            )
-            assert agree(cells, figures), last
-    assert [*shown.values()] == [4, 4]
+            for (_, *cells), rate, figures in zip(members, rates, each, strict=True):
+                assert agree(cells, [rate, *figures]), (name, rate)
+        assert agree(mean_of_members[2:], [mean(figures) for figures in zip(*of_members(found), strict=True)]), name
+        assert agree(ensemble[1:], headline(found)), name
+
+
+def recalibration(name: str, seed: int) -> Record:
+    care = "-care-shift" if name.startswith("cifar100/be+sd") else f"-seed-{seed}" if seed else ""
+    return record(f"recalibration/{name.replace('/', '-')}{care}")
+
+
+def test_one_temperature() -> None:
+    rows = list(rows_with_results(table(FINDINGS, "| run | clean ECE | with T |")))
+    assert len(rows) > 7
+    for name, seed, cells in rows:
+        kept, way = result(name, seed), recalibration(name, seed)["ways"]["before"]
+        clean, shifted = way["clean"]["ensemble"], way["corrupted"]["ensemble"]["by-corruption"]
+        figures = (kept["clean"]["ensemble"], clean, on_c(kept), shifted)
+        assert agree(cells, percent(*(one["ece_width15"] for one in figures))), (name, seed)
 
 
 def test_the_recalibrations() -> None:
-    def file(name: str, seed: int) -> str:
-        care = "-care-shift" if name.startswith("cifar100/be+sd") else f"-seed-{seed}" if seed else ""
-        return f"recalibration/{name.replace('/', '-')}{care}"
-
-    rows = list(rows_with_results(table(FINDINGS, "| run | clean T, shift T |")))
+    rows = list(rows_with_results(table(RECALIBRATION, "| run | clean T, shift T |")))
     assert len(rows) > 9
     for name, seed, cells in rows:
-        found, kept = record(file(name, seed)), result(name, seed)
+        found, kept = recalibration(name, seed), result(name, seed)
         ways = [found["ways"][way] for way in ("before", "before, shifted")]
         temperatures = [exp(way["recalibration"]["log_temperatures"][0]["value"]) for way in ways]
         clean = [way["clean"]["ensemble"]["ece_width15"] for way in ways]
         shifted = [way["corrupted"]["ensemble"]["by-corruption"]["ece_width15"] for way in ways]
-        changed = ways[0]["corrupted"]["differences"]["by_corruption"]["ece_width15_debiased"]
         expected = [kept["clean"]["ensemble"]["ece_width15"], *clean, on_c(kept)["ece_width15"], *shifted]
-        assert agree(cells, [*temperatures, *percent(*expected, *changed.values())]), (name, seed)
+        assert agree(cells, [*temperatures, *percent(*expected)]), (name, seed)
         if found["care"] == "both":
             chosen = [i for i, cell in enumerate(cells) if cell.startswith("**")]
             kinds = {"none": [1, 4], "before": [2, 5], "before, shifted": [3, 6]}
@@ -189,7 +208,7 @@ def test_the_recalibrations() -> None:
 
 
 def test_what_is_left_after_the_chosen_recalibration() -> None:
-    heading, *rows = table_with_heading(FINDINGS, "| ECE in %, after the chosen recalibration")
+    heading, *rows = table_with_heading(RECALIBRATION, "| ECE in %, after the chosen recalibration")
     named = [cell.lower().replace(" ", "_") for cell in heading[1:-1]]
     for label, *cells in rows:
         found = record(f"recalibration/{label.strip('`').replace('/', '-')}")
@@ -220,7 +239,7 @@ def test_the_papers_differences() -> None:
         ),
     }
     for heading, pairs in headings.items():
-        shown = [cells for _, whose, *cells in table(FINDINGS, heading) if whose == "paper"]
+        shown = [cells for label, *cells in table(FINDINGS, heading) if label == "the paper"]
         for cells, (dataset, row, other) in zip(shown, pairs, strict=True):
             assert agree(cells, papers_difference(f"{dataset}/{row}", f"{dataset}/{other}")), (row, other)
     diverse_depth = papers_difference("cifar100/be+sd", "cifar100/be+sd-not-diverse", rms=True)
@@ -233,6 +252,13 @@ def papers_difference(row: str, other: str, *, rms: bool = False) -> list[float]
     return differences if rms else [differences[i] for i in (0, 1, 3, 4)]
 
 
+def test_the_figures_of_many_seeds() -> None:
+    files = [record(f"diversity-cpu/{name}") for name in ("digits", "digits-deep")]
+    for kind, (_, *cells) in zip(files[0], table(SMALL_NETWORKS, "| -C ECE | BatchEnsemble |"), strict=True):
+        eces = [percent(*(run["corrupted_ece"] for run in runs[kind].values())) for runs in files if kind in runs]
+        assert agree(cells, [figure for values in eces for figure in (mean(values), stdev(values))]), kind
+
+
 @pytest.mark.parametrize(
     ("name", "heading"),
     [
@@ -241,7 +267,7 @@ def papers_difference(row: str, other: str, *, rms: bool = False) -> list[float]
     ],
 )
 def test_the_differences_of_many_seeds(name: str, heading: str) -> None:
-    runs, rows = record(f"diversity-cpu/{name}"), table(FINDINGS, heading)
+    runs, rows = record(f"diversity-cpu/{name}"), table(SMALL_NETWORKS, heading)
     pairs = [
         ("augmix-diverse", "augmix-3"),
         ("augmix-diverse", "augmix-2.5"),
@@ -275,8 +301,8 @@ def test_how_often_the_rule_decides_where_nothing_differs() -> None:
     assert one_sided == pytest.approx(decided(2, other_spreads=False), abs=0.2), "the angle of two sectors"
     assert f"it would still decide for one of them in {two:.0f} % of the cases" in text
     assert f"it is {one_sided:.0f} %. With three pairs it would be {three:.0f} %." in text
-    rows = {label: float(m) / float(s) for label, m, s, _ in table(FINDINGS, "| CIFAR-100, single network | mean of")}
+    rows = {label: float(m) / float(s) for label, m, s, _ in table(AUGMIX, "| CIFAR-100, single network | mean of")}
     clean = {f"{decided(2, times=abs(rows[label])):.0f}" for label in ("clean error", "clean ECE, debiased")}
     assert clean == {"2"}
-    assert "would be seen in 2 % of the cases, and one as large as that of the -C error in 0.1 %" in text
+    assert "would be seen in 2 % of the cases, and one as large as that of the -C error in 0.1 %" in text_of(AUGMIX)
     assert f"{decided(2, times=abs(rows['-C error'])):.1f}" == "0.1"

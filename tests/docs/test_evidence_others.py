@@ -285,4 +285,4 @@ def test_what_simulations_say_of_intervals_over_images() -> None:
 def test_what_simulations_say_of_earlier_noise_floors() -> None:
     earlier = [-number for cells in simulated("noise-floor").values() for number in (cells[0][1], cells[0][3])]
     said = f"such floors are {min(earlier):.0f} to {max(earlier):.0f} % too low"
-    assert said in text_of("docs/findings.md")
+    assert said in text_of("docs/findings/chance.md")
