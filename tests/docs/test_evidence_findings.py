@@ -3,12 +3,14 @@ tables may leave rows out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from math import asin, atan, exp, pi
 from statistics import mean, median, stdev
 
 import numpy as np
 import pytest
 
+from counterpoint.errors import listed
 from counterpoint.reproduction.beside_paper import paper_figures
 from tests.docs.tables import (
     Record,
@@ -78,11 +80,18 @@ def test_an_ensemble_beside_others_on_cifar_100() -> None:
         "BatchEnsemble": "batch-ensemble",
         "BatchEnsemble, diverse stochastic depth": "be+sd",
         "BatchEnsemble, one drop rate": "be+sd-not-diverse",
+        "BatchEnsemble, diverse AugMix": "am-bern-0.875",
     }
-    single, *others = table(ENSEMBLES, "| mean ECE over cells of CIFAR-100-C |")
-    check([(f"cifar100/{names[label]}", 0, cells) for label, *cells in others], under_noise_and_elsewhere)
-    both = zip(*(under_noise_and_elsewhere(result("cifar100/single", seed)) for seed in (0, 1)), strict=True)
-    assert agree(single[1:], [value for pair in both for value in pair])
+    singles = {
+        "single network, seeds 0 and 1": "single",
+        "single network with AugMix, seeds 0 and 1": "single-am-bern-0.875",
+    }
+    rows = {label: cells for label, *cells in table(ENSEMBLES, "| mean ECE over cells of CIFAR-100-C |")}
+    assert rows.keys() == names.keys() | singles.keys()
+    check([(f"cifar100/{name}", 0, rows[label]) for label, name in names.items()], under_noise_and_elsewhere)
+    for label, name in singles.items():
+        both = zip(*(under_noise_and_elsewhere(result(f"cifar100/{name}", seed)) for seed in (0, 1)), strict=True)
+        assert agree(rows[label], [value for pair in both for value in pair]), name
 
 
 def test_the_differences_that_have_no_interval() -> None:
@@ -95,11 +104,31 @@ def test_the_differences_that_have_no_interval() -> None:
             shifted_ece,
         ]
 
-    rows = table(FINDINGS, "| ensemble minus single network |")
-    for seed in (0, 1):
-        (cells,) = [cells for label, *cells in rows if label == f"CIFAR-100, no AugMix, seed {seed}"]
-        ensemble, single = figures(result("cifar100/batch-ensemble")), figures(result("cifar100/single", seed))
-        assert agree(cells, [a - b for a, b in zip(ensemble, single, strict=True)])
+    rows = {label: cells for label, *cells in table(FINDINGS, "| ensemble minus single network |")}
+    pairs = {"no AugMix": ("batch-ensemble", "single"), "both with AugMix": ("am-bern-0.875", "single-am-bern-0.875")}
+    for (words, pair), seed in product(pairs.items(), (0, 1)):
+        ensemble, single = (figures(result(f"cifar100/{name}", of)) for name, of in zip(pair, (0, seed), strict=True))
+        shown = rows[f"CIFAR-100, {words}, seed {seed}"]
+        assert agree(shown, [a - b for a, b in zip(ensemble, single, strict=True)]), (words, seed)
+
+
+def test_the_ensemble_with_augmix_on_cifar_100() -> None:
+    found, kept = result("cifar100/am-bern-0.875"), record("recalibration/cifar100-am-bern-0.875-clean-only")
+    members = [headline({**found, "clean": {"ensemble": one}})[:2] for one in found["clean"]["members"]]
+    errors, eces = (listed([f"{figure:.2f}" for figure in of_each]) for of_each in zip(*members, strict=True))
+    way, before = kept["ways"]["before"], found["clean"]["ensemble"]
+    T, after = exp(way["recalibration"]["log_temperatures"][0]["value"]), way["clean"]["ensemble"]
+    singles = [recalibration("cifar100/single-am-bern-0.875", seed)["ways"]["before"]["clean"] for seed in (0, 1)]
+    single_eces, single_nlls = ([one["ensemble"][key] for one in singles] for key in ("ece_width15", "nll"))
+    said = (
+        f"the members have errors of {errors} %, and ECEs of {eces} %",
+        f"T = {T:.2f} lowers the ECE from {100 * before['ece_width15']:.2f} to {100 * after['ece_width15']:.2f} % and "
+        f"the NLL from {before['nll']:.3f} to {after['nll']:.3f}",
+        "with its own temperature has {:.2f} and {:.2f} %, and an NLL of {:.3f} and {:.3f}".format(
+            *percent(*single_eces), *single_nlls
+        ),
+    )
+    assert not [words for words in said if words not in text_of(ENSEMBLES)]
 
 
 def test_the_verdicts_over_two_pairs_of_seeds() -> None:
@@ -229,6 +258,7 @@ def test_the_papers_differences() -> None:
             ("cifar10", plain, single),
             ("cifar10", diverse, augmix),
             ("cifar100", plain, single),
+            ("cifar100", diverse, augmix),
             ("cifar100", "be+sd", single),
             ("cifar100", "be+sd-not-diverse", single),
         ),
@@ -236,6 +266,7 @@ def test_the_papers_differences() -> None:
             ("cifar10", augmix, single),
             ("cifar10", diverse, plain),
             ("cifar100", augmix, single),
+            ("cifar100", diverse, plain),
         ),
     }
     for heading, pairs in headings.items():
