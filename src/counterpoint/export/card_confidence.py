@@ -6,13 +6,15 @@ from counterpoint.errors import listed
 from counterpoint.export.card_facts import CardFacts, Measured
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.report.metrics import BY_KEY
+from counterpoint.report.numbers import or_dash
 from counterpoint.report.recalibrations.words import WITHOUT, fitted_in_words, parameters_in_words, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
 from counterpoint.report.sections.headlines import headline_table, suites_in_words
 from counterpoint.report.sections.honesty import honesty
 from counterpoint.report.sections.threshold import checks_table, threshold_in_words
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
+from counterpoint.report.tables import Column, Entry, Row, Table
 from counterpoint.report.verdicts.of_run import confidence_in_words
 from counterpoint.report.verdicts.sentence import measured as sets_of
 

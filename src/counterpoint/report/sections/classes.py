@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import ClassFigures
+from counterpoint.report.numbers import or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _TITLE = "Classes"
 _SHOWN = 10  # rows that are not folded away

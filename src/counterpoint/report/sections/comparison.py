@@ -6,21 +6,13 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Comparison, Difference, MeanDifferences, with_folder
 from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
+from counterpoint.report.metrics import BY_KEY, Metric, difference_text, shown_difference
+from counterpoint.report.numbers import shown_together
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on, known_differences
 from counterpoint.report.run import ReportedRun, drawn_over
 from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import PAPERS, called, named_severities, papers_suite
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Metric,
-    Row,
-    Table,
-    difference_text,
-    plain_row,
-    shown_difference,
-    shown_together,
-)
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
 _AUROC_DIGITS = 3

@@ -6,24 +6,13 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
+from counterpoint.report.metrics import BY_KEY, Metric, shown_difference
+from counterpoint.report.numbers import or_dash, percent, signed
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
-from counterpoint.report.run import HEADLINE, ReportedRun, drawn_over, in_groups, models, whole_scores
+from counterpoint.report.run import HEADLINE, ReportedRun, by_images, drawn_over, in_groups, models, whole_scores
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Entry,
-    Metric,
-    Row,
-    Table,
-    by_images,
-    or_dash,
-    percent,
-    plain_row,
-    shown_difference,
-    signed,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
 _TITLE = "Main figures"
 _COLUMNS = (

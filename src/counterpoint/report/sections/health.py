@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.results import HealthAfter, HealthRecord
+from counterpoint.report.numbers import decimal, or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Table, decimal, or_dash, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
 _TITLE = "Lost channels"
 _LOST = (Column("Dead scales"), Column("Share", "%"), Column("Below eps"), Column("Share", "%"))

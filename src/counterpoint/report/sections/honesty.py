@@ -8,22 +8,12 @@ from counterpoint.records.figures import Aggregate, CalibrationError, Honest
 from counterpoint.records.images import InGroups
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
 from counterpoint.report.drawing.series import ink_of
-from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, drawn_over, whole_scores
+from counterpoint.report.metrics import BY_KEY
+from counterpoint.report.numbers import or_dash, percent, percent_interval, signed, with_sign
+from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, by_images, drawn_over, whole_scores
 from counterpoint.report.section import Block, Chart, Content, Panel, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Row,
-    Table,
-    by_images,
-    or_dash,
-    percent,
-    percent_interval,
-    plain_row,
-    signed,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _COLUMNS = (
     Column("Model"),

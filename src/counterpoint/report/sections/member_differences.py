@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from counterpoint.records.results import Between, Collapse, FactorCorrelation
 from counterpoint.report.drawing.plots import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.numbers import decimal, percent, with_sign
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Chart, Content, Section
 from counterpoint.report.suites import named_severities, papers_suite
-from counterpoint.report.tables import Column, Row, Table, decimal, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _TITLE = "Differences between members"
 _COLUMNS = (

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.metrics import metrics_table
+from counterpoint.report.run import ReportedRun, by_images
 from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Table, by_images, metrics_table
+from counterpoint.report.tables import Table
 
 _TITLE = "All metrics"
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from counterpoint.records.outside import ByConfidence, Outside, Separation, Signal
 from counterpoint.records.threshold import KeptOutside
+from counterpoint.report.numbers import decimal, or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import counted
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
 _TITLE = "Outside images"
 SIGNALS: dict[Signal, str] = {"entropy_of_mean": "entropy", "mutual_information": "mutual information"}

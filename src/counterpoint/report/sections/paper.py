@@ -8,10 +8,11 @@ from counterpoint import config
 from counterpoint.errors import InputError, some
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.experiments.paper import PAPER
+from counterpoint.report.numbers import or_dash, percent, signed
 from counterpoint.report.run import ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import papers_suites
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, signed
+from counterpoint.report.tables import Column, Row, Table, plain_row
 from counterpoint.reproduction.beside_paper import (
     Figures,
     PairedFigure,

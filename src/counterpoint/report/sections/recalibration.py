@@ -8,6 +8,8 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.metrics import lines, scores_table
+from counterpoint.report.numbers import decimal, percent, with_sign
 from counterpoint.report.recalibrations import Topic
 from counterpoint.report.recalibrations.charts import moves_topic, recalibrations_together
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
@@ -25,7 +27,7 @@ from counterpoint.report.recalibrations.words import (
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, aggregate_summary, clean_summary
 from counterpoint.report.section import Block, Chart, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
-from counterpoint.report.tables import Column, Table, decimal, lines, percent, plain_row, scores_table, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
 _TITLE = "Recalibration"
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval, bins_in_words, bins_table, reliability_of
+from counterpoint.report.drawing.axes import FIFTHS, ticks_around_zero
 from counterpoint.report.drawing.calibration import RunBins, bin_in_words, reliability_chart
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import FIFTHS, ticks_around_zero
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.numbers import with_sign
+from counterpoint.report.run import ReportedRun, by_images
 from counterpoint.report.section import Block, Content, Plot, Section
-from counterpoint.report.tables import by_images, with_sign
 
 _TITLE = "Reliability"
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
+from counterpoint.report.drawing.axes import FIFTHS, HALVES, ticks_from_zero
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import FIFTHS, HALVES, ticks_from_zero
-from counterpoint.report.run import ReportedRun
+from counterpoint.report.numbers import percent, with_sign
+from counterpoint.report.run import ReportedRun, by_images
 from counterpoint.report.section import Block, Content, Plot, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
-from counterpoint.report.tables import Column, Table, by_images, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
 _TITLE = "Selective prediction"
 _CLEAN = "Clean"

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate
+from counterpoint.report.metrics import metrics_table
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
-from counterpoint.report.tables import Table, metrics_table
+from counterpoint.report.tables import Table
 
 _TITLE = "Under shift"
 _OTHERS = tuple(aggregate for aggregate in AGGREGATES if aggregate != HEADLINE)

@@ -5,21 +5,12 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
+from counterpoint.report.numbers import or_dash, percent, percent_interval, with_sign
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Block, Content, Section
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import (
-    Column,
-    Entry,
-    Row,
-    Table,
-    or_dash,
-    percent,
-    percent_interval,
-    plain_row,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
 _TITLE = "Threshold"
 _COLUMNS = (

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from counterpoint.records.compared import Difference
+from counterpoint.report.numbers import shown_together
 from counterpoint.report.pairs import ComparedPair
 from counterpoint.report.suites import suites_of
-from counterpoint.report.tables import shown_together
 from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, counted_images, suite_in_words
 
 

@@ -11,9 +11,9 @@ from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval, bins_in_words
 from counterpoint.report.drawing.calibration import equal_width_chart
+from counterpoint.report.numbers import with_sign
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
-from counterpoint.report.tables import with_sign
 from counterpoint.serving.web.facts import BINS, Diagram, Facts, facts_in_words
 from counterpoint.serving.web.limits import MOST_BYTES
 
