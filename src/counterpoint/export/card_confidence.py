@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from counterpoint.errors import listed
 from counterpoint.export.card_facts import CardFacts, Measured
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.report.metrics import BY_KEY
 from counterpoint.report.numbers import or_dash
 from counterpoint.report.recalibrations.words import WITHOUT, fitted_in_words, parameters_in_words, quoted
@@ -76,12 +75,8 @@ def confidence(facts: CardFacts) -> Iterator[Part]:
         return
     name = quoted(facts.correction.name, facts.members > 1)
     yield f"Recalibrated, {name}: {parameters_in_words(recalibration)}. It is part of the graph."
-    if recalibrated is not None and _is_way(facts, recalibrated):
+    if recalibrated is not None and facts.way is not None:
         yield from fitted_in_words(recalibrated, any(way.corrupted for way in recalibrated.ways.values()))
-
-
-def _is_way(facts: CardFacts, recalibrated: Recalibrated) -> bool:
-    return any(way.recalibration == facts.correction.recalibration for way in recalibrated.ways.values())
 
 
 def promise(facts: CardFacts) -> Iterator[Part]:

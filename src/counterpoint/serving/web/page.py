@@ -19,14 +19,6 @@ from counterpoint.serving.web.limits import MOST_BYTES
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A corruption as the page offers it."""
-
-    name: str
-    label: str
-
-
-@dataclass(frozen=True)
 class Chart:
     """The diagram as the page shows it, with a sentence for each bin."""
 
@@ -48,8 +40,9 @@ def render(facts: Facts) -> str:
         facts=facts,
         about=_about(facts),
         chart=_chart(facts.diagram) if isinstance(facts.diagram, Diagram) else None,
-        official=_choices(CORRUPTIONS),
-        extra=_choices(EXTRA_CORRUPTIONS),
+        official=CORRUPTIONS,
+        extra=EXTRA_CORRUPTIONS,
+        label_of=corruption_label,
         severities=SEVERITIES,
         most_bytes=MOST_BYTES,
         version=__version__,
@@ -77,10 +70,6 @@ def _about(facts: Facts) -> str:
     return f"{words[:1].upper()}{words[1:]}. {confidence}{sure}"
 
 
-def _choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
-    return tuple(Choice(name, corruption_label(name)) for name in names)
-
-
 def _chart(diagram: Diagram) -> Chart:
     images = diagram.images
     on = f"{images.images:,} {images.part} images of {images.dataset}"
@@ -93,16 +82,13 @@ def _chart(diagram: Diagram) -> Chart:
         f"the images of each bin.{again}"
     )
     alternative = f"Reliability diagram on {on}. {bins_in_words(diagram.bins)}"
-    return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, _bin_sentences(diagram))
-
-
-def _bin_sentences(diagram: Diagram) -> tuple[str, ...]:
-    """What became of images with a confidence in each of the bins, also of those that hold none."""
     by_number = {round(row.high * BINS) - 1: row for row in diagram.bins}
-    return tuple(_bin_sentence(diagram, number, by_number.get(number)) for number in range(BINS))
+    sentences = tuple(_bin_sentence(diagram, number, by_number.get(number)) for number in range(BINS))
+    return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, sentences)
 
 
 def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
+    """What became of images with a confidence in a bin, which may hold none."""
     confidence = f"confidence from {100 * number / BINS:.1f} to {100 * (number + 1) / BINS:.1f}\N{NO-BREAK SPACE}%"
     if row is None:
         return f"None of the {diagram.images.images:,} images had a {confidence}."
