@@ -43,11 +43,16 @@ METRICS = (
 BY_KEY = {metric.key: metric for metric in METRICS}
 
 
+def with_ends(found: Difference, digits: int, scale: float = 1.0) -> list[str]:
+    """A difference and both ends of its interval."""
+    numbers = [scale * number for number in (found.difference, found.low, found.high)]
+    return shown_together(numbers, numbers[1:], digits)
+
+
 def shown_difference(found: Difference, metric: Metric) -> tuple[str, str]:
     """A difference between two values of a metric, and its interval."""
-    numbers = [number if metric.is_decimal else 100 * number for number in (found.difference, found.low, found.high)]
-    digits = DECIMAL_DIGITS if metric.is_decimal else POINTS_DIGITS
-    value, low, high = shown_together(numbers, numbers[1:], digits)
+    digits, scale = (DECIMAL_DIGITS, 1) if metric.is_decimal else (POINTS_DIGITS, 100)
+    value, low, high = with_ends(found, digits, scale)
     return value, f"{low} to {high}"
 
 

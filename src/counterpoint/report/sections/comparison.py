@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Comparison, Difference, MeanDifferences, with_folder
 from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
-from counterpoint.report.metrics import BY_KEY, Metric, difference_text, shown_difference
-from counterpoint.report.numbers import shown_together
+from counterpoint.report.metrics import BY_KEY, Metric, difference_text, shown_difference, with_ends
+from counterpoint.report.numbers import DECIMAL_DIGITS
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on, known_differences
 from counterpoint.report.run import ReportedRun, drawn_over
 from counterpoint.report.section import Block, Chart, Content, Section
@@ -15,7 +15,6 @@ from counterpoint.report.suites import PAPERS, called, named_severities, papers_
 from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
-_AUROC_DIGITS = 3
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
 
@@ -89,8 +88,7 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
     """How much better or worse the first run of a pair tells outside images from known ones; None without any."""
     rows = []
     for name, found in other.outside.items():
-        numbers = found.auroc.difference, found.auroc.low, found.auroc.high
-        value, low, high = shown_together(numbers, numbers[1:], _AUROC_DIGITS)
+        value, low, high = with_ends(found.auroc, DECIMAL_DIGITS)
         rows.append(plain_row(name, value, f"{low} to {high}"))
     caption = f"{pair}: AUROC by confidence, of known images against outside ones; higher is better"
     columns = (
