@@ -10,7 +10,7 @@ from counterpoint.report.metrics import BY_KEY, Metric, difference_text, shown_d
 from counterpoint.report.numbers import DECIMAL_DIGITS
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on, known_differences
 from counterpoint.report.run import ReportedRun, drawn_over
-from counterpoint.report.section import Block, Chart, Content, Section
+from counterpoint.report.section import Block, Chart, Content
 from counterpoint.report.suites import PAPERS, called, named_severities, papers_suite
 from counterpoint.report.tables import Column, Row, Table, plain_row
 
@@ -193,6 +193,3 @@ def _severities(pair: ComparedPair, by_severity: Sequence[MeanDifferences]) -> T
     shift = pair.other.made_from.corrupted
     over = drawn_over(shift.groups if shift else None)
     return _table(pair, "at each severity (each image’s mean over all corruptions)", rows, over)
-
-
-SECTION = Section("comparison", "Differences between runs", comparisons, "sections/comparison.html")

@@ -10,11 +10,11 @@ from counterpoint.report.metrics import BY_KEY, Metric, shown_difference
 from counterpoint.report.numbers import or_dash, percent, signed
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
 from counterpoint.report.run import HEADLINE, ReportedRun, by_images, drawn_over, in_groups, models, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
 from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
-_TITLE = "Main figures"
+TITLE = "Main figures"
 # Page and terminal say which bins the ECE has, so that its columns can be narrow.
 _ERROR_AND_ECE = (
     BY_KEY["error"],
@@ -39,7 +39,7 @@ class Headlines(Content):
     has_cells: bool
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, (*self.kinds, *self.tables))
+        yield Block(TITLE, (*self.kinds, *self.tables))
 
 
 def headlines(runs: Sequence[ReportedRun]) -> Headlines:
@@ -169,6 +169,3 @@ def _kind_in_words(run: ReportedRun) -> str:
     elsewhere = " that was trained elsewhere" if run.results.imported else ""
     settings = "" if run.settings in run.label else f" ({run.settings})"
     return f"{run.label} is {kind}{elsewhere}{settings}."
-
-
-SECTION = Section("headlines", _TITLE, headlines, "sections/headlines.html")

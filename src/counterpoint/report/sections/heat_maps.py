@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from counterpoint.report.metrics import BY_KEY, Metric
 from counterpoint.report.numbers import signed
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
-from counterpoint.report.section import Block, Content, Panel, Section
+from counterpoint.report.section import Block, Content, Panel
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, named_severities
 from counterpoint.report.tables import Column, Entry, Row, Table
 
@@ -210,6 +210,3 @@ _NOISE: dict[str, Callable[[tuple[Scores, Scores], int], float]] = {
     "error": _error_noise,
     "ece_width15": _ece_noise,
 }
-
-
-SECTION = Section("heat-maps", "Heat maps", heat_maps, "sections/heat_maps.html")

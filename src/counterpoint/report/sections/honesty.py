@@ -20,7 +20,7 @@ from counterpoint.report.run import (
     drawn_over,
     whole_scores,
 )
-from counterpoint.report.section import Block, Chart, Content, Panel, Section
+from counterpoint.report.section import Block, Chart, Content, Panel
 from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
 from counterpoint.report.tables import Column, Row, Table, plain_row
 
@@ -135,6 +135,3 @@ def _row(key: str, label: str, kind: str, scores: Scores) -> Row:
     texts = (or_dash(percent, value), or_dash(percent, floor), or_dash(signed, excess), or_dash(percent, debiased))
     interval = "–" if low is None or high is None else percent_interval(low, high)
     return plain_row(label, *texts, interval, kind=kind)
-
-
-SECTION = Section("honesty", "Noise floors", honesty, "sections/honesty.html")

@@ -12,7 +12,7 @@ from counterpoint.report.metrics import BY_KEY, METRICS, Metric
 from counterpoint.report.naming import run_labels
 from counterpoint.report.numbers import decimal, percent, with_sign
 from counterpoint.report.run import HEADLINE, ReportedRun, Scores, by_images, grouped, whole_scores
-from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.section import Block, Content, Plot
 from counterpoint.report.suites import by_cells, by_suite
 from counterpoint.report.tables import Column, Table, plain_row
 
@@ -128,6 +128,3 @@ def _spread(metric: Metric, figures: Sequence[Scores]) -> str:
 def _mean_and_spread(metric: Metric, middle: float, spread: float) -> str:
     show = decimal if metric.is_decimal else percent
     return f"{metric.show(middle)} ± {show(spread)}"
-
-
-SECTION = Section("seeds", "Spread over seeds", seeds, "sections/seeds.html")

@@ -11,7 +11,7 @@ from counterpoint.report.drawing.calibration import RunBins, reliability_chart
 from counterpoint.report.drawing.series import ink_of, legend
 from counterpoint.report.numbers import with_sign
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.section import Block, Content, Plot
 from counterpoint.report.severities import (
     RunSeverities,
     accuracy_plot,
@@ -108,6 +108,3 @@ def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
             for run, point in points
         ),
     )
-
-
-SECTION = Section("severities", "Severities", against_severity, "sections/severities.html")

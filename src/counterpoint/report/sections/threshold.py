@@ -8,11 +8,11 @@ from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thres
 from counterpoint.report.numbers import or_dash, percent, percent_interval, with_sign
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import corruption_label
 from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
-_TITLE = "Threshold"
+TITLE = "Threshold"
 _COLUMNS = (
     Column("Images"),
     Column("Kept", "%"),
@@ -41,7 +41,7 @@ class Thresholds(Content):
     runs: tuple[RunThreshold, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
+        return (Block(f"{TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
 
 
 def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
@@ -228,6 +228,3 @@ def _row(label: str, sets: Sequence[Checked], verdict: str, worst: str) -> Row:
     images, kept, wrong = (sum(getattr(one, name) for one in sets) for name in ("images", "kept", "wrong"))
     error = or_dash(percent, wrong / kept if kept else None)
     return plain_row(label, percent(kept / images), error, verdict, worst)
-
-
-SECTION = Section("threshold", _TITLE, thresholds, "sections/threshold.html")
