@@ -20,7 +20,7 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, say
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError, some
 
@@ -186,7 +186,7 @@ def _without_result(wanted: "list[RowRun]", found: "list[RowResults]") -> "list[
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:
     names = ", ".join(place.as_posix() for place in places)
-    console.print(f"{what} {parts}: {names}", highlight=False, markup=False, soft_wrap=True)
+    say(f"{what} {parts}: {names}")
 
 
 def _show_tables(names: "list[str]", schedule: "Schedule", folders: "Folders") -> None:
@@ -204,7 +204,7 @@ def _show_missing(missing: "list[RowRun]", wanted: int, results: Path, failed: s
     if missing:
         counted = f"{len(missing)} of {wanted} results missing"
         those = f"{some([row_run.place.as_posix() for row_run in missing])}; --run trains or continues them"
-        console.print(f"{counted}: {those}", highlight=False, markup=False, soft_wrap=True)
+        say(f"{counted}: {those}")
     for row_run in missing:
         if (reason := why_not_counted(results, row_run)) and reason not in failed:
             console.print(reason, soft_wrap=True)

@@ -25,7 +25,7 @@ from counterpoint.cli.arguments.own_images import (
     experiments_on,
     images_title,
 )
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, say
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.storage.files import check_folder_path
 from counterpoint.storage.folders import quoted
@@ -146,4 +146,4 @@ def _say_what_is_next(kinds: set[str], out: Path, evaluate: bool) -> None:
     if "finished" in kinds and evaluate:
         those = "" if kinds == {"finished"} else ", for those that are finished"
         report = f"next{those}: `counterpoint report {quoted(out)}/*/results.json`"
-        console.print(report, highlight=False, soft_wrap=True)
+        say(report)
