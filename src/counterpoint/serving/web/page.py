@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from counterpoint import __version__
@@ -11,6 +10,7 @@ from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval, bins_in_words
 from counterpoint.report.drawing.calibration import equal_width_chart
+from counterpoint.report.formats.html import template
 from counterpoint.report.numbers import with_sign
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
@@ -29,14 +29,7 @@ class Chart:
 
 def render(facts: Facts) -> str:
     """The page."""
-    environment = Environment(
-        loader=PackageLoader("counterpoint.serving.web", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    return template("counterpoint.serving.web", "page.html").render(
         facts=facts,
         about=_about(facts),
         chart=_chart(facts.diagram) if isinstance(facts.diagram, Diagram) else None,
