@@ -30,9 +30,8 @@ def report(
 
     kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
-    for note in write_report(runs, path, kind):
-        say(note)
-    for sentence in verdict(load_runs(runs)):
+    notes = write_report(runs, path, kind)
+    for sentence in (*notes, *verdict(load_runs(runs))):
         say(sentence)
     console.print(f"report: {path}", soft_wrap=True)
 

@@ -145,5 +145,4 @@ def _say_what_is_next(kinds: set[str], out: Path, evaluate: bool) -> None:
         console.print("--run runs those that are not finished, or continues them")
     if "finished" in kinds and evaluate:
         those = "" if kinds == {"finished"} else ", for those that are finished"
-        report = f"next{those}: `counterpoint report {quoted(out)}/*/results.json`"
-        say(report)
+        say(f"next{those}: `counterpoint report {quoted(out)}/*/results.json`")

@@ -117,8 +117,7 @@ def print_seeds(states: Sequence[State]) -> None:
         _print_named(rows, ("runs",), ("seeds", *_HEADINGS), title)
     names = [name for group in several if (name := _without_seed(str(group[0].job.folder)))]
     if len(names) > 1:
-        compare = f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`"
-        say(compare)
+        say(f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`")
 
 
 def _without_seed(name: str) -> str:

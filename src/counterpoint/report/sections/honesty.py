@@ -92,9 +92,10 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
 
 def _clean(key: CalibrationError, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
     rows = [row for run in runs for row in _estimates(key, run)]
-    models = [line for run in runs for line in lines(run.label, run.clean) if f"{key}_floor" in line[2]]
+    models = [line for run in runs for line in lines(run.label, run.clean)]
     columns = (*_COLUMNS, _interval(runs[0].results.evaluated_on.groups))
-    table = Table(f"{label}, on {images}", columns, tuple(_row(key, *line) for line in models))
+    estimated = [_row(key, name, kind, scores) for name, kind, scores in models if f"{key}_floor" in scores]
+    table = Table(f"{label}, on {images}", columns, tuple(estimated))
     of_runs = [row for row in rows if not row.is_member]
     words = "; ".join(f"{row.label}: {row.words}" for row in of_runs)
     caption = "; ".join(
