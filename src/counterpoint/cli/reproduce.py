@@ -25,7 +25,6 @@ from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError, some
 
 if TYPE_CHECKING:
-    from counterpoint.experiments.schedules import Schedule
     from counterpoint.launching.job import Job
     from counterpoint.launching.slurm import Resources
     from counterpoint.reproduction.rows import Folders, RowResults, RowRun
@@ -107,7 +106,7 @@ def reproduce(
     """
     from counterpoint.experiments.schedules import find_schedule
     from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, results_of_row, select_rows
-    from counterpoint.reproduction.tables import is_written, write_page
+    from counterpoint.reproduction.tables import is_written, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
     from counterpoint.storage.files import check_file_path, check_folder_path
 
@@ -139,11 +138,12 @@ def reproduce(
         _tell("exported to", export_parts, exported)
     if page:
         write_page(page, folders)
-    _show_tables(names, chosen, folders)
+    for shown in terminal_tables(names, chosen, folders):
+        console.print(shown)
+    console.print(notes(chosen), highlight=False)
     if not run and not results.exists():
-        console.print(
-            f"no results: the folder {results} does not exist; name another one with --results", soft_wrap=True
-        )
+        words = f"no results: the folder {results} does not exist; name another one with --results"
+        console.print(words, soft_wrap=True)
     found = [results_of_row(results, name, chosen) for name in names]
     _show_missing(_without_result(wanted, found), len(wanted), results, failed)
     if page:
@@ -185,16 +185,7 @@ def _without_result(wanted: "list[RowRun]", found: "list[RowResults]") -> "list[
 
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:
-    names = ", ".join(place.as_posix() for place in places)
-    say(f"{what} {parts}: {names}")
-
-
-def _show_tables(names: "list[str]", schedule: "Schedule", folders: "Folders") -> None:
-    from counterpoint.reproduction.tables import notes, terminal_tables
-
-    for shown in terminal_tables(names, schedule, folders):
-        console.print(shown)
-    console.print(notes(schedule), highlight=False)
+    say(f"{what} {parts}: {', '.join(place.as_posix() for place in places)}")
 
 
 def _show_missing(missing: "list[RowRun]", wanted: int, results: Path, failed: str) -> None:
@@ -202,9 +193,8 @@ def _show_missing(missing: "list[RowRun]", wanted: int, results: Path, failed: s
     from counterpoint.reproduction.rows import why_not_counted
 
     if missing:
-        counted = f"{len(missing)} of {wanted} results missing"
-        those = f"{some([row_run.place.as_posix() for row_run in missing])}; --run trains or continues them"
-        say(f"{counted}: {those}")
+        places = some([row_run.place.as_posix() for row_run in missing])
+        say(f"{len(missing)} of {wanted} results missing: {places}; --run trains or continues them")
     for row_run in missing:
         if (reason := why_not_counted(results, row_run)) and reason not in failed:
             console.print(reason, soft_wrap=True)
