@@ -83,7 +83,7 @@ def test_a_name_that_the_font_cannot_draw_loses_its_accents_or_is_a_number(
     drawn: list[str] = []
     monkeypatch.setattr(
         "counterpoint.pictures.member_views.draw_sheet",
-        lambda groups, *_: drawn.extend(label for _, rows in groups for label, _ in rows),
+        lambda rows, *_: drawn.extend(label for label, _ in rows),
     )
     data = noise_data(12, 3)
     named = replace(data.train, classes=("old_shoe", "grün, groß", "猫"))

@@ -13,7 +13,7 @@ def test_pictures_stand_in_their_places(tmp_path: Path) -> None:
     red[..., 0], green[..., 1] = 200, 200
     grey = np.full((200, 100, 1), 90, np.uint8)
     path = tmp_path / "new" / "sheet.png"
-    draw_sheet([("", [("one", [red, green])]), ("more", [("two", [grey])])], ["a", "b"], path)
+    draw_sheet([("one", [red, green]), ("more", []), ("two", [grey])], ["a", "b"], path)
     sheet = np.asarray(Image.open(path))
     left = sheet.shape[1] - 20 - 2 * 100 + 4
     first, second = 48, 48 + 100 + 56

@@ -12,7 +12,7 @@ import pytest
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import Imported
 from counterpoint.report import load_runs, render, to_csv, to_json, to_markdown
-from counterpoint.report.run import label_runs
+from counterpoint.report.run import by_images, label_runs
 from counterpoint.report.sections import build_sections
 from counterpoint.report.sections.headlines import headline_table, headlines, suites_in_words
 from counterpoint.report.sections.heat_maps import heat_maps
@@ -20,7 +20,6 @@ from counterpoint.report.sections.provenance import facts
 from counterpoint.report.sections.severities import against_severity
 from counterpoint.report.sections.shift import under_shift
 from counterpoint.report.suites import by_cells, by_suite, papers_suite, suites_of
-from counterpoint.report.tables import by_images
 from tests.report.made import MakeEvaluated, changed
 
 

@@ -1,17 +1,11 @@
 """`counterpoint evaluate`."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from counterpoint.cli.arguments.given_logits import (
-    GivenOutOption,
-    LogitsOption,
-    MaybeRunArgument,
-    folder_to_evaluate,
-)
-from counterpoint.cli.arguments.named_images import OutsideOption, ShiftOption, named_paths
 from counterpoint.cli.arguments.options import DataOption, DeviceOption, RunsModelOption, find_modules_here
 from counterpoint.cli.terminal.progress import TerminalWatcher, console, print_parts
 from counterpoint.cli.terminal.signals import ended_by_ctrl_c
@@ -19,11 +13,30 @@ from counterpoint.errors import InputError, StoppedError, one_of
 from counterpoint.parallel.world import this_world
 from counterpoint.storage.folders import quoted
 
+_SUCH_AS = {"--shift": "fog=photos-in-fog", "--outside": "animals=photos-of-animals"}
+
 
 def evaluate(
-    run: MaybeRunArgument = None,
-    logits: LogitsOption = None,
-    out: GivenOutOption = None,
+    run: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Folder of the run, which `train --out` or `evaluate --logits --out` made.", show_default=False
+        ),
+    ] = None,
+    logits: Annotated[
+        Path | None,
+        typer.Option(
+            "--logits",
+            metavar="FILE",
+            help="Evaluate a file of predictions instead of a run. The model may come from anywhere. The .npz file has "
+            "the array logits or probs, and the array labels. It may also have predictions for validation images and "
+            "for shifted images.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Folder to make for --logits.", show_default=False)
+    ] = None,
     sets: Annotated[
         str,
         typer.Option(
@@ -32,8 +45,27 @@ def evaluate(
             "under 15 corruptions) and validation-extra (the validation images under 4 other corruptions).",
         ),
     ] = "corrupted",
-    shift: ShiftOption = None,
-    outside: OutsideOption = None,
+    shift: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--shift",
+            metavar="NAME=PATH",
+            help="Shifted images of your own, under a name that you choose. PATH is a folder with one folder per class "
+            "of the run, a folder with 1, 2, 3, … (the severities of the shift) that each have one folder per class, a "
+            ".csv file of paths and labels, or an .npz file. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    outside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outside",
+            metavar="NAME=PATH",
+            help="Outside images, which belong to none of the run's classes, under a name that you choose. PATH is a "
+            "folder of pictures, at any depth, or an .npz file with the array images. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     cell_images: Annotated[
         int | None,
         typer.Option(
@@ -125,14 +157,14 @@ def evaluate(
         "--skip-bad": skip_bad,
         "--device": device != "auto",
     }
-    folder = folder_to_evaluate(run, logits, out, only_for_runs)
+    folder = _folder_to_evaluate(run, logits, out, only_for_runs)
     changing = (cell_images, images, shift, outside, precision != "headline", sets != "corrupted", max_minutes)
     if recompute and any(changing):
         raise InputError(
             "--recompute uses the saved logits as they are; leave --sets, --shift, --outside, --cell-images, "
             "--max-minutes, --images and --precision out"
         )
-    shifts, outside_sets = named_paths("--shift", shift), named_paths("--outside", outside)
+    shifts, outside_sets = _named_paths("--shift", shift), _named_paths("--outside", outside)
     if skip_bad and not (shifts or outside_sets):
         raise InputError(
             "--skip-bad works only with --shift NAME=PATH or --outside NAME=PATH; add images, or leave --skip-bad out"
@@ -172,7 +204,43 @@ def evaluate(
                 console.print(stopped, soft_wrap=True)
                 return
     print_parts(results_parts(results))
-    correct = f", or `counterpoint recalibrate {quoted(folder)}` to correct the confidence"
-    can_correct = results.validated_on is not None or results.evaluated_on.part == "validation"
-    report = f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`"
-    console.print(report + (correct if can_correct else ""), soft_wrap=True)
+    said = f"written: {folder / 'results.json'}; next: `counterpoint report {quoted(folder)}`"
+    if results.validated_on is not None or results.evaluated_on.part == "validation":
+        said += f", or `counterpoint recalibrate {quoted(folder)}` to correct the confidence"
+    console.print(said, soft_wrap=True)
+
+
+def _folder_to_evaluate(run: Path | None, logits: Path | None, out: Path | None, others: Mapping[str, object]) -> Path:
+    """Where the results go. `others` are the options that need a network, with their values where they were given."""
+    if logits is None:
+        if run is None:
+            raise InputError("name the folder of a run, or give a file of predictions with --logits FILE --out DIR")
+        if out is not None:
+            raise InputError(
+                f"--out works only with --logits FILE; leave it out: the results of {run} go into its own folder"
+            )
+        return run
+    if run is not None:
+        raise InputError(
+            f"give either a run ({run}) or --logits {logits}, not both; --out DIR names the folder for --logits"
+        )
+    if out is None:
+        raise InputError(f"--logits {logits} needs --out DIR, the folder for its results")
+    if surplus := [option for option, value in others.items() if value]:
+        raise InputError(f"--logits evaluates predictions as they are; leave {', '.join(surplus)} out")
+    return out
+
+
+def _named_paths(option: str, arguments: Sequence[str] | None) -> dict[str, Path]:
+    """The path of each name that was given with the option."""
+    paths: dict[str, Path] = {}
+    for argument in arguments or ():
+        name, equals, path = argument.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"{option} {argument}: it must be NAME=PATH, such as {option} {_SUCH_AS[option]}")
+        if name in paths:
+            raise InputError(
+                f"{option} {name} is given twice, with {paths[name]} and {path}; give each a name of its own"
+            )
+        paths[name] = Path(path)
+    return paths

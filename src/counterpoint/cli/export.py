@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.arguments.options import DataOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import console, say
 
 
 def export(
@@ -51,11 +51,11 @@ def export(
     with console.status("tracing the network, writing the file and comparing it with PyTorch"):
         written = export_run(loaded, out, root, not_sure_below=not_sure_below, trusted_model=model)
     for note in written.notes:
-        console.print(note, highlight=False, soft_wrap=True)
+        say(note)
     agreement = written.agreement
     for line in (
         f"largest difference from PyTorch: {agreement.difference:.1e}, on {agreement.words}",
         f"recalibration: {named(written.correction.name, loaded.experiment.members > 1)}",
         f"written: {written.path} ({written.size / 1e6:,.1f} MB) and {written.card}",
     ):
-        console.print(line, highlight=False, soft_wrap=True)
+        say(line)

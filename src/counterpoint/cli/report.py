@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from counterpoint.cli.arguments.options import RunsArgument
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import console, say
 from counterpoint.errors import InputError
 
 
@@ -30,10 +30,9 @@ def report(
 
     kind = format_ or _format_of(out)
     path = out or Path(f"report.{kind}")
-    for note in write_report(runs, path, kind):
-        console.print(note, highlight=False, soft_wrap=True)
-    for sentence in verdict(load_runs(runs)):
-        console.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    notes = write_report(runs, path, kind)
+    for sentence in (*notes, *verdict(load_runs(runs))):
+        say(sentence)
     console.print(f"report: {path}", soft_wrap=True)
 
 

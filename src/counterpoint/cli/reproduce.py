@@ -8,6 +8,7 @@ from rich.console import Console
 
 from counterpoint.cli.arguments.launching import (
     GpusOption,
+    Launcher,
     LauncherOption,
     MinutesOption,
     PartitionOption,
@@ -19,14 +20,14 @@ from counterpoint.cli.arguments.launching import (
     passed_on,
 )
 from counterpoint.cli.arguments.options import DataOption, DeviceOption
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, say
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.errors import InputError, some
 
 if TYPE_CHECKING:
     from counterpoint.launching.job import Job
     from counterpoint.launching.slurm import Resources
-    from counterpoint.reproduction.rows import RowResults, RowRun
+    from counterpoint.reproduction.rows import Folders, RowResults, RowRun
 
 PAGE = Path("docs/reproduction.md")
 
@@ -104,30 +105,13 @@ def reproduce(
     With --launcher slurm each row and seed is a job on a cluster. The command shows the jobs and returns at once.
     """
     from counterpoint.experiments.schedules import find_schedule
-    from counterpoint.reproduction.rows import (
-        Folders,
-        RowRun,
-        is_place,
-        parse_seeds,
-        results_of_row,
-        select_rows,
-        why_not_counted,
-    )
+    from counterpoint.reproduction.rows import Folders, RowRun, is_place, parse_seeds, results_of_row, select_rows
     from counterpoint.reproduction.tables import is_written, notes, terminal_tables, write_page
     from counterpoint.runs.transfer import export_runs, import_runs
     from counterpoint.storage.files import check_file_path, check_folder_path
 
-    if max_minutes is not None and not run:
-        raise InputError("--max-minutes needs --run, because nothing is trained without it")
-    if part_mib is not None and not export_parts:
-        raise InputError("--part-mib works only with --export-parts FOLDER; add it, or leave --part-mib out")
     resources = cluster_resources(where := choose_launcher(launcher), partition, gpus, minutes, sbatch)
-    if resources.gpus > 1:
-        raise InputError(f"--gpus is {gpus}; a row is trained on one GPU, so leave it at 1, or at 0 for a CPU")
-    if max_minutes is not None and where == "slurm":
-        raise InputError(
-            "--max-minutes works only on this machine; on a cluster, --minutes sets the time limit of a job"
-        )
+    _check_options(run, where, resources, max_minutes, part_mib, export_parts)
     if run and page is None:
         page = PAGE
     chosen, folders = find_schedule(schedule), Folders(out, results)
@@ -148,22 +132,7 @@ def reproduce(
         jobs = row_jobs(wanted, folders, page or PAGE, passed_on(root, device))
         status = 0 if _on_cluster(jobs, resources if run else None, root) else 1
     elif run:
-        from counterpoint.reproduction.campaign import RowsFailedError, run_missing
-
-        with stop_on_signal() as stop, TerminalWatcher() as watcher:
-            try:
-                run_missing(
-                    wanted,
-                    folders,
-                    root=root,
-                    device=device,
-                    max_minutes=max_minutes,
-                    should_stop=stop.is_set,
-                    watcher=watcher,
-                )
-            except RowsFailedError as error:
-                failed = str(error)
-        status = stop.status
+        status, failed = _on_this_machine(wanted, folders, root, device, max_minutes)
     if export_parts:
         exported = export_runs(out, [row_run.place for row_run in wanted], export_parts, part_mib or 14, results)
         _tell("exported to", export_parts, exported)
@@ -173,17 +142,10 @@ def reproduce(
         console.print(shown)
     console.print(notes(chosen), highlight=False)
     if not run and not results.exists():
-        console.print(
-            f"no results: the folder {results} does not exist; name another one with --results", soft_wrap=True
-        )
+        words = f"no results: the folder {results} does not exist; name another one with --results"
+        console.print(words, soft_wrap=True)
     found = [results_of_row(results, name, chosen) for name in names]
-    if missing := _without_result(wanted, found):
-        counted = f"{len(missing)} of {len(wanted)} results missing"
-        those = f"{some([row_run.place.as_posix() for row_run in missing])}; --run trains or continues them"
-        console.print(f"{counted}: {those}", highlight=False, markup=False, soft_wrap=True)
-    for row_run in missing:
-        if (reason := why_not_counted(results, row_run)) and reason not in failed:
-            console.print(reason, soft_wrap=True)
+    _show_missing(_without_result(wanted, found), len(wanted), results, failed)
     if page:
         console.print(f"written: {page}", soft_wrap=True)
     damaged = [reason for one in found for reason in one.damaged.values() if reason not in failed]
@@ -194,14 +156,71 @@ def reproduce(
     raise typer.Exit(status or bool(problems))
 
 
+def _check_options(
+    run: bool,
+    where: Launcher,
+    resources: "Resources",
+    max_minutes: float | None,
+    part_mib: int | None,
+    export_parts: Path | None,
+) -> None:
+    """Raise if options do not go together."""
+    if max_minutes is not None and not run:
+        raise InputError("--max-minutes needs --run, because nothing is trained without it")
+    if max_minutes is not None and where == "slurm":
+        raise InputError(
+            "--max-minutes works only on this machine; on a cluster, --minutes sets the time limit of a job"
+        )
+    if part_mib is not None and not export_parts:
+        raise InputError("--part-mib works only with --export-parts FOLDER; add it, or leave --part-mib out")
+    if resources.gpus > 1:
+        raise InputError(
+            f"--gpus is {resources.gpus}; a row is trained on one GPU, so leave it at 1, or at 0 for a CPU"
+        )
+
+
 def _without_result(wanted: "list[RowRun]", found: "list[RowResults]") -> "list[RowRun]":
     known = {row_run for one in found for row_run in (*one.read, *one.damaged)}
     return [row_run for row_run in wanted if row_run not in known]
 
 
 def _tell(what: str, parts: Path, places: "list[Path]") -> None:
-    names = ", ".join(place.as_posix() for place in places)
-    console.print(f"{what} {parts}: {names}", highlight=False, markup=False, soft_wrap=True)
+    say(f"{what} {parts}: {', '.join(place.as_posix() for place in places)}")
+
+
+def _show_missing(missing: "list[RowRun]", wanted: int, results: Path, failed: str) -> None:
+    """What has no result, and why a file that is there is none. `failed` was said already."""
+    from counterpoint.reproduction.rows import why_not_counted
+
+    if missing:
+        places = some([row_run.place.as_posix() for row_run in missing])
+        say(f"{len(missing)} of {wanted} results missing: {places}; --run trains or continues them")
+    for row_run in missing:
+        if (reason := why_not_counted(results, row_run)) and reason not in failed:
+            console.print(reason, soft_wrap=True)
+
+
+def _on_this_machine(
+    wanted: "list[RowRun]", folders: "Folders", root: Path | None, device: str, max_minutes: float | None
+) -> tuple[int, str]:
+    """Run what is missing. The exit status, and why rows failed."""
+    from counterpoint.reproduction.campaign import RowsFailedError, run_missing
+
+    failed = ""
+    with stop_on_signal() as stop, TerminalWatcher() as watcher:
+        try:
+            run_missing(
+                wanted,
+                folders,
+                root=root,
+                device=device,
+                max_minutes=max_minutes,
+                should_stop=stop.is_set,
+                watcher=watcher,
+            )
+        except RowsFailedError as error:
+            failed = str(error)
+    return stop.status, failed
 
 
 def _on_cluster(jobs: "list[Job]", resources: "Resources | None", root: Path | None) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from counterpoint.cli.arguments.options import DeviceOption, RunArgument, RunsModelOption, find_modules_here
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, say
 from counterpoint.cli.terminal.signals import ended_by_ctrl_c
 from counterpoint.errors import InputError
 
@@ -73,14 +73,14 @@ def _say_what_is_served(facts: "Facts", url: str, *, local: bool) -> None:
     from counterpoint.serving.web.facts import facts_in_words
 
     sure = "" if facts.sure_from is None else f"; sure from a confidence of {facts.sure_from}"
-    console.print(f"{facts.experiment}: {facts_in_words(facts)}", highlight=False, soft_wrap=True)
+    say(f"{facts.experiment}: {facts_in_words(facts)}")
     recalibration = named(facts.recalibration, facts.members > 1)
-    console.print(f"recalibration: {recalibration}{sure}", highlight=False, soft_wrap=True)
+    say(f"recalibration: {recalibration}{sure}")
     if not local:
         TerminalWatcher().warned(
             "other machines can reach this server, and it has no password: anyone who reaches it can use the model"
         )
-    console.print(f"serving at {url} (Ctrl-C ends it)", highlight=False, soft_wrap=True)
+    say(f"serving at {url} (Ctrl-C ends it)")
 
 
 def _check_packages() -> None:

@@ -25,7 +25,7 @@ from counterpoint.cli.arguments.own_images import (
     experiments_on,
     images_title,
 )
-from counterpoint.cli.terminal.progress import TerminalWatcher, console
+from counterpoint.cli.terminal.progress import TerminalWatcher, console, say
 from counterpoint.cli.terminal.signals import stop_on_signal
 from counterpoint.storage.files import check_folder_path
 from counterpoint.storage.folders import quoted
@@ -136,11 +136,13 @@ def sweep(
     states = job_states(jobs, queue_states(jobs))
     print_states(states)
     print_seeds(states)
-    kinds = {state.kind for state in states}
+    _say_what_is_next({state.kind for state in states}, out, evaluate)
+    raise typer.Exit(status or any(state.kind == "failed" for state in states))
+
+
+def _say_what_is_next(kinds: set[str], out: Path, evaluate: bool) -> None:
     if kinds & {"waiting", "interrupted", "failed"}:
         console.print("--run runs those that are not finished, or continues them")
     if "finished" in kinds and evaluate:
         those = "" if kinds == {"finished"} else ", for those that are finished"
-        report = f"next{those}: `counterpoint report {quoted(out)}/*/results.json`"
-        console.print(report, highlight=False, soft_wrap=True)
-    raise typer.Exit(status or ("failed" in kinds))
+        say(f"next{those}: `counterpoint report {quoted(out)}/*/results.json`")

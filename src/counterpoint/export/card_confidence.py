@@ -5,14 +5,15 @@ from collections.abc import Iterator, Sequence
 from counterpoint.errors import listed
 from counterpoint.export.card_facts import CardFacts, Measured
 from counterpoint.recalibration.choose import NONE
-from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.report.metrics import BY_KEY
+from counterpoint.report.numbers import or_dash
 from counterpoint.report.recalibrations.words import WITHOUT, fitted_in_words, parameters_in_words, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, whole_scores
 from counterpoint.report.section import Part
 from counterpoint.report.sections.headlines import headline_table, suites_in_words
 from counterpoint.report.sections.honesty import honesty
 from counterpoint.report.sections.threshold import checks_table, threshold_in_words
-from counterpoint.report.tables import BY_KEY, Column, Entry, Row, Table, or_dash
+from counterpoint.report.tables import Column, Entry, Row, Table
 from counterpoint.report.verdicts.of_run import confidence_in_words
 from counterpoint.report.verdicts.sentence import measured as sets_of
 
@@ -74,12 +75,8 @@ def confidence(facts: CardFacts) -> Iterator[Part]:
         return
     name = quoted(facts.correction.name, facts.members > 1)
     yield f"Recalibrated, {name}: {parameters_in_words(recalibration)}. It is part of the graph."
-    if recalibrated is not None and _is_way(facts, recalibrated):
+    if recalibrated is not None and facts.way is not None:
         yield from fitted_in_words(recalibrated, any(way.corrupted for way in recalibrated.ways.values()))
-
-
-def _is_way(facts: CardFacts, recalibrated: Recalibrated) -> bool:
-    return any(way.recalibration == facts.correction.recalibration for way in recalibrated.ways.values())
 
 
 def promise(facts: CardFacts) -> Iterator[Part]:

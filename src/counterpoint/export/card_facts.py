@@ -7,7 +7,7 @@ from counterpoint.export.check import Agreement
 from counterpoint.recalibration.choose import NONE
 from counterpoint.records.figures import Summary
 from counterpoint.records.files import RESULTS, Evaluated, read_evaluated
-from counterpoint.records.recalibrated import Recalibrated
+from counterpoint.records.recalibrated import Recalibrated, Scaled
 from counterpoint.records.threshold import Thresholded
 from counterpoint.report.run import HEADLINE, ReportedRun, aggregate_summary, clean_summary
 from counterpoint.report.suites import suites_of
@@ -49,6 +49,12 @@ class CardFacts:
         return None if self.evaluated is None else self.evaluated.recalibrated
 
     @property
+    def way(self) -> Scaled | None:
+        """The run's recalibration that the file has."""
+        ways = () if self.recalibrated is None else self.recalibrated.ways.values()
+        return next((way for way in ways if way.recalibration == self.correction.recalibration), None)
+
+    @property
     def thresholded(self) -> Thresholded | None:
         return None if self.evaluated is None else self.evaluated.thresholded
 
@@ -62,24 +68,18 @@ class CardFacts:
         """The figures of exactly the confidences that the file gives; none if these were not measured."""
         if self.reported is None:
             return ()
+        run, on = self.reported, self.reported.results.evaluated_on
         if self.correction.recalibration == NONE:
-            return _as_evaluated(self.reported)
-        return self._recalibrated(self.reported)
-
-    def _recalibrated(self, reported: ReportedRun) -> tuple[Measured, ...]:
-        ways = () if self.recalibrated is None else self.recalibrated.ways.values()
-        way = next((way for way in ways if way.recalibration == self.correction.recalibration), None)
-        if way is None:
+            clean, shifted = run.clean, [(one, one.aggregate(HEADLINE)) for one in suites_of(run)]
+        elif self.way is not None:
+            scaled = [(one, self.way.on(one.suite)) for one in suites_of(run)]
+            clean = clean_summary(self.way)
+            shifted = [(one, aggregate_summary(figures, HEADLINE)) for one, figures in scaled if figures]
+        else:
             return ()
-        clean, *others = _as_evaluated(reported)
-        summaries = {clean.called: clean_summary(way)}
-        for shifted in suites_of(reported):
-            if (figures := way.on(shifted.suite)) is not None:
-                summaries[shifted.called] = aggregate_summary(figures, HEADLINE)
-        return tuple(
-            Measured(one.called, one.dataset, one.part, one.images, summaries[one.called])
-            for one in (clean, *others)
-            if one.called in summaries
+        return (
+            Measured("clean", on.dataset, on.part, run.images, clean),
+            *(Measured(one.called, one.dataset, one.figures.part, one.images, found) for one, found in shifted),
         )
 
 
@@ -95,12 +95,3 @@ def known_of(folder: Path, weights: str) -> tuple[Evaluated | None, tuple[str, .
         )
         return None, (note,)
     return evaluated, evaluated.notes
-
-
-def _as_evaluated(run: ReportedRun) -> tuple[Measured, ...]:
-    on = run.results.evaluated_on
-    shifted = (
-        Measured(one.called, one.dataset, one.figures.part, one.images, one.aggregate(HEADLINE))
-        for one in suites_of(run)
-    )
-    return (Measured("clean", on.dataset, on.part, run.images, run.clean), *shifted)

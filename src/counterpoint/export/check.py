@@ -24,14 +24,6 @@ TOLERANCE = 1e-4
 _REAL, _NOISE = 16, 8
 
 
-@dataclass(frozen=True, eq=False)
-class CheckImages:
-    """uint8 images (N, C, H, W) of the run's size, and what they are."""
-
-    images_NCHW: Tensor
-    words: str
-
-
 @dataclass(frozen=True)
 class Agreement:
     """The largest difference of any probability, the ensemble's or a member's, and on which images."""
@@ -40,26 +32,28 @@ class Agreement:
     words: str
 
 
-def check_images(run: Run, root: Path | None) -> CheckImages:
-    """Test images of the run's data set, if they are there, and some that are made: noise, black, white and ramps."""
+def check_images(run: Run, root: Path | None) -> tuple[Tensor, str]:
+    """Test images of the run's data set, if they are there, and some that are made: noise, black, white and ramps.
+
+    They are uint8 (N, C, H, W). With them comes what they are, in words.
+    """
     made_NCHW = _made_images(run.description)
     real_NCHW = _real_images(run, root)
     if real_NCHW is None:
-        return CheckImages(made_NCHW, f"{len(made_NCHW)} made images, since those of {data_name(run)} are not at hand")
+        return made_NCHW, f"{len(made_NCHW)} made images, since those of {data_name(run)} are not at hand"
     words = f"{len(real_NCHW)} test images of {data_name(run)} and {len(made_NCHW)} made ones"
-    return CheckImages(torch.cat([real_NCHW, made_NCHW]), words)
+    return torch.cat([real_NCHW, made_NCHW]), words
 
 
-def compare(exported: Exported, model: Ensemble, run: Run, correction: Correction, images: CheckImages) -> Agreement:
+def compare(exported: Exported, model: Ensemble, run: Run, correction: Correction, images_NCHW: Tensor) -> float:
     """How far the file is from what `counterpoint predict` says, on one image and on all others at once."""
     normalisation = run.description.normalisation
     members = fold_members(model, torch.device("cpu"), normalisation=normalisation, compiled=False)
-    expected = corrected_probs(members, correction.recalibration, images.images_NCHW)
-    images_NHWC = images.images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
+    expected = corrected_probs(members, correction.recalibration, images_NCHW)
+    images_NHWC = images_NCHW.permute(0, 2, 3, 1).contiguous().numpy()
     parts = [exported(images_NHWC[:1]), exported(images_NHWC[1:])]
     found = (np.concatenate(of_parts, axis=-2) for of_parts in zip(*parts, strict=True))
-    difference = np.max([*map(_largest_difference, found, expected)])  # unlike max, it keeps a NaN
-    return Agreement(float(difference), images.words)
+    return float(np.max([*map(_largest_difference, found, expected)]))  # unlike max, it keeps a NaN
 
 
 def refuse_difference(agreement: Agreement, path: Path) -> None:

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,12 +73,10 @@ def make_jobs(sweep: Sweep, out: Path, find: FindExperiment = named_experiment) 
         [f"{key}={value}" for key, value in zip(sweep.varied, values, strict=True)]
         for values in itertools.product(*sweep.varied.values())
     ]
-    jobs = [
-        job
-        for name in dict.fromkeys(sweep.experiments)
-        for combination in combinations
-        for job in _make_jobs(sweep, out, name, combination, find)
-    ]
+    jobs: list[Job] = []
+    for name, combination in itertools.product(dict.fromkeys(sweep.experiments), combinations):
+        experiment = _with_settings(find, name, [*sweep.fixed, *combination])
+        jobs += [_make_job(sweep, out, name, combination, seed, experiment) for seed in sweep.seeds]
     _check_distinct(jobs)
     for job in filter(_has_readable_run, jobs):
         find_run(job.folder, job.experiment, seed=job.seed)  # raises if it is another run
@@ -101,13 +99,6 @@ def _file_name(text: str, longest: int) -> str:
     if safe == text and len(text) <= longest:
         return text
     return f"{safe[: longest - 9]}~{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-
-def _make_jobs(sweep: Sweep, out: Path, name: str | None, varied: Sequence[str], find: FindExperiment) -> Iterator[Job]:
-    """A job for each seed."""
-    experiment = _with_settings(find, name, [*sweep.fixed, *varied])
-    for seed in sweep.seeds:
-        yield _make_job(sweep, out, name, varied, seed, experiment)
 
 
 def _make_job(

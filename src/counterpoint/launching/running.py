@@ -42,17 +42,20 @@ class JobRunner:
         """
         self.job = job
         self._own_session, self._pause = own_session, pause
+        self._should_stop: Callable[[], bool] = lambda: False
+        self._watch: Callable[[], None] = lambda: None
         self._child: subprocess.Popen[bytes] | None = None
         self.warned = False
         """Whether this process was asked to end. Then its child was asked too, and its last words do not count."""
 
     def run(self, should_stop: Callable[[], bool] = lambda: False, watch: Callable[[], None] = lambda: None) -> Outcome:
         """Run what is left of the job. `watch` and `should_stop` are called a few times a second."""
+        self._should_stop, self._watch = should_stop, watch
         with in_turn(self.job.desk, lambda: None):
             if is_done(self.job):
                 return "finished"
             self.job.failure.unlink(missing_ok=True)
-            problem = self._run_with_restarts(should_stop, watch)
+            problem = self._run_with_restarts()
             if should_stop():
                 return "stopped"
             if problem is None and not is_done(self.job):
@@ -74,12 +77,12 @@ class JobRunner:
         while time.monotonic() < limit and not _has_ended(self._child.pid):
             time.sleep(_POLL_SECONDS)
 
-    def _run_with_restarts(self, should_stop: Callable[[], bool], watch: Callable[[], None]) -> str | None:
+    def _run_with_restarts(self) -> str | None:
         """Why the job failed; None if it did not."""
         endings: list[str] = []
         while len(endings) <= RESTARTS:
-            status, words = self._run_commands(should_stop, watch)
-            if status == 0 or should_stop():
+            status, words = self._run_commands()
+            if status == 0 or self._should_stop():
                 return None
             if status not in _ENDED_FROM_OUTSIDE and not self.warned:
                 return words
@@ -89,7 +92,7 @@ class JobRunner:
         memory = "; the system does that when memory is short" if "SIGKILL" in endings else ""
         return f"it was ended from outside {len(endings)} times ({', '.join(endings)}){memory}"
 
-    def _run_commands(self, should_stop: Callable[[], bool], watch: Callable[[], None]) -> tuple[int, str]:
+    def _run_commands(self) -> tuple[int, str]:
         """The status of the first command that failed, or of the last command, and the last words that it printed."""
         status, words = 0, ""
         for command in self.job.commands:
@@ -97,21 +100,15 @@ class JobRunner:
                 log.write(f"--- {now()} {shlex.join(('counterpoint', *command))}\n".encode())
                 log.flush()
                 begin = log.tell()
-                status = self._run_command(command, log, should_stop, watch)
+                status = self._run_command(command, log)
             if status != 0:
                 words = _last_words(self.job.log, begin) or f"it ended with status {status}"
                 break
-            if should_stop():
+            if self._should_stop():
                 break
         return status, words
 
-    def _run_command(
-        self,
-        command: tuple[str, ...],
-        log: IO[bytes],
-        should_stop: Callable[[], bool],
-        watch: Callable[[], None],
-    ) -> int:
+    def _run_command(self, command: tuple[str, ...], log: IO[bytes]) -> int:
         with _not_passed_on():
             self._child = subprocess.Popen(
                 [*program(self.job.processes), *command],
@@ -122,11 +119,22 @@ class JobRunner:
                 start_new_session=self._own_session,
             )
         try:
-            return _wait(self._child, should_stop, watch)
+            return self._wait(self._child)
         except BaseException:
             self._child.kill()  # a signal that ends this process at once is meant for that one too
             self._child.wait()
             raise
+
+    def _wait(self, child: "subprocess.Popen[bytes]") -> int:
+        asked = False
+        while True:
+            try:
+                return child.wait(_POLL_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._watch()
+            if self._should_stop() and not asked:
+                child.terminate()
+                asked = True
 
 
 def program(processes: int) -> tuple[str, ...]:
@@ -134,18 +142,6 @@ def program(processes: int) -> tuple[str, ...]:
     if processes == 1:
         return (sys.executable, *PROGRAM)
     return (sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", *PROGRAM)
-
-
-def _wait(child: "subprocess.Popen[bytes]", should_stop: Callable[[], bool], watch: Callable[[], None]) -> int:
-    asked = False
-    while True:
-        try:
-            return child.wait(_POLL_SECONDS)
-        except subprocess.TimeoutExpired:
-            watch()
-        if should_stop() and not asked:
-            child.terminate()
-            asked = True
 
 
 @contextmanager

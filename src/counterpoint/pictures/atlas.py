@@ -42,16 +42,10 @@ def draw_atlas(
         cell_HWC = corrupt(image_NHWC, name, severity, seed, constants=constants, frost_dir=frost_dir)[0]
         drawn.setdefault(name, [image_NHWC[0]]).append(cell_HWC)
     watcher.counted("corrupting the image", len(cells), len(cells))
-
-    def row(name: str) -> tuple[str, list[Images]]:
-        return name.replace("_", " "), drawn[name]
-
-    sections = [
-        ("", [row(name) for name in CORRUPTIONS]),
-        ("extra corruptions, for validation only", [row(name) for name in EXTRA_CORRUPTIONS]),
-    ]
+    rows = [(name.replace("_", " "), images) for name, images in drawn.items()]
+    rows.insert(len(CORRUPTIONS), ("extra corruptions, for validation only", []))
     tile = TILE if max(image_NHWC.shape[1:3]) <= TILE else _PHOTOGRAPH_TILE
-    draw_sheet(sections, ["clean", *map(str, SEVERITIES)], path, tile)
+    draw_sheet(rows, ["clean", *map(str, SEVERITIES)], path, tile)
 
 
 def draw_image_atlas(

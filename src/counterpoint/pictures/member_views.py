@@ -53,7 +53,7 @@ def draw_views(
         ]
 
     headings = ["image", *(f"member {m}" for m in range(1, experiment.members + 1))]
-    draw_sheet([("", [row(i) for i in range(images)])], headings, path)
+    draw_sheet([row(i) for i in range(images)], headings, path)
 
 
 def _drawable(classes: tuple[str, ...], label: int) -> str:

@@ -31,43 +31,34 @@ def check_picture_path(path: Path) -> None:
 
 
 def draw_sheet(
-    sections: Sequence[tuple[str, Sequence[tuple[str, Sequence[Picture]]]]],
-    columns: Sequence[str],
-    path: Path,
-    tile: int = TILE,
+    rows: Sequence[tuple[str, Sequence[Picture]]], columns: Sequence[str], path: Path, tile: int = TILE
 ) -> None:
-    """Write a picture with one line of column headings. A section is (title, rows), and a row is (label, pictures).
+    """Write a picture with one line of column headings. A row is (label, pictures).
 
-    Each of the pictures has `tile` × `tile` pixels to lie in; rows are no higher than the tallest picture.
+    Each of the pictures has `tile` × `tile` pixels to lie in; rows are no higher than the tallest picture. The label of
+    a row without pictures is a title for the rows below it.
     """
     check_picture_path(path)
     font = ImageFont.load_default(size=17)
-    fitted = [
-        (title, [(label, [_fitted(picture, tile) for picture in pictures]) for label, pictures in rows])
-        for title, rows in sections
-    ]
-    rows = [row for _, rows in fitted for row in rows]
-    row_height = max((picture.height for _, pictures in rows for picture in pictures), default=tile)
-    left = _MARGIN + round(max((font.getlength(label) for label, _ in rows), default=0)) + 14
+    fitted = [(label, [_fitted(picture, tile) for picture in pictures]) for label, pictures in rows]
+    row_height = max((picture.height for _, pictures in fitted for picture in pictures), default=tile)
+    heights = [row_height + _GAP if pictures else 2 * _HEADING_HEIGHT for _, pictures in fitted]
+    left = _MARGIN + round(max((font.getlength(label) for label, pictures in fitted if pictures), default=0)) + 14
     width = left + len(columns) * (tile + _GAP) - _GAP + _MARGIN
-    titled = sum(1 for title, _ in sections if title)
-    height = 2 * _MARGIN + (1 + 2 * titled) * _HEADING_HEIGHT + len(rows) * (row_height + _GAP)
-    sheet = Image.new("RGB", (width, height - _GAP), _PAPER)
+    top = _MARGIN + _HEADING_HEIGHT
+    sheet = Image.new("RGB", (width, top + sum(heights) - _GAP + _MARGIN), _PAPER)
     draw = ImageDraw.Draw(sheet)
     for column, heading in enumerate(columns):
-        middle = left + column * (tile + _GAP) + tile / 2
-        draw.text((middle, _MARGIN + _HEADING_HEIGHT - 10), heading, _FAINT_INK, font, "ms")
-    top = _MARGIN + _HEADING_HEIGHT
-    for title, rows in fitted:
-        if title:
-            top += 2 * _HEADING_HEIGHT
-            draw.text((left, top - 10), title, _FAINT_INK, font, anchor="ls")
-        for label, pictures in rows:
+        draw.text((left + column * (tile + _GAP) + tile / 2, top - 10), heading, _FAINT_INK, font, "ms")
+    for (label, pictures), height in zip(fitted, heights, strict=True):
+        if pictures:
             draw.text((left - 14, top + row_height / 2), label, _INK, font, anchor="rm")
-            for column, picture in enumerate(pictures):
-                across = left + column * (tile + _GAP) + (tile - picture.width) // 2
-                sheet.paste(picture, (across, top + (row_height - picture.height) // 2))
-            top += row_height + _GAP
+        else:
+            draw.text((left, top + height - 10), label, _FAINT_INK, font, anchor="ls")
+        for column, picture in enumerate(pictures):
+            across = left + column * (tile + _GAP) + (tile - picture.width) // 2
+            sheet.paste(picture, (across, top + (row_height - picture.height) // 2))
+        top += height
     content = io.BytesIO()
     sheet.save(content, _FORMATS[path.suffix.lower()], optimize=True, quality=_JPEG_QUALITY)
     write_atomically(path, content.getvalue())

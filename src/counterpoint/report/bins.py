@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 
 from counterpoint.records.figures import Bin, Reliability, Summary
+from counterpoint.report.numbers import percent, signed, with_sign
 from counterpoint.report.run import grouped
-from counterpoint.report.tables import Column, Row, Table, percent, plain_row, signed, with_sign
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 
 def reliability_of(summary: Summary) -> Reliability:

@@ -11,7 +11,8 @@ from counterpoint.errors import listed, some
 from counterpoint.records.compared import with_folder
 from counterpoint.records.over_seeds import SeedsComparison, SeedsDifference, TrainedExperiment
 from counterpoint.records.settings import differing, settings_of, value_text
-from counterpoint.report.tables import Column, Row, Table, plain_row, shown_together
+from counterpoint.report.numbers import shown_together
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _FEW = 5  # pairs. With fewer the intervals are very long
 

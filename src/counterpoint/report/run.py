@@ -124,6 +124,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     return groups
 
 
+def by_images(runs: Iterable[ReportedRun]) -> list[tuple[str, list[ReportedRun]]]:
+    """The runs on the same images, with what these are. Two sets can have one name and not the same images."""
+    return [(group[0].images, group) for group in grouped(runs, lambda run: run.results.evaluated_on).values()]
+
+
 def _scores(figures: Figures, honest: Estimates) -> Scores:
     """With the honest estimates beside each calibration error; an aggregate over cells has only its noise floor."""
     scores: Scores = asdict(figures)

@@ -1,6 +1,6 @@
 """What a section of the report is.
 
-To add one, write a module in `sections/` with its template beside it, and put the module's SECTION into the list in
+To add one, write a module in `sections/` with its template beside it, and a line in the list in
 `sections/__init__.py`. Nothing else knows a section by its name.
 
 `build` makes what the section shows of all runs, or None where there is nothing to show. The template gets that as

@@ -7,13 +7,14 @@ from markupsafe import Markup
 
 from counterpoint.records.figures import Bin, Figures, Summary
 from counterpoint.report.bins import binned_ece, pool_bins, reliability_of
+from counterpoint.report.drawing.axes import evenly_placed, severity_ticks, ticks_from_zero
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Look, Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import evenly_placed, severity_ticks, ticks_from_zero
+from counterpoint.report.numbers import or_dash, percent, signed, with_sign
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Plot
 from counterpoint.report.suites import ShiftedRun, counted, named_severities
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, signed, with_sign
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _AXIS = "corruption severity"
 _LOOKS: dict[Look, str] = {"solid": "accuracy", "dashed": "mean confidence"}

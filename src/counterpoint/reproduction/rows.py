@@ -23,7 +23,7 @@ from counterpoint.records.figures import Summary
 from counterpoint.records.files import SCHEMA
 from counterpoint.records.results import Results, Shifted
 from counterpoint.runs.folder import MOST_SEED
-from counterpoint.storage.files import read_json, write_json
+from counterpoint.storage.files import nearest_folder, read_json, write_json
 
 TABLES = {"table1": (1,), "table2": (2,), "table3": (3,), "all": (1, 2, 3)}
 
@@ -37,8 +37,7 @@ class Folders:
 
     def __post_init__(self) -> None:
         for folder in (self.runs, self.results):
-            if folder.exists() and not folder.is_dir():
-                raise InputError(f"{folder} is a file, but a folder is needed there; give another path")
+            nearest_folder(folder)
 
 
 @dataclass(frozen=True)

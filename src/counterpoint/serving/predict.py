@@ -241,12 +241,7 @@ def find_files(paths: Iterable[Path]) -> Iterator[Path]:
     """The files that are named, and all files in the folders that are named, without hidden ones."""
     for path in paths:
         if path.is_dir():
-            yield from sorted(
-                file for file in path.rglob("*") if file.is_file() and not _is_hidden(file.relative_to(path))
-            )
+            files = (file for file in path.rglob("*") if file.is_file())
+            yield from sorted(file for file in files if not any(map(is_hidden, file.relative_to(path).parts)))
         else:
             yield path
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(map(is_hidden, path.parts))

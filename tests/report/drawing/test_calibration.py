@@ -16,7 +16,6 @@ from counterpoint.report.drawing.calibration import (
     short_count,
 )
 from counterpoint.report.drawing.series import Ink
-from counterpoint.report.drawing.strokes import percent_ticks
 
 BINS = (Bin(0.4, 0.5, 30, 0.45, 0.5), Bin(0.8, 0.9, 120, 0.86, 0.75))
 A, B = Ink("a", 0), Ink("b", 1)
@@ -142,29 +141,6 @@ def test_the_text_alternative_is_escaped() -> None:
     svg = equal_width_chart(bins, 'a "b" <c> & d')
     assert "<c>" not in svg
     assert ElementTree.fromstring(svg).get("aria-label") == 'a "b" <c> & d'
-
-
-@pytest.mark.parametrize(
-    ("lowest", "ticks"),
-    [
-        (0.0, [0, 20, 40, 60, 80, 100]),
-        (0.47, [40, 60, 80, 100]),
-        (0.62, [60, 70, 80, 90, 100]),
-        (0.87, [85, 90, 95, 100]),
-        (0.999, [99, 100]),
-        (1.0, [99, 100]),
-    ],
-)
-def test_percent_ticks(lowest: float, ticks: list[int]) -> None:
-    assert percent_ticks(lowest) == ticks
-
-
-@pytest.mark.parametrize("lowest", np.linspace(0, 1, 201).tolist())
-def test_percent_ticks_are_few_and_reach_below(lowest: float) -> None:
-    ticks = percent_ticks(lowest)
-    assert 2 <= len(ticks) <= 6
-    assert 0 <= ticks[0] <= 100 * lowest + 1e-9
-    assert ticks[-1] == 100
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,11 @@
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import numpy as np
 import pytest
 
+from counterpoint.report.drawing.axes import Panel
 from counterpoint.report.drawing.plots import Axes, Line, Scale, label_runs_directly, lines_chart, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series
-from counterpoint.report.drawing.strokes import Panel, ticks_around_zero
 
 A, B = Ink("a", 0), Ink("b", 1)
 PANEL = Panel(top=10, height=100, left=20, width=200)
@@ -45,30 +44,6 @@ def test_the_text_alternative_is_escaped() -> None:
     svg = series_chart("some", Axes({}, "", [0, 100], ""), [], 'a "b" <c> & d')
     assert "<c>" not in svg
     assert ElementTree.fromstring(svg).get("aria-label") == 'a "b" <c> & d'
-
-
-@pytest.mark.parametrize(
-    ("lowest", "highest", "ticks"),
-    [
-        (0.0, 0.0, [0, 0.1]),
-        (-0.34, 0.11, [-40, -30, -20, -10, 0, 10, 20]),
-        (-1.0, 1.0, [-100, -50, 0, 50, 100]),
-        (0.01, 0.03, [0, 1, 2, 3]),
-        (-0.02, -0.01, [-2, -1.5, -1, -0.5, 0, 0.5]),
-    ],
-)
-def test_ticks_around_zero(lowest: float, highest: float, ticks: list[float]) -> None:
-    assert ticks_around_zero(lowest, highest) == pytest.approx(ticks)
-
-
-@pytest.mark.parametrize("low", np.linspace(-1, 1, 21).tolist())
-def test_ticks_around_zero_are_few_and_reach_both_ends(low: float) -> None:
-    for high in np.linspace(low, 1, 21):
-        ticks = ticks_around_zero(low, high)
-        assert 2 <= len(ticks) <= 8
-        assert ticks[0] <= 100 * low + 1e-9
-        assert ticks[-1] >= 100 * high - 1e-9
-        assert 0 in ticks
 
 
 def texts(svg: ElementTree.Element, kind: str) -> list[str]:

@@ -15,7 +15,6 @@ from counterpoint.report.drawing.rows import (
     strips_chart,
 )
 from counterpoint.report.drawing.series import Ink
-from counterpoint.report.drawing.strokes import ticks_from_zero
 
 LEFT, RIGHT = 6, 348
 
@@ -90,25 +89,3 @@ def test_strips_have_a_marker_for_each_run_and_a_band_around_the_mean() -> None:
 def test_a_band_does_not_go_below_zero() -> None:
     svg = strips_chart([Strip("x", [(Ink("a", 0), 0.0, ""), (Ink("b", 1), 0.04, "")], 0.02, 0.028)], "x")
     assert float(marks(svg, "spread-band")[0].attrib["x"]) == LEFT
-
-
-@pytest.mark.parametrize(
-    ("highest", "ticks"),
-    [
-        (0.0, [0, 0.1]),
-        (0.004, [0, 0.1, 0.2, 0.3, 0.4]),
-        (0.03, [0, 1, 2, 3]),
-        (0.11, [0, 5, 10, 15]),
-        (0.67, [0, 20, 40, 60, 80]),
-        (1.0, [0, 20, 40, 60, 80, 100]),
-    ],
-)
-def test_ticks_from_zero(highest: float, ticks: list[float]) -> None:
-    assert ticks_from_zero(highest) == pytest.approx(ticks)
-
-
-@pytest.mark.parametrize("percent", range(0, 101, 3))
-def test_ticks_from_zero_are_few_and_reach_above(percent: int) -> None:
-    ticks = ticks_from_zero(percent / 100)
-    assert 2 <= len(ticks) <= 6
-    assert percent <= ticks[-1] <= 100

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import counterpoint.report
+from counterpoint.report.drawing.axes import Panel
 from counterpoint.report.drawing.series import Ink, Point, Series, draw_series, legend, marker
-from counterpoint.report.drawing.strokes import Panel
 from counterpoint.report.run import ReportedRun
 from tests.chromium import contrast
 from tests.report.made import MakeEvaluated

@@ -14,10 +14,10 @@ from counterpoint.records.figures import Figures
 from counterpoint.records.files import Evaluated
 from counterpoint.records.results import Shifted
 from counterpoint.report import to_csv, to_json, to_markdown
+from counterpoint.report.metrics import METRICS
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.severities import severities
 from counterpoint.report.suites import suites_of
-from counterpoint.report.tables import METRICS
 from tests.report.made import EXTRA, MakeEvaluated
 
 Export = Callable[[Sequence[Evaluated]], str]

@@ -11,7 +11,7 @@ import pytest
 from counterpoint.errors import InputError
 from counterpoint.report import load_runs, to_svg, write_report
 from counterpoint.report.formats import svg
-from counterpoint.report.tables import with_sign
+from counterpoint.report.numbers import with_sign
 from tests.report.made import MakeEvaluated, changed
 
 TAG = "{http://www.w3.org/2000/svg}"

@@ -2,9 +2,10 @@ import pytest
 
 from counterpoint.records.files import Evaluated
 from counterpoint.report import render
+from counterpoint.report.metrics import METRICS
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.sections.metrics import metrics
-from counterpoint.report.tables import METRICS, Table
+from counterpoint.report.tables import Table
 from tests.report.made import MakeEvaluated, changed, changed_all
 
 PERCENT_KEYS = {metric.key for metric in METRICS if metric.column.unit.endswith("%")}

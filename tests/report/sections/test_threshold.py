@@ -62,7 +62,7 @@ def test_where_everything_is_kept_and_nothing_was_fitted() -> None:
 
 
 def test_the_table_pools_the_corruptions_of_a_severity() -> None:
-    table = checks_table(FOUND, "mine")
+    table = checks_table(FOUND, "mine: ")
     assert table is not None
     caption = table.caption.replace("\N{NO-BREAK SPACE}", " ")
     assert caption == "mine: the promise (below 10.00 %) on test images, 4 under each corruption"
@@ -106,7 +106,7 @@ def test_where_it_breaks_in_words() -> None:
 
 
 def test_every_cell_says_in_text_what_became_of_the_promise() -> None:
-    table = cells_table(FOUND, "mine", highest_error(FOUND))
+    table = cells_table(FOUND, "mine: ", highest_error(FOUND))
     assert entries(table) == [["Fog", "? 33.3", "✗ 75.0"], ["Snow", "0.0", "–"]]
     assert table is not None
     assert [column.label for column in table.columns] == ["Severity", "1", "2"]

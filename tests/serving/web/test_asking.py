@@ -56,21 +56,21 @@ def test_the_picture_is_decoded_then_corrupted_then_predicted(
     expected_CHW = decode(content, whole_predictor.decoding)
     if corruption and severity:
         expected_CHW = corrupt(expected_CHW[None].transpose(0, 2, 3, 1), corruption, severity)[0].transpose(2, 0, 1)
-    looked = look(whole_predictor, content, Asked("x.png", corruption, severity))
-    assert np.array_equal(looked.picture_CHW, expected_CHW)
-    assert looked.prediction == whole_predictor.answer(expected_CHW, "x.png")
+    prediction, picture_CHW = look(whole_predictor, content, Asked("x.png", corruption, severity))
+    assert np.array_equal(picture_CHW, expected_CHW)
+    assert prediction == whole_predictor.answer(expected_CHW, "x.png")
 
 
 def test_what_is_shown_has_the_same_prediction_the_pixels_and_the_bin(whole_predictor: Predictor) -> None:
     content, asked = picture(50), Asked(None, "snow", 2)
     answer = shown(whole_predictor, content, asked)
-    looked = look(whole_predictor, content, asked)
+    prediction, picture_CHW = look(whole_predictor, content, asked)
     assert answer["prediction"] == predicted(whole_predictor, content, asked)
-    assert answer["prediction"] == as_json(looked.prediction, whole_predictor.correction.name)
-    assert answer["bin"] == bin_of(looked.prediction.ensemble.confidence)
+    assert answer["prediction"] == as_json(prediction, whole_predictor.correction.name)
+    assert answer["bin"] == bin_of(prediction.ensemble.confidence)
     kind, _, encoded = answer["picture"].partition(",")
     assert kind == "data:image/png;base64"
-    assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(encoded))))[None], looked.picture_CHW)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(base64.b64decode(encoded))))[None], picture_CHW)
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1 / 15, 0.066666, 0.5, 8 / 15, np.nextafter(8 / 15, 1), 14 / 15, 1.0])

@@ -42,7 +42,7 @@ def run_demo(out: Path, device: str = "auto") -> Path:
     report, folders = out / "report.html", [ensemble.folder, single.folder]
     write_report(folders, report)
     for sentence in verdict(load_runs(folders)):
-        console.print(sentence, highlight=False, markup=False)
+        console.print(sentence, highlight=False)
     return report
 
 

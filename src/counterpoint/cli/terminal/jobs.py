@@ -8,7 +8,7 @@ from statistics import mean, stdev
 from rich.measure import Measurement
 from rich.table import Table
 
-from counterpoint.cli.terminal.progress import console
+from counterpoint.cli.terminal.progress import console, say
 from counterpoint.errors import some
 from counterpoint.experiments import config_hash
 from counterpoint.launching.states import State
@@ -31,11 +31,9 @@ def print_states(states: Sequence[State]) -> None:
         if state.kind == "failed":
             # On a line of its own, however long: the log's path can then be copied.
             log = f"; its log is {state.job.log}" if state.job.log.exists() else ""
-            console.print(
-                f"{state.job.name} failed: {state.detail}{log}", highlight=False, markup=False, soft_wrap=True
-            )
+            say(f"{state.job.name} failed: {state.detail}{log}")
     for sentence in unlike_images(states):
-        console.print(sentence, highlight=False, soft_wrap=True)
+        say(sentence)
     console.print(counted(states), highlight=False)
 
 
@@ -119,8 +117,7 @@ def print_seeds(states: Sequence[State]) -> None:
         _print_named(rows, ("runs",), ("seeds", *_HEADINGS), title)
     names = [name for group in several if (name := _without_seed(str(group[0].job.folder)))]
     if len(names) > 1:
-        compare = f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`"
-        console.print(compare, highlight=False, soft_wrap=True)
+        say(f"over seeds: `counterpoint compare {quoted(names[0])} {quoted(names[1])}`")
 
 
 def _without_seed(name: str) -> str:

@@ -69,6 +69,11 @@ _DOWNLOAD = (
 )
 
 
+def say(words: str) -> None:
+    """Print words on one line, however long, without colouring the numbers in them."""
+    console.print(words, highlight=False, soft_wrap=True)
+
+
 def print_parts(parts: Iterable[RenderableType]) -> None:
     """Print tables and sentences, without colouring the numbers in them."""
     for part in parts:

@@ -9,21 +9,10 @@ from markupsafe import Markup
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval
+from counterpoint.report.drawing.axes import FIFTHS, HALVES, Panel, x_axis, y_axis
 from counterpoint.report.drawing.series import Ink, Point, Series, draw_all, series_group
-from counterpoint.report.drawing.strokes import (
-    FIFTHS,
-    HALVES,
-    Panel,
-    box,
-    group,
-    line,
-    markup,
-    sheet,
-    text,
-    x_axis,
-    y_axis,
-)
-from counterpoint.report.tables import percent, signed, with_sign
+from counterpoint.report.drawing.strokes import box, group, line, markup, sheet, text
+from counterpoint.report.numbers import percent, signed, with_sign
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,9 @@ from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
 
+from counterpoint.report.drawing.axes import Panel, evenly_placed, severity_ticks, ticks_from_zero, x_axis, y_axis
 from counterpoint.report.drawing.series import Series, draw_all, series_group
-from counterpoint.report.drawing.strokes import (
-    Panel,
-    circle,
-    drawing,
-    evenly_placed,
-    line,
-    markup,
-    path,
-    point,
-    severity_ticks,
-    sheet,
-    text,
-    ticks_from_zero,
-    x_axis,
-    y_axis,
-)
+from counterpoint.report.drawing.strokes import circle, drawing, line, markup, path, point, sheet, text
 
 _PER_LETTER, _HEIGHT = 6.0, 11.0  # of a text, on the wide side
 _ABOVE, _BELOW = -9.0, 17.0  # from a point to the foot of its label

@@ -7,9 +7,10 @@ from xml.etree.ElementTree import Element
 from markupsafe import Markup
 
 from counterpoint.records.figures import Estimate
+from counterpoint.report.drawing.axes import ticks_from_zero
 from counterpoint.report.drawing.series import Ink, marker, series_group
-from counterpoint.report.drawing.strokes import box, circle, drawing, line, markup, point, text, ticks_from_zero
-from counterpoint.report.tables import percent_interval, with_sign
+from counterpoint.report.drawing.strokes import box, circle, drawing, line, markup, point, text
+from counterpoint.report.numbers import percent_interval, with_sign
 
 _WIDTH, _LEFT, _RIGHT = 360, 6.0, 348.0
 _ROW, _TRACK, _FOOT = 34, 22, 36  # height of a row, its track below its top, room for the axis

@@ -7,7 +7,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 from markupsafe import Markup
 
-from counterpoint.report.drawing.strokes import Panel, circle, line, path, point
+from counterpoint.report.drawing.axes import Panel
+from counterpoint.report.drawing.strokes import circle, line, path, point
 from counterpoint.report.run import ReportedRun
 
 Look = Literal["solid", "dashed"]

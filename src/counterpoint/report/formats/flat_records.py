@@ -8,6 +8,7 @@ from counterpoint.records.compared import CorruptedDifferences, Difference
 from counterpoint.records.figures import Summary
 from counterpoint.records.outside import ByConfidence, Separation
 from counterpoint.records.threshold import Checked, Thresholded
+from counterpoint.report.metrics import METRICS
 from counterpoint.report.pairs import known_differences
 from counterpoint.report.run import (
     AGGREGATES,
@@ -19,7 +20,6 @@ from counterpoint.report.run import (
     models,
 )
 from counterpoint.report.suites import ShiftedRun, papers_suite, suites_of
-from counterpoint.report.tables import METRICS
 
 _PLACE = (
     *("dataset", "part", "images", "source", "aggregate", "corruption", "severity", "recalibration"),

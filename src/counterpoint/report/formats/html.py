@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from counterpoint import __version__
@@ -27,19 +27,24 @@ def render(evaluated: Sequence[Evaluated], title: str | None = None) -> str:
     True
     """
     runs = label_runs(evaluated)
-    templates = Environment(
-        loader=PackageLoader("counterpoint.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     # It makes the plots answer to mouse, keyboard and touch. The page's content policy names it by its hash.
     script = files("counterpoint.report").joinpath("formats", "plots.js").read_text(encoding="utf-8")
-    return templates.get_template("formats/page.html").render(
+    return template("counterpoint.report", "formats/page.html").render(
         title=title or page_title(runs),
         sections=build_sections(runs),
         script=Markup(script),
         script_hash="sha256-" + b64encode(sha256(script.encode()).digest()).decode(),
         version=__version__,
     )
+
+
+def template(package: str, path: str) -> Template:
+    """A template among a package's files. A name that it is not given is an error."""
+    environment = Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(path)

@@ -12,8 +12,8 @@ from counterpoint.report.bins import bins_in_words, reliability_of
 from counterpoint.report.drawing.calibration import RunBins, reliability_chart
 from counterpoint.report.drawing.series import draw_key, ink_of
 from counterpoint.report.drawing.strokes import text
-from counterpoint.report.run import label_runs
-from counterpoint.report.tables import by_images, with_sign
+from counterpoint.report.numbers import with_sign
+from counterpoint.report.run import by_images, label_runs
 
 _WIDTH, _HEIGHT, _ROW = 360, 350, 16
 _LONGEST = 45  # letters of a name, so that its line ends within the drawing

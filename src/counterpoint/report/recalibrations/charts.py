@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from counterpoint.records.recalibrated import Moved, Recalibrated
 from counterpoint.report.drawing.plots import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import legend
+from counterpoint.report.numbers import or_dash, percent, with_sign
 from counterpoint.report.recalibrations import Topic
 from counterpoint.report.recalibrations.words import LINES, compared_ways, is_ensemble, label_of, quoted
 from counterpoint.report.run import ReportedRun
 from counterpoint.report.section import Chart, Plot
 from counterpoint.report.severities import EceLine, RunSeverities, ece_chart, ece_table, severities, severity_names
 from counterpoint.report.suites import by_cells, papers_suites
-from counterpoint.report.tables import Column, Table, or_dash, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
 _WITHOUT = "without recalibration"
 _Moves = dict[str, dict[str, Moved]]

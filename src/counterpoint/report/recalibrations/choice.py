@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from statistics import mean
 
 from counterpoint.records.recalibrated import Candidate, Care, Choice
+from counterpoint.report.metrics import BY_KEY, difference_text
+from counterpoint.report.numbers import decimal, or_dash
 from counterpoint.report.recalibrations.words import NONE, quoted, way_name
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import BY_KEY, Column, Table, decimal, difference_text, or_dash, plain_row
+from counterpoint.report.tables import Column, Table, plain_row
 
 _SCORES: dict[Care, str] = {
     "clean": "the NLL of clean images",

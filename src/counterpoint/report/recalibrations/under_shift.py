@@ -8,25 +8,15 @@ from counterpoint.records.figures import Figures, Summary
 from counterpoint.records.recalibrated import Recalibrated, ScaledCorrupted
 from counterpoint.report.bins import binned_ece, pool_bins, reliability_of
 from counterpoint.report.drawing.plots import Line, Scale, lines_chart
+from counterpoint.report.metrics import BY_KEY, difference_text
+from counterpoint.report.numbers import percent, signed, signed_number, with_sign
 from counterpoint.report.pairs import known_differences
 from counterpoint.report.recalibrations import Topic
 from counterpoint.report.recalibrations.words import LINES, NONE, compared_ways, is_ensemble, label_of, quoted
 from counterpoint.report.run import HEADLINE
 from counterpoint.report.section import Chart
 from counterpoint.report.suites import ShiftedRun, corruption_label, counted, named_severities
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Entry,
-    Row,
-    Table,
-    difference_text,
-    percent,
-    plain_row,
-    signed,
-    signed_number,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
 _ECE = "ece_width15"
 _KEYS = {_ECE: f"{_ECE}_debiased", "nll": "nll", "brier": "brier"}

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.figures import ClassFigures
+from counterpoint.report.numbers import or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, with_sign
+from counterpoint.report.section import Block, Content
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
-_TITLE = "Classes"
+TITLE = "Classes"
 _SHOWN = 10  # rows that are not folded away
 _COLUMNS = (
     Column("Class"),
@@ -36,7 +37,7 @@ class Classes(Content):
     runs: tuple[RunClasses, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.sentence, run.hardest, run.others)) for run in self.runs)
+        return (Block(f"{TITLE}: {run.label}", (run.sentence, run.hardest, run.others)) for run in self.runs)
 
 
 def classes(runs: Sequence[ReportedRun]) -> Classes | None:
@@ -89,6 +90,3 @@ def _row(one: ClassFigures) -> Row:
         percent(one.predicted_right / one.predicted) if one.predicted else "–",
         or_dash(percent, one.predicted_confidence),
     )
-
-
-SECTION = Section("classes", _TITLE, classes, "sections/classes.html")

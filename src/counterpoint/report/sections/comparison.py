@@ -6,24 +6,15 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Comparison, Difference, MeanDifferences, with_folder
 from counterpoint.report.drawing.rows import DifferenceRow, differences_chart
+from counterpoint.report.metrics import BY_KEY, Metric, difference_text, shown_difference, with_ends
+from counterpoint.report.numbers import DECIMAL_DIGITS
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on, known_differences
 from counterpoint.report.run import ReportedRun, drawn_over
-from counterpoint.report.section import Block, Chart, Content, Section
+from counterpoint.report.section import Block, Chart, Content
 from counterpoint.report.suites import PAPERS, called, named_severities, papers_suite
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Metric,
-    Row,
-    Table,
-    difference_text,
-    plain_row,
-    shown_difference,
-    shown_together,
-)
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _HEADLINES = {"error": "Error", "nll": "NLL", "brier": "Brier", "ece_width15_debiased": "ECE"}
-_AUROC_DIGITS = 3
 _DEBIASED = "_debiased"  # calibration errors are compared by their debiased estimates
 _VERDICTS = {"lower": "lower", "higher": "higher", "unclear": "not told apart"}
 
@@ -97,8 +88,7 @@ def outside_table(pair: str, other: Comparison) -> Table | None:
     """How much better or worse the first run of a pair tells outside images from known ones; None without any."""
     rows = []
     for name, found in other.outside.items():
-        numbers = found.auroc.difference, found.auroc.low, found.auroc.high
-        value, low, high = shown_together(numbers, numbers[1:], _AUROC_DIGITS)
+        value, low, high = with_ends(found.auroc, DECIMAL_DIGITS)
         rows.append(plain_row(name, value, f"{low} to {high}"))
     caption = f"{pair}: AUROC by confidence, of known images against outside ones; higher is better"
     columns = (
@@ -203,6 +193,3 @@ def _severities(pair: ComparedPair, by_severity: Sequence[MeanDifferences]) -> T
     shift = pair.other.made_from.corrupted
     over = drawn_over(shift.groups if shift else None)
     return _table(pair, "at each severity (each image’s mean over all corruptions)", rows, over)
-
-
-SECTION = Section("comparison", "Differences between runs", comparisons, "sections/comparison.html")

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Facts, Section
+from counterpoint.report.section import Block, Content, Facts
 
-_TITLE = "Glossary"
+TITLE = "Glossary"
 TERMS = {
     "Abstain and keep": "To keep a prediction is to use it. To abstain is to say “not sure”, so that a person decides.",
     "Accuracy": "The share of images whose predicted class is right. It is 100 % minus the error.",
@@ -74,12 +74,9 @@ class Glossary(Content):
     terms: tuple[tuple[str, str, str], ...]  # the id on the page, the term, and what it means
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, (Facts(tuple((term, meaning) for _, term, meaning in self.terms)),))
+        yield Block(TITLE, (Facts(tuple((term, meaning) for _, term, meaning in self.terms)),))
 
 
 def glossary(_: Sequence[ReportedRun]) -> Glossary:
     """The same for all runs: a link to a term always leads somewhere."""
     return Glossary(tuple((f"term-{term.lower().replace(' ', '-')}", term, meaning) for term, meaning in TERMS.items()))
-
-
-SECTION = Section("glossary", _TITLE, glossary, "sections/glossary.html")

@@ -6,53 +6,28 @@ from dataclasses import dataclass
 from counterpoint.errors import listed
 from counterpoint.records.compared import Difference
 from counterpoint.records.figures import Summary
+from counterpoint.report.metrics import BY_KEY, Metric, shown_difference
+from counterpoint.report.numbers import or_dash, percent, signed
 from counterpoint.report.pairs import ComparedPair, compared_pairs, differences_on
-from counterpoint.report.run import HEADLINE, ReportedRun, drawn_over, in_groups, models, whole_scores
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.run import HEADLINE, ReportedRun, by_images, drawn_over, in_groups, models, whole_scores
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, suites_of
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Entry,
-    Metric,
-    Row,
-    Table,
-    by_images,
-    or_dash,
-    percent,
-    plain_row,
-    shown_difference,
-    signed,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
-_TITLE = "Main figures"
-_COLUMNS = (
-    Column("Model"),
-    Column("Images"),
-    Column("Error", "%"),
-    Column("ECE", "%"),
-    Column("Noise floor", "%"),
-    Column("Excess", "points"),
-    Column("ECE-rms", "%"),
+TITLE = "Main figures"
+# Page and terminal say which bins the ECE has, so that its columns can be narrow.
+_ERROR_AND_ECE = (
+    BY_KEY["error"],
+    Metric("ece_width15", Column("ECE", "%"), percent),
+    Metric("ece_width15_floor", Column("Noise floor", "%"), percent),
 )
-_TERMINAL = {
-    "error": percent,
-    "ece_width15": percent,
-    "ece_width15_floor": percent,
-    "ece_width15_excess": signed,
-    "ece_rms_width15": percent,
-}
-# The most important ones first: a phone shows three of them beside the names. The page says which bins the ECE has, so
-# that its column can be narrow.
-_MAIN = {
-    metric.key: metric
-    for metric in (
-        BY_KEY["error"],
-        Metric("ece_width15", Column("ECE", "%"), percent),
-        Metric("ece_width15_floor", Column("Noise floor", "%"), percent),
-        *(BY_KEY[key] for key in ("overconfidence", "nll", "brier", "mean_confidence")),
-    )
-}
+_TERMINAL = (
+    *_ERROR_AND_ECE,
+    Metric("ece_width15_excess", Column("Excess", "points"), signed),
+    Metric("ece_rms_width15", Column("ECE-rms", "%"), percent),
+)
+# The most important ones first: a phone shows three of them beside the names.
+_MAIN = (*_ERROR_AND_ECE, *(BY_KEY[key] for key in ("overconfidence", "nll", "brier", "mean_confidence")))
 _COMPARED = {"error": "error", "ece_width15": "ece_width15_debiased", "nll": "nll", "brier": "brier"}
 
 
@@ -64,7 +39,7 @@ class Headlines(Content):
     has_cells: bool
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, (*self.kinds, *self.tables))
+        yield Block(TITLE, (*self.kinds, *self.tables))
 
 
 def headlines(runs: Sequence[ReportedRun]) -> Headlines:
@@ -106,13 +81,14 @@ def _on(pairs: Sequence[ComparedPair], group: Sequence[ReportedRun], suite: str)
 
 def _table(caption: str, summaries: Sequence[tuple[ReportedRun, Summary]], differences: Sequence[Found]) -> Table:
     scores = [(run.label, whole_scores(summary)) for run, summary in summaries]
-    known = [key for key in _MAIN if any(of_run.get(key) is not None for _, of_run in scores)]
+    known = [metric for metric in _MAIN if any(of_run.get(metric.key) is not None for _, of_run in scores)]
     rows = [
-        plain_row(label, *(or_dash(_MAIN[key].show, of_run.get(key)) for key in known), kind="run")
+        plain_row(label, *(or_dash(metric.show, of_run.get(metric.key)) for metric in known), kind="run")
         for label, of_run in scores
     ]
-    rows += [Row(pair.label, tuple(_difference(key, found) for key in known), "member") for pair, found in differences]
-    return Table(caption, (Column("Run"), *(_MAIN[key].column for key in known)), tuple(rows))
+    for pair, found in differences:
+        rows.append(Row(pair.label, tuple(_difference(metric.key, found) for metric in known), "member"))
+    return Table(caption, (Column("Run"), *(metric.column for metric in known)), tuple(rows))
 
 
 def _difference(key: str, found: dict[str, Difference]) -> Entry:
@@ -132,12 +108,12 @@ def headline_table(run: ReportedRun) -> Table:
     images = f"{on.images:,} {on.dataset} {on.part} images{in_groups(on.groups)}"
     return Table(
         f"{run.label} on {images}{suites}; 15 equal-width bins",
-        _COLUMNS,
+        (Column("Model"), Column("Images"), *(metric.column for metric in _TERMINAL)),
         tuple(
             plain_row(
                 _model(run, name) if images == "clean" else "",
                 images,
-                *(or_dash(show, scores.get(key)) for key, show in _TERMINAL.items()),
+                *(or_dash(metric.show, scores.get(metric.key)) for metric in _TERMINAL),
             )
             for of_model in by_model
             for images, (name, scores) in zip(sets, of_model, strict=True)
@@ -193,6 +169,3 @@ def _kind_in_words(run: ReportedRun) -> str:
     elsewhere = " that was trained elsewhere" if run.results.imported else ""
     settings = "" if run.settings in run.label else f" ({run.settings})"
     return f"{run.label} is {kind}{elsewhere}{settings}."
-
-
-SECTION = Section("headlines", _TITLE, headlines, "sections/headlines.html")

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from counterpoint.records.results import HealthAfter, HealthRecord
+from counterpoint.report.numbers import decimal, or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Column, Table, decimal, or_dash, percent, plain_row, with_sign
+from counterpoint.report.section import Block, Content
+from counterpoint.report.tables import Column, Table, plain_row
 
-_TITLE = "Lost channels"
+TITLE = "Lost channels"
 _LOST = (Column("Dead scales"), Column("Share", "%"), Column("Below eps"), Column("Share", "%"))
 _SPREADS = (Column("Spread of r"), Column("Spread of s"))
 
@@ -33,7 +34,7 @@ class Health(Content):
         return any(_SPREADS[0] in run.table.columns for run in self.runs)
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.sentence, *run.warnings, run.table)) for run in self.runs)
+        return (Block(f"{TITLE}: {run.label}", (run.sentence, *run.warnings, run.table)) for run in self.runs)
 
 
 def health(runs: Sequence[ReportedRun]) -> Health | None:
@@ -88,6 +89,3 @@ def _texts(channels: int, epoch: HealthAfter, spreads: bool) -> Iterator[str]:
         yield percent(count / channels) if channels else "–"
     if spreads:
         yield from (or_dash(decimal, value) for value in (epoch.spread_r, epoch.spread_s))
-
-
-SECTION = Section("health", _TITLE, health, "sections/health.html")

@@ -4,10 +4,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from counterpoint.report.metrics import BY_KEY, Metric
+from counterpoint.report.numbers import signed
 from counterpoint.report.run import ReportedRun, Scores, whole_scores
-from counterpoint.report.section import Block, Content, Panel, Section
+from counterpoint.report.section import Block, Content, Panel
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded, named_severities
-from counterpoint.report.tables import BY_KEY, Column, Entry, Metric, Row, Table, signed
+from counterpoint.report.tables import Column, Entry, Row, Table
 
 _METRICS = (
     *(BY_KEY[key] for key in ("error", "ece_width15", "ece_rms_width15", "nll", "brier", "overconfidence")),
@@ -208,6 +210,3 @@ _NOISE: dict[str, Callable[[tuple[Scores, Scores], int], float]] = {
     "error": _error_noise,
     "ece_width15": _ece_noise,
 }
-
-
-SECTION = Section("heat-maps", "Heat maps", heat_maps, "sections/heat_maps.html")

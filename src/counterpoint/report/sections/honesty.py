@@ -8,22 +8,21 @@ from counterpoint.records.figures import Aggregate, CalibrationError, Honest
 from counterpoint.records.images import InGroups
 from counterpoint.report.drawing.rows import EstimateRow, estimates_chart
 from counterpoint.report.drawing.series import ink_of
-from counterpoint.report.run import AGGREGATES, CALIBRATION, HEADLINE, ReportedRun, drawn_over, whole_scores
-from counterpoint.report.section import Block, Chart, Content, Panel, Section
-from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
-from counterpoint.report.tables import (
-    BY_KEY,
-    Column,
-    Row,
-    Table,
+from counterpoint.report.metrics import BY_KEY, lines
+from counterpoint.report.numbers import or_dash, percent, percent_interval, signed, with_sign
+from counterpoint.report.run import (
+    AGGREGATES,
+    CALIBRATION,
+    HEADLINE,
+    ReportedRun,
+    Scores,
     by_images,
-    or_dash,
-    percent,
-    percent_interval,
-    plain_row,
-    signed,
-    with_sign,
+    drawn_over,
+    whole_scores,
 )
+from counterpoint.report.section import Block, Chart, Content, Panel
+from counterpoint.report.suites import ShiftedRun, by_cells, papers_suites
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
 _COLUMNS = (
     Column("Model"),
@@ -63,14 +62,11 @@ class Honesty(Content):
 def honesty(runs: Sequence[ReportedRun]) -> Honesty | None:
     """None where no run has estimates on clean images."""
     honest = [run for run in runs if run.clean.honest]
-    shifted = [one for one in papers_suites(runs) if _has_floors(one)]
     if not honest:
         return None
+    suites = [(one, one.figures.aggregates.ensemble[HEADLINE]) for one in papers_suites(runs)]
+    shifted = [one for one, figures in suites if figures.ece_width15_floor is not None]
     return Honesty(tuple(_panel(key, honest, shifted) for key in CALIBRATION), tuple(_too_low(shifted)))
-
-
-def _has_floors(shifted: ShiftedRun) -> bool:
-    return shifted.figures.aggregates.ensemble[HEADLINE].ece_width15_floor is not None
 
 
 def _too_low(shifted: Sequence[ShiftedRun]) -> Iterator[str]:
@@ -96,8 +92,10 @@ def _panel(key: CalibrationError, honest: Sequence[ReportedRun], shifted: Sequen
 
 def _clean(key: CalibrationError, label: str, images: str, runs: Sequence[ReportedRun]) -> Chart:
     rows = [row for run in runs for row in _estimates(key, run)]
+    models = [line for run in runs for line in lines(run.label, run.clean)]
     columns = (*_COLUMNS, _interval(runs[0].results.evaluated_on.groups))
-    table = Table(f"{label}, on {images}", columns, tuple(map(_estimate_row, rows)))
+    estimated = [_row(key, name, kind, scores) for name, kind, scores in models if f"{key}_floor" in scores]
+    table = Table(f"{label}, on {images}", columns, tuple(estimated))
     of_runs = [row for row in rows if not row.is_member]
     words = "; ".join(f"{row.label}: {row.words}" for row in of_runs)
     caption = "; ".join(
@@ -116,13 +114,6 @@ def _estimates(key: CalibrationError, run: ReportedRun) -> Iterator[EstimateRow]
             yield EstimateRow(f"member {i}", getattr(figures, key), found[key], ink_of(run), is_member=True)
 
 
-def _estimate_row(row: EstimateRow) -> Row:
-    found = row.estimate
-    texts = (percent(row.observed), percent(found.floor), signed(found.excess), percent(found.debiased))
-    interval = percent_interval(found.low, found.high)
-    return plain_row(row.label, *texts, interval, kind="member" if row.is_member else "run")
-
-
 def _corrupted(key: str, caption: str, group: Sequence[ShiftedRun]) -> Table:
     rows = tuple(_aggregate_row(key, shifted, aggregate) for shifted in group for aggregate in AGGREGATES)
     return Table(caption, (*_COLUMNS, _interval(group[0].figures.groups)), rows)
@@ -133,15 +124,15 @@ def _interval(groups: InGroups | None) -> Column:
 
 
 def _aggregate_row(key: str, shifted: ShiftedRun, aggregate: Aggregate) -> Row:
-    """The headline has an interval, unless an earlier version made the results."""
     label, kind = (f"{shifted.label}: {aggregate}", "run") if aggregate == HEADLINE else (aggregate, "member")
-    scores = whole_scores(shifted.aggregate(aggregate))
+    return _row(key, label, kind, whole_scores(shifted.aggregate(aggregate)))
+
+
+def _row(key: str, label: str, kind: str, scores: Scores) -> Row:
+    """Over cells only the headline has an interval, unless an earlier version made the results."""
     value, floor, excess, debiased, low, high = (
         scores.get(f"{key}{part}") for part in ("", "_floor", "_excess", "_debiased", "_low", "_high")
     )
     texts = (or_dash(percent, value), or_dash(percent, floor), or_dash(signed, excess), or_dash(percent, debiased))
     interval = "–" if low is None or high is None else percent_interval(low, high)
     return plain_row(label, *texts, interval, kind=kind)
-
-
-SECTION = Section("honesty", "Noise floors", honesty, "sections/honesty.html")

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from counterpoint.records.results import Between, Collapse, FactorCorrelation
 from counterpoint.report.drawing.plots import Line, Scale, lines_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.numbers import decimal, percent, with_sign
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Chart, Content, Section
+from counterpoint.report.section import Block, Chart, Content
 from counterpoint.report.suites import named_severities, papers_suite
-from counterpoint.report.tables import Column, Row, Table, decimal, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Row, Table, plain_row
 
-_TITLE = "Differences between members"
+TITLE = "Differences between members"
 _COLUMNS = (
     Column("Images"),
     Column("Disagree", "%"),
@@ -37,7 +38,7 @@ class MemberDifferences(Content):
     runs: tuple[RunDifferences, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (run.verdict, run.chart, run.factors)) for run in self.runs)
+        return (Block(f"{TITLE}: {run.label}", (run.verdict, run.chart, run.factors)) for run in self.runs)
 
 
 def member_differences(runs: Sequence[ReportedRun]) -> MemberDifferences | None:
@@ -109,6 +110,3 @@ def _factors_table(label: str, factors: Mapping[str, FactorCorrelation]) -> Tabl
 
 def _factor_row(label: str, here: float, independent: float) -> Row:
     return plain_row(label, *(f"{value:.3f}".replace("-", "−") for value in (here, independent, 1.0)))
-
-
-SECTION = Section("collapse", _TITLE, member_differences, "sections/member_differences.html")

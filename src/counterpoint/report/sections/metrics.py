@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
-from counterpoint.report.tables import Table, by_images, metrics_table
+from counterpoint.report.metrics import metrics_table
+from counterpoint.report.run import ReportedRun, by_images
+from counterpoint.report.section import Block, Content
+from counterpoint.report.tables import Table
 
-_TITLE = "All metrics"
+TITLE = "All metrics"
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Metrics(Content):
     has_members: bool
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, self.tables)
+        yield Block(TITLE, self.tables)
 
 
 def metrics(runs: Sequence[ReportedRun]) -> Metrics:
@@ -28,6 +29,3 @@ def metrics(runs: Sequence[ReportedRun]) -> Metrics:
         ),
         has_members=any(run.results.is_ensemble for run in runs),
     )
-
-
-SECTION = Section("metrics", _TITLE, metrics, "sections/metrics.html")

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from counterpoint.records.outside import ByConfidence, Outside, Separation, Signal
 from counterpoint.records.threshold import KeptOutside
+from counterpoint.report.numbers import decimal, or_dash, percent, with_sign
 from counterpoint.report.run import ReportedRun, grouped
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import counted
-from counterpoint.report.tables import Column, Entry, Row, Table, decimal, or_dash, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
-_TITLE = "Outside images"
+TITLE = "Outside images"
 SIGNALS: dict[Signal, str] = {"entropy_of_mean": "entropy", "mutual_information": "mutual information"}
 """What each is called in words."""
 _CONFIDENCE = "confidence"
@@ -73,7 +74,7 @@ class OutsideSets(Content):
     has_threshold: bool
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {one.name}", (*one.words, one.table)) for one in self.sets)
+        return (Block(f"{TITLE}: {one.name}", (*one.words, one.table)) for one in self.sets)
 
 
 def outside(runs: Sequence[ReportedRun]) -> OutsideSets | None:
@@ -162,6 +163,3 @@ def _interval(found: Separation) -> str:
     if found.auroc_low is None or found.auroc_high is None:
         return ""
     return f"{decimal(found.auroc_low)} to {decimal(found.auroc_high)}"
-
-
-SECTION = Section("outside", _TITLE, outside, "sections/outside.html")

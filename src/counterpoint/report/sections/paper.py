@@ -8,10 +8,11 @@ from counterpoint import config
 from counterpoint.errors import InputError, some
 from counterpoint.experiments import EXPERIMENTS
 from counterpoint.experiments.paper import PAPER
+from counterpoint.report.numbers import or_dash, percent, signed
 from counterpoint.report.run import ReportedRun, grouped
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import papers_suites
-from counterpoint.report.tables import Column, Row, Table, or_dash, percent, plain_row, signed
+from counterpoint.report.tables import Column, Row, Table, plain_row
 from counterpoint.reproduction.beside_paper import (
     Figures,
     PairedFigure,
@@ -23,7 +24,7 @@ from counterpoint.reproduction.beside_paper import (
     stands_for_row,
 )
 
-_TITLE = "Compared with the paper"
+TITLE = "Compared with the paper"
 _COLUMNS = (
     Column("Row"),
     *(Column(label, f"{images}, %") for images in ("clean", "-C") for label in ("Error", "ECE", "ECE-rms")),
@@ -47,7 +48,7 @@ class BesidePaper(Content):
     is_regenerated: bool  # whether our -C is not the paper's
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(table for printed in self.printed for table in (printed.table, printed.not_run)))
+        yield Block(TITLE, tuple(table for printed in self.printed for table in (printed.table, printed.not_run)))
 
 
 def beside_paper(runs: Sequence[ReportedRun]) -> BesidePaper | None:
@@ -128,6 +129,3 @@ def _texts(figures: Figures) -> list[str]:
 def _difference(pair: PairedFigure) -> str:
     """The mean of our runs less the paper's figure."""
     return signed(mean(pair.ours) - pair.paper) if pair.ours else "–"
-
-
-SECTION = Section("paper", _TITLE, beside_paper, "sections/paper.html")

@@ -8,10 +8,10 @@ from typing import Any
 from counterpoint.errors import some
 from counterpoint.records.results import Imported
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Code, Content, Facts, Section
+from counterpoint.report.section import Block, Code, Content, Facts
 from counterpoint.report.suites import papers_suite, suites_of
 
-_TITLE = "What was run"
+TITLE = "What was run"
 _MOST_NAMES = 8
 
 
@@ -31,7 +31,7 @@ class Provenance(Content):
 
     def blocks(self) -> Iterator[Block]:
         for run in self.runs:
-            yield Block(f"{_TITLE}: {run.label}", (Facts(run.facts),))
+            yield Block(f"{TITLE}: {run.label}", (Facts(run.facts),))
         yield Block("Commands that do it again", (Code(self.commands),))
 
 
@@ -132,6 +132,3 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-SECTION = Section("provenance", _TITLE, provenance, "sections/provenance.html")

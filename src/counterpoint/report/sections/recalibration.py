@@ -8,6 +8,8 @@ from counterpoint.records.recalibrated import Recalibrated
 from counterpoint.records.results import Results
 from counterpoint.report.drawing.rows import Pair, pairs_chart
 from counterpoint.report.drawing.series import ink_of
+from counterpoint.report.metrics import lines, scores_table
+from counterpoint.report.numbers import decimal, percent, with_sign
 from counterpoint.report.recalibrations import Topic
 from counterpoint.report.recalibrations.charts import moves_topic, recalibrations_together
 from counterpoint.report.recalibrations.choice import candidates_table, choice_in_words
@@ -23,11 +25,11 @@ from counterpoint.report.recalibrations.words import (
     way_name,
 )
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, aggregate_summary, clean_summary
-from counterpoint.report.section import Block, Chart, Content, Plot, Section
+from counterpoint.report.section import Block, Chart, Content, Plot
 from counterpoint.report.suites import ShiftedRun, called, papers_suite, suites_of
-from counterpoint.report.tables import Column, Table, decimal, lines, percent, plain_row, scores_table, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
-_TITLE = "Recalibration"
+TITLE = "Recalibration"
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,9 @@ class Recalibration(Content):
 
     def blocks(self) -> Iterator[Block]:
         if self.together:
-            yield Block(f"{_TITLE}: all runs", self.together)
+            yield Block(f"{TITLE}: all runs", self.together)
         for run in self.runs:
-            yield from (Block(f"{_TITLE}: {run.label}: {one.title}", one.parts) for one in run.topics)
+            yield from (Block(f"{TITLE}: {run.label}: {one.title}", one.parts) for one in run.topics)
 
 
 def recalibration(runs: Sequence[ReportedRun]) -> Recalibration | None:
@@ -192,6 +194,3 @@ def _chart(run: ReportedRun, sets: Sequence[Mapping[str, Summary]], table: Table
         "ECE in 15 equal-width bins" + (f", corrupted images {HEADLINE}." if len(sets) > 1 else "."),
         table,
     )
-
-
-SECTION = Section("recalibration", _TITLE, recalibration, "sections/recalibration.html")

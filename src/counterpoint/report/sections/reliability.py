@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval, bins_in_words, bins_table, reliability_of
+from counterpoint.report.drawing.axes import FIFTHS, ticks_around_zero
 from counterpoint.report.drawing.calibration import RunBins, bin_in_words, reliability_chart
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Ink, Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import FIFTHS, ticks_around_zero
-from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Plot, Section
-from counterpoint.report.tables import by_images, with_sign
+from counterpoint.report.numbers import with_sign
+from counterpoint.report.run import ReportedRun, by_images
+from counterpoint.report.section import Block, Content, Plot
 
-_TITLE = "Reliability"
+TITLE = "Reliability"
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Reliability(Content):
     sets: tuple[ImageSet, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(plot for one in self.sets for plot in one.plots))
+        yield Block(TITLE, tuple(plot for one in self.sets for plot in one.plots))
 
 
 def reliability(runs: Sequence[ReportedRun]) -> Reliability:
@@ -104,6 +104,3 @@ def _has_member_bins(runs: Sequence[ReportedRun]) -> bool:
 
 def _in_words(bins: dict[str, tuple[Bin, ...]]) -> str:
     return " ".join(f"{label}: {bins_in_words(rows)}" for label, rows in bins.items())
-
-
-SECTION = Section("reliability", _TITLE, reliability, "sections/reliability.html")

@@ -8,22 +8,13 @@ from statistics import mean, stdev
 from counterpoint.experiments.hashes import saved_hash
 from counterpoint.report.drawing.rows import Strip, strips_chart
 from counterpoint.report.drawing.series import ink_of, legend
+from counterpoint.report.metrics import BY_KEY, METRICS, Metric
 from counterpoint.report.naming import run_labels
-from counterpoint.report.run import HEADLINE, ReportedRun, Scores, grouped, whole_scores
-from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.numbers import decimal, percent, with_sign
+from counterpoint.report.run import HEADLINE, ReportedRun, Scores, by_images, grouped, whole_scores
+from counterpoint.report.section import Block, Content, Plot
 from counterpoint.report.suites import by_cells, by_suite
-from counterpoint.report.tables import (
-    BY_KEY,
-    METRICS,
-    Column,
-    Metric,
-    Table,
-    by_images,
-    decimal,
-    percent,
-    plain_row,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Table, plain_row
 
 _DRAWN = ("error", "ece_width15")
 
@@ -137,6 +128,3 @@ def _spread(metric: Metric, figures: Sequence[Scores]) -> str:
 def _mean_and_spread(metric: Metric, middle: float, spread: float) -> str:
     show = decimal if metric.is_decimal else percent
     return f"{metric.show(middle)} ± {show(spread)}"
-
-
-SECTION = Section("seeds", "Spread over seeds", seeds, "sections/seeds.html")

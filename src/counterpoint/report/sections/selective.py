@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from counterpoint.records.figures import Curve
+from counterpoint.report.drawing.axes import FIFTHS, HALVES, ticks_from_zero
 from counterpoint.report.drawing.plots import Axes, series_chart
 from counterpoint.report.drawing.series import Point, Series, ink_of, legend, reach
-from counterpoint.report.drawing.strokes import FIFTHS, HALVES, ticks_from_zero
-from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.numbers import percent, with_sign
+from counterpoint.report.run import ReportedRun, by_images
+from counterpoint.report.section import Block, Content, Plot
 from counterpoint.report.suites import ShiftedRun, by_cells, named_severities, papers_suite, papers_suites
-from counterpoint.report.tables import Column, Table, by_images, percent, plain_row, with_sign
+from counterpoint.report.tables import Column, Table, plain_row
 
-_TITLE = "Selective prediction"
+TITLE = "Selective prediction"
 _CLEAN = "Clean"
 _KEPT_AXIS = "share of images kept, surest first, %"
 _KEPT = (0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -38,7 +39,7 @@ class Selective(Content):
     corrupted: tuple[Kept, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, tuple(plot for kept in self.clean for plot in kept.plots))
+        yield Block(TITLE, tuple(plot for kept in self.clean for plot in kept.plots))
 
 
 def selective(runs: Sequence[ReportedRun]) -> Selective | None:
@@ -130,6 +131,3 @@ def _risk_at(curve: Curve, share: float) -> float:
     """The risk at the point of the curve nearest to the share."""
     nearest = min(range(len(curve.coverage)), key=lambda i: abs(curve.coverage[i] - share))
     return curve.risk[nearest]
-
-
-SECTION = Section("selective", _TITLE, selective, "sections/selective.html")

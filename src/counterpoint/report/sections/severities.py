@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.report.bins import binned_ece, bins_in_words, bins_table
+from counterpoint.report.drawing.axes import percent_ticks
 from counterpoint.report.drawing.calibration import RunBins, reliability_chart
 from counterpoint.report.drawing.series import ink_of, legend
-from counterpoint.report.drawing.strokes import percent_ticks
+from counterpoint.report.numbers import with_sign
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Plot, Section
+from counterpoint.report.section import Block, Content, Plot
 from counterpoint.report.severities import (
     RunSeverities,
     accuracy_plot,
@@ -20,7 +21,7 @@ from counterpoint.report.severities import (
     severity_names,
 )
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
-from counterpoint.report.tables import Table, with_sign
+from counterpoint.report.tables import Table
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,3 @@ def _reliability(name: str, runs: Sequence[RunSeverities]) -> Plot:
             for run, point in points
         ),
     )
-
-
-SECTION = Section("severities", "Severities", against_severity, "sections/severities.html")

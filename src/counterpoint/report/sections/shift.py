@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.records.figures import Aggregate
+from counterpoint.report.metrics import metrics_table
 from counterpoint.report.run import AGGREGATES, HEADLINE, ReportedRun, grouped
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import ShiftedRun, by_cells, by_suite, is_folded
-from counterpoint.report.tables import Table, metrics_table
+from counterpoint.report.tables import Table
 
-_TITLE = "Under shift"
+TITLE = "Under shift"
 _OTHERS = tuple(aggregate for aggregate in AGGREGATES if aggregate != HEADLINE)
 
 
@@ -37,7 +38,7 @@ class UnderShift(Content):
     def blocks(self) -> Iterator[Block]:
         for suite in self.suites:
             tables = (*suite.headline_tables, *suite.other_tables)
-            yield Block(f"{_TITLE}: {suite.title}", (*suite.words, *tables))
+            yield Block(f"{TITLE}: {suite.title}", (*suite.words, *tables))
 
 
 def under_shift(runs: Sequence[ReportedRun]) -> UnderShift | None:
@@ -88,6 +89,3 @@ def _tables(shifted: Sequence[ShiftedRun], *aggregates: Aggregate) -> tuple[Tabl
         for aggregate in aggregates
         for images, group in by_cells(shifted)
     )
-
-
-SECTION = Section("shift", _TITLE, under_shift, "sections/shift.html")

@@ -5,23 +5,14 @@ from dataclasses import dataclass
 
 from counterpoint.errors import listed
 from counterpoint.records.threshold import Checked, CheckedShift, Promise, Thresholded, Verdict
+from counterpoint.report.numbers import or_dash, percent, percent_interval, with_sign
 from counterpoint.report.recalibrations.words import NONE, parameters_in_words, quoted
 from counterpoint.report.run import ReportedRun
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.suites import corruption_label
-from counterpoint.report.tables import (
-    Column,
-    Entry,
-    Row,
-    Table,
-    or_dash,
-    percent,
-    percent_interval,
-    plain_row,
-    with_sign,
-)
+from counterpoint.report.tables import Column, Entry, Row, Table, plain_row
 
-_TITLE = "Threshold"
+TITLE = "Threshold"
 _COLUMNS = (
     Column("Images"),
     Column("Kept", "%"),
@@ -50,7 +41,7 @@ class Thresholds(Content):
     runs: tuple[RunThreshold, ...]
 
     def blocks(self) -> Iterator[Block]:
-        return (Block(f"{_TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
+        return (Block(f"{TITLE}: {run.label}", (*run.words, run.checks, run.cells)) for run in self.runs)
 
 
 def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
@@ -61,8 +52,8 @@ def thresholds(runs: Sequence[ReportedRun]) -> Thresholds | None:
         RunThreshold(
             run.label,
             threshold_in_words(found, run.results.is_ensemble),
-            checks_table(found, run.label),
-            cells_table(found, run.label, deepest),
+            checks_table(found, f"{run.label}: "),
+            cells_table(found, f"{run.label}: ", deepest),
         )
         for run, found in having
     ]
@@ -82,15 +73,13 @@ def threshold_in_words(found: Thresholded, several: bool) -> tuple[str, ...]:
 
 
 def _promise(promise: Promise) -> tuple[str, str]:
-    kept = f"predictions with a confidence of {promise.chosen.threshold} or more"
-    if promise.refused is None:
-        kept = "everything"
+    least = f"predictions with a confidence of {promise.chosen.threshold} or more"
+    kept = "everything" if promise.refused is None else least
     interval = percent_interval(promise.coverage_low, promise.coverage_high)
-    like = "images like the validation images"
-    if promise.drawn_from is not None:
-        like = "images like the validation images, drawn one from each new group, such as a patient"
+    drawn = "" if promise.drawn_from is None else ", drawn one from each new group, such as a patient"
     return (
-        f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on {like}.",
+        f"Keep {kept}: with 95 % confidence, the error of what is kept is below {with_sign(promise.target)} on images "
+        f"like the validation images{drawn}.",
         f"About {with_sign(promise.coverage)} of such images are kept (interval {interval}).",
     )
 
@@ -168,16 +157,19 @@ def _spared_in_words(spared: Sequence[str], corruptions: int) -> str:
     return f"It never breaks under {listed([*map(corruption_label, spared)])}."
 
 
-def checks_table(found: Thresholded, label: str = "") -> Table | None:
-    """What other images say of the promise; None where there are none. Corruptions are pooled at each severity."""
+def checks_table(found: Thresholded, start: str = "") -> Table | None:
+    """What other images say of the promise; None where there are none. Corruptions are pooled at each severity.
+
+    The caption begins with `start`.
+    """
     shift, target = found.made_from.corrupted, with_sign(found.promise.target)
     each = f", {shift.images:,} under each corruption" if shift else ""
-    caption = f"{_prefix(label)}the promise (below {target}) on test images{each}"
+    caption = f"{start}the promise (below {target}) on test images{each}"
     rows = tuple(_rows(found))
     return Table(caption, _COLUMNS, rows) if rows else None
 
 
-def cells_table(found: Thresholded, label: str = "", deepest: float = 1.0) -> Table | None:
+def cells_table(found: Thresholded, start: str = "", deepest: float = 1.0) -> Table | None:
     """The error of what is kept under each corruption at each severity, marked where it is above the target.
 
     None without corrupted images. `deepest` is the error that has the deepest colour.
@@ -187,7 +179,7 @@ def cells_table(found: Thresholded, label: str = "", deepest: float = 1.0) -> Ta
         return None
     target = with_sign(found.promise.target)
     caption = (
-        f"{_prefix(label)}error of what is kept, %; ✗\N{NO-BREAK SPACE}breaks: above {target} by more than chance, "
+        f"{start}error of what is kept, %; ✗\N{NO-BREAK SPACE}breaks: above {target} by more than chance, "
         "?\N{NO-BREAK SPACE}above it, perhaps by chance; nothing is kept:\N{NO-BREAK SPACE}–"
     )
     return Table(
@@ -213,10 +205,6 @@ def _cell(cell: Checked, deepest: float) -> Entry:
     return Entry(text, heat=0 if cell.verdict == "holds" else max(_FAINTEST, round(100 * cell.error / deepest)))
 
 
-def _prefix(label: str) -> str:
-    return f"{label}: " if label else ""
-
-
 def _rows(found: Thresholded) -> Iterator[Row]:
     if found.test is not None:
         yield _row("clean", [found.test], found.test.verdict, "")
@@ -237,6 +225,3 @@ def _row(label: str, sets: Sequence[Checked], verdict: str, worst: str) -> Row:
     images, kept, wrong = (sum(getattr(one, name) for one in sets) for name in ("images", "kept", "wrong"))
     error = or_dash(percent, wrong / kept if kept else None)
     return plain_row(label, percent(kept / images), error, verdict, worst)
-
-
-SECTION = Section("threshold", _TITLE, thresholds, "sections/threshold.html")

@@ -7,7 +7,7 @@ from counterpoint.errors import listed
 from counterpoint.records.files import Evaluated
 from counterpoint.report.pairs import ComparedPair, compared_pairs
 from counterpoint.report.run import ReportedRun, grouped, label_runs
-from counterpoint.report.section import Block, Content, Section
+from counterpoint.report.section import Block, Content
 from counterpoint.report.verdicts.of_pair import pair_sentences
 from counterpoint.report.verdicts.of_run import (
     behind_sentences,
@@ -20,7 +20,7 @@ from counterpoint.report.verdicts.of_run import (
 )
 from counterpoint.report.verdicts.sentence import CLEAN, Measured, Rank, Sentence, measured, percents
 
-_TITLE = "Verdict"
+TITLE = "Verdict"
 _MOST = 5
 _NOT_COMPARED = (
     "No interval says whether these runs differ by more than chance: “counterpoint compare” computes intervals."
@@ -36,7 +36,7 @@ class Verdict(Content):
     sentences: tuple[str, ...]
 
     def blocks(self) -> Iterator[Block]:
-        yield Block(_TITLE, self.sentences)
+        yield Block(TITLE, self.sentences)
 
 
 def verdict(evaluated: Sequence[Evaluated]) -> list[str]:
@@ -134,6 +134,3 @@ def _winner(found: Found, values: Sequence[float]) -> tuple[str, list[str]]:
     """The lowest value, and which runs have it."""
     lowest, *_ = percents(min(values))
     return lowest, [run.label for (run, _), value in zip(found, values, strict=True) if percents(value)[0] == lowest]
-
-
-SECTION = Section("verdict", _TITLE, verdict_of, "sections/verdict.html")

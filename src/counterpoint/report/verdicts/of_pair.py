@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from counterpoint.records.compared import Difference
+from counterpoint.report.metrics import with_ends
 from counterpoint.report.pairs import ComparedPair
 from counterpoint.report.suites import suites_of
-from counterpoint.report.tables import shown_together
 from counterpoint.report.verdicts.sentence import CLEAN, Rank, Sentence, counted_images, suite_in_words
 
 
@@ -74,8 +74,9 @@ def _error(pair: ComparedPair, found: _Differences) -> str:
             f"{counted_images(found.images, found.on)} do not tell the errors of {pair.run.label} and {pair.name} "
             f"apart: the difference is {_signed(found.error)}."
         )
-    often = f"{'right' if found.error.high < 0 else 'wrong'} {_size(found.error)} more often"
-    return f"On {found.on} {pair.run.label} is {often} than {pair.name} {_ends(found.error)}."
+    often = "right" if found.error.high < 0 else "wrong"
+    points, interval = _unsigned(found.error, digits=1, scale=100)
+    return f"On {found.on} {pair.run.label} is {often} {points} points more often than {pair.name} {interval}."
 
 
 def _calibration(pair: ComparedPair, found: _Differences, ece: Difference) -> str:
@@ -85,9 +86,10 @@ def _calibration(pair: ComparedPair, found: _Differences, ece: Difference) -> st
             f"apart: the difference in debiased ECE is {_signed(ece)}."
         )
     better, lower = ("better", "lower") if ece.high < 0 else ("worse", "higher")
+    points, interval = _unsigned(ece, digits=1, scale=100)
     return (
-        f"On {found.on} {pair.run.label} is {better} calibrated than {pair.name}: its debiased ECE is {_size(ece)} "
-        f"{lower} {_ends(ece)}."
+        f"On {found.on} {pair.run.label} is {better} calibrated than {pair.name}: its debiased ECE is {points} points "
+        f"{lower} {interval}."
     )
 
 
@@ -95,29 +97,17 @@ def _nll(pair: ComparedPair, found: Difference) -> str:
     """A sentence where the NLL tells the two apart, although error and calibration do not."""
     if not _told(found):
         return ""
-    numbers = found.difference, found.low, found.high
-    value, *ends = (text.lstrip("+−") for text in shown_together(numbers, numbers[1:], digits=3))
-    low, high = ends if found.low > 0 else reversed(ends)
     which = "higher" if found.low > 0 else "lower"
-    return f" But the NLL of {pair.run.label} is {which}, by {value} nats (interval {low} to {high})."
-
-
-def _texts(found: Difference) -> tuple[str, str, str]:
-    points = [100 * number for number in (found.difference, found.low, found.high)]
-    value, low, high = shown_together(points, points[1:], digits=1)
-    return value, low, high
+    value, interval = _unsigned(found, digits=3)
+    return f" But the NLL of {pair.run.label} is {which}, by {value} nats {interval}."
 
 
 def _signed(found: Difference) -> str:
-    value, low, high = _texts(found)
+    value, low, high = with_ends(found, digits=1, scale=100)
     return f"{value} points (interval {low} to {high})"
 
 
-def _size(found: Difference) -> str:
-    return f"{_texts(found)[0].lstrip('+−')} points"
-
-
-def _ends(found: Difference) -> str:
-    """Both ends lie on one side of 0, which the sentence names."""
-    ends = [text.lstrip("+−") for text in _texts(found)[1:]]
-    return f"(interval {' to '.join(ends if found.low > 0 else reversed(ends))})"
+def _unsigned(found: Difference, digits: int, scale: float = 1.0) -> tuple[str, str]:
+    """The value and the interval without signs: both ends lie on one side of 0, which the sentence names."""
+    value, *ends = (text.lstrip("+−") for text in with_ends(found, digits, scale))
+    return value, f"(interval {' to '.join(ends if found.low > 0 else reversed(ends))})"

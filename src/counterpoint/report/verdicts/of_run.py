@@ -6,9 +6,9 @@ from counterpoint.errors import listed
 from counterpoint.records.figures import ClassFigures
 from counterpoint.records.results import Results
 from counterpoint.report.bins import wilson_interval
+from counterpoint.report.numbers import percent_interval
 from counterpoint.report.recalibrations.words import is_ensemble, quoted
 from counterpoint.report.run import HEADLINE, ReportedRun, grouped
-from counterpoint.report.tables import percent_interval
 from counterpoint.report.verdicts.sentence import (
     CLEAN,
     Measured,

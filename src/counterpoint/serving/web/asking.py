@@ -31,14 +31,6 @@ class Asked:
     severity: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Looked:
-    """A prediction, and the pixels that it is of."""
-
-    prediction: Prediction
-    picture_CHW: np.ndarray
-
-
 def parse(parameters: Mapping[str, str]) -> Asked:
     """The parameters behind the question mark of an address. None names a file: `name` is only said again."""
     for key in parameters:
@@ -58,27 +50,28 @@ def parse(parameters: Mapping[str, str]) -> Asked:
     return Asked(name, corruption, level)
 
 
-def look(predictor: Predictor, content: bytes, asked: Asked) -> Looked:
-    """Decode a picture, corrupt it, and predict. The error says what is wrong with the picture."""
+def look(predictor: Predictor, content: bytes, asked: Asked) -> tuple[Prediction, np.ndarray]:
+    """The prediction of a picture, and the pixels that it is of: decoded, and corrupted if that was asked for."""
     picture_CHW = decode(content, predictor.decoding, MOST_PIXELS)
     if asked.corruption is not None and asked.severity:
         corrupted_NHWC = corrupt(picture_CHW.transpose(1, 2, 0)[None], asked.corruption, asked.severity)
         picture_CHW = np.ascontiguousarray(corrupted_NHWC[0].transpose(2, 0, 1))
-    return Looked(predictor.answer(picture_CHW, asked.name), picture_CHW)
+    return predictor.answer(picture_CHW, asked.name), picture_CHW
 
 
 def predicted(predictor: Predictor, content: bytes, asked: Asked) -> dict[str, Any]:
     """The object that `counterpoint predict --format jsonl` writes for a file."""
-    return as_json(look(predictor, content, asked).prediction, predictor.correction.name)
+    prediction, _ = look(predictor, content, asked)
+    return as_json(prediction, predictor.correction.name)
 
 
 def shown(predictor: Predictor, content: bytes, asked: Asked) -> dict[str, Any]:
     """The same, with the picture as the network saw it and the bin of confidence that it falls into."""
-    looked = look(predictor, content, asked)
+    prediction, picture_CHW = look(predictor, content, asked)
     return {
-        "prediction": as_json(looked.prediction, predictor.correction.name),
-        "bin": bin_of(looked.prediction.ensemble.confidence),
-        "picture": f"data:image/png;base64,{base64.b64encode(_png(looked.picture_CHW)).decode()}",
+        "prediction": as_json(prediction, predictor.correction.name),
+        "bin": bin_of(prediction.ensemble.confidence),
+        "picture": f"data:image/png;base64,{base64.b64encode(_png(picture_CHW)).decode()}",
     }
 
 

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from importlib.resources import files
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from counterpoint import __version__
@@ -11,19 +10,12 @@ from counterpoint.corrupt import CORRUPTIONS, EXTRA_CORRUPTIONS, SEVERITIES
 from counterpoint.records.figures import Bin
 from counterpoint.report.bins import accuracy_interval, bins_in_words
 from counterpoint.report.drawing.calibration import equal_width_chart
+from counterpoint.report.formats.html import template
+from counterpoint.report.numbers import with_sign
 from counterpoint.report.recalibrations.words import NONE, quoted
 from counterpoint.report.suites import corruption_label, counted
-from counterpoint.report.tables import with_sign
 from counterpoint.serving.web.facts import BINS, Diagram, Facts, facts_in_words
 from counterpoint.serving.web.limits import MOST_BYTES
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A corruption as the page offers it."""
-
-    name: str
-    label: str
 
 
 @dataclass(frozen=True)
@@ -37,19 +29,13 @@ class Chart:
 
 def render(facts: Facts) -> str:
     """The page."""
-    environment = Environment(
-        loader=PackageLoader("counterpoint.serving.web", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    return template("counterpoint.serving.web", "page.html").render(
         facts=facts,
         about=_about(facts),
         chart=_chart(facts.diagram) if isinstance(facts.diagram, Diagram) else None,
-        official=_choices(CORRUPTIONS),
-        extra=_choices(EXTRA_CORRUPTIONS),
+        official=CORRUPTIONS,
+        extra=EXTRA_CORRUPTIONS,
+        label_of=corruption_label,
         severities=SEVERITIES,
         most_bytes=MOST_BYTES,
         version=__version__,
@@ -77,10 +63,6 @@ def _about(facts: Facts) -> str:
     return f"{words[:1].upper()}{words[1:]}. {confidence}{sure}"
 
 
-def _choices(names: tuple[str, ...]) -> tuple[Choice, ...]:
-    return tuple(Choice(name, corruption_label(name)) for name in names)
-
-
 def _chart(diagram: Diagram) -> Chart:
     images = diagram.images
     on = f"{images.images:,} {images.part} images of {images.dataset}"
@@ -93,16 +75,13 @@ def _chart(diagram: Diagram) -> Chart:
         f"the images of each bin.{again}"
     )
     alternative = f"Reliability diagram on {on}. {bins_in_words(diagram.bins)}"
-    return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, _bin_sentences(diagram))
-
-
-def _bin_sentences(diagram: Diagram) -> tuple[str, ...]:
-    """What became of images with a confidence in each of the bins, also of those that hold none."""
     by_number = {round(row.high * BINS) - 1: row for row in diagram.bins}
-    return tuple(_bin_sentence(diagram, number, by_number.get(number)) for number in range(BINS))
+    sentences = tuple(_bin_sentence(diagram, number, by_number.get(number)) for number in range(BINS))
+    return Chart(equal_width_chart(diagram.bins, alternative, places=BINS), caption, sentences)
 
 
 def _bin_sentence(diagram: Diagram, number: int, row: Bin | None) -> str:
+    """What became of images with a confidence in a bin, which may hold none."""
     confidence = f"confidence from {100 * number / BINS:.1f} to {100 * (number + 1) / BINS:.1f}\N{NO-BREAK SPACE}%"
     if row is None:
         return f"None of the {diagram.images.images:,} images had a {confidence}."

@@ -2,27 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counterpoint.records.compared import Difference
-from counterpoint.report.tables import (
-    BY_KEY,
-    METRICS,
-    difference_text,
-    percent_interval,
-    shown_difference,
-    shown_together,
-    signed,
-)
+from counterpoint.report.numbers import percent_interval, shown_together, signed
 
 REAL = st.floats(-1e6, 1e6, allow_nan=False)
-
-
-def test_the_units_say_which_figures_are_percentages() -> None:
-    assert {metric.key for metric in METRICS if not metric.column.unit.endswith("%")} == {
-        "nll",
-        "brier",
-        "overconfidence",
-        "pairwise_kl",
-    }
 
 
 @pytest.mark.parametrize(
@@ -51,11 +33,7 @@ def test_as_many_digits_as_the_ends_need(numbers: tuple[float, ...], digits: int
     assert shown_together(numbers, numbers[1:], digits) == texts
 
 
-def test_a_difference_is_in_the_unit_of_its_metric() -> None:
-    assert shown_difference(Difference(0.0123, 0.00004, 0.02), BY_KEY["error"]) == ("+1.230", "+0.004 to +2.000")
-    assert shown_difference(Difference(0.008, 0.0001, 0.016), BY_KEY["brier"]) == ("+0.0080", "+0.0001 to +0.0160")
-    assert difference_text(Difference(0.0123, 0.00004, 0.02), BY_KEY["error"]) == "+1.230 (+0.004 to +2.000)"
-    assert difference_text(None, BY_KEY["error"]) == "–"
+def test_the_ends_of_an_interval_of_shares_in_percent() -> None:
     assert percent_interval(0.00004, 0.02) == "0.004 to 2.000"
     assert percent_interval(0.0, 0.793, digits=1) == "0.0 to 79.3"
 
