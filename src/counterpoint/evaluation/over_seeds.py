@@ -13,7 +13,6 @@ from counterpoint.evaluation.scored import place_name
 from counterpoint.metrics.over_seeds import difference_over_seeds
 from counterpoint.records.figures import CalibrationError
 from counterpoint.records.files import write_record
-from counterpoint.records.images import Shift
 from counterpoint.records.over_seeds import (
     ComparedExperiments,
     FigureOverSeeds,
@@ -98,7 +97,7 @@ def _compare(ours: Trainings, other: Trainings) -> SeedsComparison:
     differences = partial(_differences, len(ours.runs), paired)
     same_clean = _are_alike(one.evaluated_on for one in runs)
     same_cells = runs[0].corrupted is not None and _are_alike(map(_cells, runs))
-    shared = [name for name in runs[0].checked_shifts if _are_alike(_shift(name, one) for one in runs)]
+    shared = [name for name in runs[0].checked_shifts if _are_alike(one.images_of(name) for one in runs)]
     if not (same_clean or same_cells or shared):
         raise InputError(
             f"{ours.place} was evaluated on {images_in_words(runs[0])}, and {other.place} on "
@@ -198,15 +197,7 @@ def _are_alike(images: Iterable[Hashable]) -> bool:
 
 
 def _cells(results: Results) -> Hashable:
-    """Which corrupted images a run was evaluated on. Two users' images may have the same name, so their key counts."""
-    where = results.evaluated_on
-    return (where.dataset, where.key, results.corrupted.shift) if results.corrupted else None
-
-
-def _shift(name: str, results: Results) -> Hashable:
-    """Which images a shift has. The key of a user's own shift identifies them, without the data set."""
-    found: Shift | None = results.checked_shifts.get(name)
-    return found and (found, None if found.source.kind == "own" else results.evaluated_on.dataset)
+    return results.images_of("corrupted")
 
 
 def _outside(name: str, results: Results) -> Hashable:

@@ -1,6 +1,6 @@
 """results.json: everything that `counterpoint evaluate` found out about a run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -275,6 +275,19 @@ class Results:
     def checked_shifts(self) -> dict[str, Shift]:
         """The sets of shifted test images beside the paper's suite: recalibrations and thresholds are tried on them."""
         return {name: shifted.shift for name, shifted in self.shifts.items() if shifted.part == "test"}
+
+    def images_of(self, suite: str) -> Hashable:
+        """Which images a set of shifted images has; None if it is not there.
+
+        Two users' images may have the same name, so their key counts. That of a user's own shift identifies its images.
+        Of given predictions only the labels are known.
+        """
+        if suite not in self.suites:
+            return None
+        shift, where = self.suites[suite].shift, self.evaluated_on
+        if suite == "corrupted":
+            return shift, where.dataset, where.key
+        return shift, None if shift.source.kind == "own" else where.dataset
 
     @property
     def made_from(self) -> MadeFrom:
