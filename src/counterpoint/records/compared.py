@@ -115,19 +115,17 @@ class Compared:
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: one.shift for other in self.against for name, one in other.shifts.items()}
 
-    def without_shifts(self, names: Collection[str]) -> "Compared":
-        """Without the differences on these sets of images."""
-        against = (replace(other, shifts=without(other.shifts, names)) for other in self.against)
-        return replace(self, against=tuple(against))
-
     @property
     def outside(self) -> Mapping[str, OutsideImages]:
         """All sets of outside images that a difference is of, by name."""
         return {name: one.images for other in self.against for name, one in other.outside.items()}
 
-    def without_outside(self, names: Collection[str]) -> "Compared":
-        """Without the differences on these sets of outside images."""
-        against = (replace(other, outside=without(other.outside, names)) for other in self.against)
+    def without(self, shifts: Collection[str], outside: Collection[str]) -> "Compared":
+        """Without the differences on these sets of images."""
+        against = (
+            replace(other, shifts=without(other.shifts, shifts), outside=without(other.outside, outside))
+            for other in self.against
+        )
         return replace(self, against=tuple(against))
 
 

@@ -14,7 +14,7 @@ from counterpoint.records.compared import (
     without,
 )
 from counterpoint.records.figures import Aggregate, AggregateFigures, Count, Figures, Fraction, Nats
-from counterpoint.records.images import Images, MadeFrom, Shift
+from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift
 
 Acts = Literal["before", "after", "per-member"]
 Signal = Literal["entropy", "disagreement"]
@@ -175,6 +175,10 @@ class Recalibrated:
         return self.shifts
 
     @property
+    def outside(self) -> Mapping[str, OutsideImages]:
+        return {}
+
+    @property
     def best(self) -> str:
         """The way that validation images judged best. A choice may also be for no recalibration at all: "none".
 
@@ -187,10 +191,10 @@ class Recalibrated:
         nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in self.ways.items()}
         return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
-    def without_shifts(self, names: Collection[str]) -> "Recalibrated":
-        """Without the figures on these sets of images."""
-        ways = {name: replace(way, shifts=without(way.shifts, names)) for name, way in self.ways.items()}
-        return replace(self, ways=ways, shifts=without(self.shifts, names))
+    def without(self, shifts: Collection[str], _: Collection[str]) -> "Recalibrated":
+        """Without the figures on these sets of images. It has none on outside images."""
+        ways = {name: replace(way, shifts=without(way.shifts, shifts)) for name, way in self.ways.items()}
+        return replace(self, ways=ways, shifts=without(self.shifts, shifts))
 
     def problem(self) -> str:
         if not self.ways:

@@ -143,13 +143,9 @@ class Thresholded:
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: checked.shift for name, checked in self.shifts.items()}
 
-    def without_shifts(self, names: Collection[str]) -> "Thresholded":
+    def without(self, shifts: Collection[str], outside: Collection[str]) -> "Thresholded":
         """Without what was found on these sets of images."""
-        return replace(self, shifts=without(self.shifts, names))
-
-    def without_outside(self, names: Collection[str]) -> "Thresholded":
-        """Without what was found on these sets of outside images."""
-        return replace(self, outside=without(self.outside, names))
+        return replace(self, shifts=without(self.shifts, shifts), outside=without(self.outside, outside))
 
     def problem(self) -> str:
         shift = self.made_from.corrupted
