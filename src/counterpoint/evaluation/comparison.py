@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.condensed import CondensedCells, CondensedScores, condense
+from counterpoint.evaluation.condensed import CondensedScores, condense
 from counterpoint.evaluation.scored import Scored, place_name, read_scored
 from counterpoint.evaluation.scores import RunScores
 from counterpoint.metrics import (
@@ -115,7 +115,11 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         made_from=theirs.results.made_from,
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
         corrupted=_differences_over_cells(ours.scores, theirs.scores) if same_cells else None,
-        shifts={name: _shift_differences(name, ours, theirs) for name in shared},
+        shifts={
+            name: ShiftDifferences(shift, corrupted_differences({name: cells}, {name: theirs.scores.shifts[name][1]}))
+            for name, (shift, cells) in ours.scores.shifts.items()
+            if name in shared
+        },
         outside=outside,
         scores="whole" if all(isinstance(one.scores, RunScores) for one in (ours, theirs)) else "condensed",
     )
@@ -123,11 +127,6 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
 
 def _are_of_the_same_images(suite: str, ours: Scored, theirs: Scored) -> bool:
     return ours.results.images_of(suite) == theirs.results.images_of(suite)
-
-
-def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferences:
-    (shift, our_cells), (_, their_cells) = ours.scores.shifts[name], theirs.scores.shifts[name]
-    return ShiftDifferences(shift, corrupted_differences({name: [*our_cells]}, {name: [*their_cells]}))
 
 
 def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDifference]:
@@ -182,7 +181,11 @@ def _differences_over_cells(
 ) -> CorruptedDifferences | None:
     if isinstance(ours, RunScores) and isinstance(theirs, RunScores):
         return corrupted_differences(ours.cells, theirs.cells) if are_enough(groups_of_cells(ours.cells)) else None
-    our_cells, their_cells = (_condensed_cells(scores) for scores in (ours, theirs))
+    our_cells, their_cells = (
+        (condense(scores) if isinstance(scores, RunScores) else scores).cells for scores in (ours, theirs)
+    )
+    assert our_cells is not None  # there is a shift
+    assert their_cells is not None
     return CorruptedDifferences(
         mean=_differences_of_means(our_cells.means, their_cells.means),
         severities=(),  # condensed scores know none
@@ -190,12 +193,6 @@ def _differences_over_cells(
             **_records(differences_of_parts(our_cells.calibration, their_cells.calibration))
         ),
     )
-
-
-def _condensed_cells(scores: RunScores | CondensedScores) -> CondensedCells:
-    cells = (condense(scores) if isinstance(scores, RunScores) else scores).cells
-    assert cells is not None  # there is a shift
-    return cells
 
 
 def severity_differences(ours: Grid, theirs: Grid) -> Iterator[CalibrationDifferences]:

@@ -168,7 +168,8 @@ def read_labels(run: AnyRun, name: str, images: int) -> np.ndarray:
     """Saved labels, of so many images."""
     path, clean = _file(run, name), read_shape(_file(run, "clean"), _remedy(run))
     labels_N = read_array(path, _remedy(run))
-    if labels_N.shape != (images,) or labels_N.dtype.kind not in "iu" or not _within(labels_N, clean[-1]):
+    is_plain = images and labels_N.shape == (images,) and labels_N.dtype.kind in "iu"
+    if not is_plain or labels_N.min() < 0 or labels_N.max() >= clean[-1]:
         raise InputError(
             f"{path} holds {labels_N.dtype} {labels_N.shape}, and must hold {images:,} whole numbers from 0 to "
             f"{clean[-1] - 1}; {_remedy(run)}"
@@ -187,10 +188,6 @@ def read_groups(run: AnyRun, labels: str, images: int) -> np.ndarray | None:
             f"{path} holds {group_N.dtype} {group_N.shape}, and must hold {images:,} whole numbers; {_remedy(run)}"
         )
     return group_N
-
-
-def _within(labels_N: np.ndarray, classes: int) -> bool:
-    return bool(labels_N.size and labels_N.min() >= 0 and labels_N.max() < classes)
 
 
 def read_probs(run: AnyRun, name: str) -> np.ndarray:
@@ -219,11 +216,6 @@ def read_outside_logits(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarra
     """The logits (M, N, K) in float64 of a set of outside images."""
     is_other_cifar = about.ood is not None and about.ood.dataset == name
     return _read_all(run, OOD if is_other_cifar else outside_file(name), about.outside[name].images).astype(np.float64)
-
-
-def read_outside(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarray:
-    """The probabilities (M, N, K) of a set of outside images."""
-    return np.asarray(softmax(read_outside_logits(run, about, name), axis=2))
 
 
 def map_cells(

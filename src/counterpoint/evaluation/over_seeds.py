@@ -73,7 +73,8 @@ def _checked(trainings: Trainings) -> Trainings:
     """Raise if the runs were not evaluated on the same images: their figures would differ for that reason too."""
     first = trainings.first
     for seed, results in trainings.results.items():
-        if results.evaluated_on != first.evaluated_on or _cells(results) != _cells(first):
+        same_cells = results.images_of("corrupted") == first.images_of("corrupted")
+        if results.evaluated_on != first.evaluated_on or not same_cells:
             raise InputError(
                 f"{trainings.runs[trainings.seeds[0]]} was evaluated on {images_in_words(first)}, and "
                 f"{trainings.runs[seed]} on {images_in_words(results)}; evaluate all on the same images, or move those "
@@ -96,7 +97,7 @@ def _compare(ours: Trainings, other: Trainings) -> SeedsComparison:
     difference = partial(_difference, len(ours.runs), paired)
     differences = partial(_differences, len(ours.runs), paired)
     same_clean = _are_alike(one.evaluated_on for one in runs)
-    same_cells = runs[0].corrupted is not None and _are_alike(map(_cells, runs))
+    same_cells = runs[0].corrupted is not None and _are_alike(one.images_of("corrupted") for one in runs)
     shared = [name for name in runs[0].checked_shifts if _are_alike(one.images_of(name) for one in runs)]
     if not (same_clean or same_cells or shared):
         raise InputError(
@@ -194,10 +195,6 @@ def _cell_figures(shifted: Shifted) -> dict[str, float]:
 
 def _are_alike(images: Iterable[Hashable]) -> bool:
     return len(set(images)) == 1
-
-
-def _cells(results: Results) -> Hashable:
-    return results.images_of("corrupted")
 
 
 def _outside(name: str, results: Results) -> Hashable:

@@ -160,12 +160,7 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
     all_cells = [summary for severities in cells.summaries.values() for summary in severities]
     ensemble, *members = map(_by_severity, cells.grids)
     return Shifted(
-        source=shift.source,
-        images=shift.images,
-        part=shift.part,
-        corruptions=shift.corruptions,
-        severities=shift.severities,
-        groups=shift.groups,
+        **vars(shift),
         aggregates=Aggregates(
             aggregate_with_floors(cells.ensemble),
             tuple(aggregate(grid) for grid in cells.grids[1:]),

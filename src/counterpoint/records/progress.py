@@ -51,7 +51,10 @@ class _Line:
 def read_lines(log: Path) -> list[dict[str, Any]]:
     """The records of a log, none where there is no log. A last line that a crash cut short is left out."""
     records: list[dict[str, Any]] = []
-    lines = _read(log).splitlines() if log.exists() else []
+    try:
+        lines = log.read_bytes().splitlines() if log.exists() else []
+    except OSError as error:
+        raise InputError(f"{log} cannot be read: {error.strerror}; restore the file from a copy") from None
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
@@ -64,13 +67,6 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
             raise _damaged(log, number, problem) from None
         records.append(record)
     return records
-
-
-def _read(log: Path) -> bytes:
-    try:
-        return log.read_bytes()
-    except OSError as error:
-        raise InputError(f"{log} cannot be read: {error.strerror}; restore the file from a copy") from None
 
 
 def diverged_after(records: Sequence[Mapping[str, Any]]) -> int | None:
