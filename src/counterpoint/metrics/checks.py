@@ -119,8 +119,5 @@ def _check_axes(shape: tuple[int, ...], name: str, ndim: int) -> None:
     if len(shape) == ndim and 0 not in shape:
         return
     hint = _HINTS.get((ndim, len(shape)), "")
-    raise InputError(f"{name} has shape {shape}; it must have {_axes(ndim)} and at least one value{hint}")
-
-
-def _axes(ndim: int) -> str:
-    return "one axis, with one number per image," if ndim == 1 else f"{ndim} axes"
+    axes = "one axis, with one number per image," if ndim == 1 else f"{ndim} axes"
+    raise InputError(f"{name} has shape {shape}; it must have {axes} and at least one value{hint}")

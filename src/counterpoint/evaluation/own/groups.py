@@ -12,7 +12,7 @@ import torch
 
 from counterpoint.data import MappedSet
 from counterpoint.data.user_images import Seen, hash_of, mapped_set
-from counterpoint.errors import InputError, some
+from counterpoint.errors import InputError, shown, some
 from counterpoint.evaluation.image_groups import OUTSIDE, ImageGroup
 from counterpoint.evaluation.logits import cell_file, labels_file, outside_file
 from counterpoint.evaluation.own.reading import Reader, check_names, refuse_known
@@ -26,6 +26,15 @@ from counterpoint.records.codec import encode
 from counterpoint.records.images import OutsideImages, Shift, Source
 
 
+def check_own(shifts: Mapping[str, Path | str] | None, outside: Mapping[str, Path | str] | None, dataset: str) -> None:
+    """Raise unless both name each path, under a name that a set of its kind can have."""
+    for argument, given in (("shifts", shifts), ("outside", outside)):
+        if not isinstance(given, Mapping | None):
+            raise InputError(f"{argument} is {shown(repr(given))}; it must name each path, such as {{'night': path}}")
+    check_shift_names(shifts or ())
+    check_outside_names(outside or (), dataset)
+
+
 def check_shift_names(names: Iterable[str]) -> None:
     """Raise for a name that cannot be that of a shift."""
     check_names("a shift", names, TAKEN)
@@ -34,6 +43,15 @@ def check_shift_names(names: Iterable[str]) -> None:
 def check_outside_names(names: Iterable[str], dataset: str) -> None:
     """Raise for a name that cannot be that of outside images. The other CIFAR is a set of its own, and has its name."""
     check_names("outside images", names, [OUTSIDE[dataset].name] if dataset in OUTSIDE else [])
+
+
+def own_groups(
+    shifts: Mapping[str, Path | str], outside: Mapping[str, Path | str], reader: Reader
+) -> Iterator[ImageGroup]:
+    for name, path in shifts.items():
+        yield own_shift_group(name, Path(path), reader)
+    for name, path in outside.items():
+        yield own_outside_group(name, Path(path), reader)
 
 
 def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
