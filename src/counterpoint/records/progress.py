@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from counterpoint.config import MOST_STEPS
 from counterpoint.errors import InputError, shown
@@ -15,6 +15,8 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.results import Seconds
 from counterpoint.storage.files import read_json
 from counterpoint.storage.folders import quoted
+
+Entry = TypeVar("Entry")
 
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
@@ -67,6 +69,16 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
             raise _damaged(log, number, problem) from None
         records.append(record)
     return records
+
+
+def log_entry(kind: type[Entry], record: Mapping[str, Any], name: str) -> Entry:
+    """A typed entry of one of the records of a log."""
+    try:
+        return decode(kind, record[name])
+    except FieldError as wrong:
+        raise InputError(
+            f"the entry {name} in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
+        ) from None
 
 
 def diverged_after(records: Sequence[Mapping[str, Any]]) -> int | None:
