@@ -27,7 +27,7 @@ from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.storage.provenance import command_line
 from counterpoint.threads import read_ahead
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 _SPENT, _COMMANDS = "seconds_spent", "commands"
 
@@ -72,16 +72,14 @@ def collect_logits(
         missing = [item for item in wanted if not item[0].exists()]
     with agreed(world):
         mine, there = missing[world.rank :: world.size], len(wanted) - len(missing)
-        work = f"evaluating {run.experiment.name}"
         images = read_ahead(lambda item: item[1](), mine)
-        for done, ((path, _, group), pixels) in enumerate(images, start=there):
-            watcher.counted(work, done, there + len(mine))
+        counted = counting(images, watcher, f"evaluating {run.experiment.name}", there + len(mine), there)
+        for (path, _, group), pixels in counted:
             if should_stop():
                 raise StoppedError
             logits_MNK = member_logits(members, pixels)
             _check_finite(logits_MNK, run, path.stem)
             write_array(path, _in_type(logits_MNK, group.dtype))
-        watcher.counted(work, there + len(mine), there + len(mine))
 
 
 def _check_finite(logits_MNK: np.ndarray, run: Run, images: str) -> None:

@@ -72,6 +72,12 @@ def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
     return array
 
 
+def confidence_and_correct(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    """For each image its confidence as a fraction, and whether it is predicted right as 0 or 1."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    return confidence_N, zeros_and_ones(correct, "correct", len(confidence_N))
+
+
 def whole_numbers(values: ArrayLike, name: str, length: int, of: str) -> Integers:
     """`values` as `length` whole numbers, each the number `of` something."""
     array = _numbers(values, name)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, ReliabilityBins, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, fractions, whole_numbers, zeros_and_ones
+from counterpoint.metrics.checks import Floats, Integers, confidence_and_correct, whole_numbers
 from counterpoint.metrics.groups import PRIOR_GROUPS, Groups, enough_groups
 from counterpoint.metrics.scores import ImageScores
 
@@ -67,13 +67,13 @@ def noise_floor(
     if not isinstance(simulations, int | np.integer) or simulations < 2:
         raise InputError(f"simulations is {simulations!r}; it must be a whole number, 2 or more")
     table = reliability_bins(confidence, correct, bins, binning)
-    confidence_N = fractions(confidence, "confidence", ndim=1)
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     right = _simulated_right(np.sort(confidence_N), table.count, simulations, np.random.default_rng(seed))
     gap = right / table.count - table.confidence
     if (together := enough_groups(groups, len(confidence_N))) is not None:
-        gap *= _widening_of_groups(table, _noise(table, confidence_N, correct), together)
+        gap *= _widening_of_groups(table, _noise(table, confidence_N, correct_N), together)
     elif images is not None:
-        gap *= _widening(table, _noise(table, confidence_N, correct), images)
+        gap *= _widening(table, _noise(table, confidence_N, correct_N), images)
     weight = table.count / len(confidence_N)
     eces, rmses = np.abs(gap) @ weight, np.sqrt(gap**2 @ weight)
     return NoiseFloor(
@@ -109,9 +109,8 @@ class _Noise:
     noise_N: Floats
 
 
-def _noise(table: ReliabilityBins, confidence_N: Floats, correct: ArrayLike) -> _Noise:
+def _noise(table: ReliabilityBins, confidence_N: Floats, correct_N: Floats | NDArray[np.bool_]) -> _Noise:
     bin_N = np.searchsorted(table.high, confidence_N, side="left")
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
     return _Noise(bin_N, correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N])
 
 

@@ -34,7 +34,7 @@ from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import write_json
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import command_line, describe_environment, now
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 UNNAMED = "unnamed data"
 
@@ -105,15 +105,11 @@ def _images(dataset: str, part: Part, one: GivenSet) -> Images:
 
 
 def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
-    shifts, total, done = {}, sum(len(suite.cells) for suite in layout.suites.values()), 0
-    for name, suite in layout.suites.items():
-        for array in suite.cells.values():
-            watcher.counted("checking the predictions under shift", done, total)
-            shifts[name] = _shift(suite, read_set(given, SetNames(array, suite.labels), size))
-            done += 1
-    if total:
-        watcher.counted("checking the predictions under shift", total, total)
-    return shifts
+    cells = [(name, suite, array) for name, suite in layout.suites.items() for array in suite.cells.values()]
+    return {
+        name: _shift(suite, read_set(given, SetNames(array, suite.labels), size))
+        for name, suite, array in counting(cells, watcher, "checking the predictions under shift", len(cells))
+    }
 
 
 def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
