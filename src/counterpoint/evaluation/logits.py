@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import softmax
 
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
@@ -188,11 +187,6 @@ def read_groups(run: AnyRun, labels: str, images: int) -> np.ndarray | None:
             f"{path} holds {group_N.dtype} {group_N.shape}, and must hold {images:,} whole numbers; {_remedy(run)}"
         )
     return group_N
-
-
-def read_probs(run: AnyRun, name: str) -> np.ndarray:
-    """The probabilities (M, N, K) in float64 of saved logits."""
-    return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
 
 
 def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
