@@ -91,8 +91,7 @@ class CheckedShift:
     cells: tuple[Checked, ...]
 
     def problem(self) -> str:
-        found, expected = len(self.cells), len(self.shift.severities)
-        return f"cells has {found} values, and there are {expected} severities" if found != expected else ""
+        return self.shift.wrong_severities("cells", self.cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,14 +147,9 @@ class Thresholded:
         return replace(self, shifts=without(self.shifts, shifts), outside=without(self.outside, outside))
 
     def problem(self) -> str:
-        shift = self.made_from.corrupted
-        names, severities = (set(shift.corruptions), len(shift.severities)) if shift else (set(), 0)
-        if odd := names ^ set(self.cells):
-            return f"cells.{min(odd)} is {'missing' if min(odd) in names else 'not one of the corruptions'}"
-        for name, checked in self.cells.items():
-            if len(checked) != severities:
-                return f"cells.{name} has {len(checked)} values, and there are {severities} severities"
-        return ""
+        if self.made_from.corrupted:
+            return self.made_from.corrupted.wrong_cells(self.cells)
+        return f"cells.{min(self.cells)} is not one of the corruptions" if self.cells else ""
 
 
 def _too_many(name: str, count: int, of: str, most: int) -> str:
