@@ -10,13 +10,7 @@ import torch
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
 from counterpoint.errors import StoppedError
-from counterpoint.evaluation.image_groups import (
-    ImageGroup,
-    check_counts,
-    clean_groups,
-    images_to_corrupt,
-    suite_group,
-)
+from counterpoint.evaluation.image_groups import ImageGroup, check_counts, clean_groups, images_to_corrupt, suite_group
 from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted

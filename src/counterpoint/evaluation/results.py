@@ -11,24 +11,11 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import (
-    LogitsAbout,
-    map_cells,
-    read_about,
-    read_clean,
-    read_factors,
-)
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_clean, read_factors
 from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.scores import RunScores, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import (
-    ImageScores,
-    SetScores,
-    aggregate,
-    intervals_over_cells,
-    score_set,
-    summarise,
-)
+from counterpoint.metrics import ImageScores, SetScores, aggregate, intervals_over_cells, score_set, summarise
 from counterpoint.metrics.collapse import collapse_record
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.scores import Grid, grids_of, groups_of_cells, join_scores

@@ -20,15 +20,7 @@ from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held
 from counterpoint.recalibration.families import Family
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.images import Shift
-from counterpoint.records.recalibrated import (
-    Care,
-    Choice,
-    Moved,
-    Recalibration,
-    Scaled,
-    ScaledClean,
-    ScaledCorrupted,
-)
+from counterpoint.records.recalibrated import Care, Choice, Moved, Recalibration, Scaled, ScaledClean, ScaledCorrupted
 from counterpoint.records.results import Results
 from counterpoint.runs.imported import AnyRun
 
