@@ -101,9 +101,8 @@ def _without_validation_images(run: AnyRun) -> InputError:
     if isinstance(run, ImportedRun):
         return no_validation_part(run, "choose a threshold")
     return InputError(
-        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and "
-        "a threshold of another run does not hold for this one; train with "
-        "train_on=split, evaluate that run, and use it"
+        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and a threshold of "
+        "another run does not hold for this one; train with train_on=split, evaluate that run, and use it"
     )
 
 

@@ -137,9 +137,8 @@ def _pictures(listing: Listing) -> dict[str, dict[int, int]]:
         other = found.setdefault(os.path.splitext(rest)[0], {}).setdefault(int(severity), image)
         if other != image:
             raise InputError(
-                f"{listing.shown(other)} and {listing.shown(image)} of {listing.source} "
-                "differ only in their endings, but the severities are matched by the names of the "
-                "pictures; rename one of them"
+                f"{listing.shown(other)} and {listing.shown(image)} of {listing.source} differ only in their endings, "
+                "but the severities are matched by the names of the pictures; rename one of them"
             )
     return dict(sorted(found.items()))
 
@@ -154,7 +153,6 @@ def _check_same_pictures(shifted: ShiftedListing) -> None:
         }
         if words := "; ".join(f"{one} lacks {some(names, most=3)}" for one, names in lacks.items() if names):
             raise InputError(
-                f"the severities of {source} do not have the same pictures ({words}); give each severity "
-                "the same names in the same classes, or name each as a shift of its own, such as "
-                f"NAME-1={source / '1'}"
+                f"the severities of {source} do not have the same pictures ({words}); give each severity the same "
+                f"names in the same classes, or name each as a shift of its own, such as NAME-1={source / '1'}"
             )

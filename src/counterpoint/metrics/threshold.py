@@ -208,11 +208,10 @@ def _place(start: float) -> int:
 
 def _not_reached(first: Tried, target: float, images: int, counted: Counted) -> InputError:
     return InputError(
-        f"no threshold can be promised to keep the error below {_percent(target)}: at "
-        f"{first.threshold}, the likeliest by other images, {first.wrong:,} of {first.kept:,} "
-        f"kept images are wrong, so their error may be {_percent(first.upper)}; use a higher "
-        f"target, or more validation {counted} (with these {images:,} {counted}, even if none were "
-        f"wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
+        f"no threshold can be promised to keep the error below {_percent(target)}: at {first.threshold}, the likeliest "
+        f"by other images, {first.wrong:,} of {first.kept:,} kept images are wrong, so their error may be "
+        f"{_percent(first.upper)}; use a higher target, or more validation {counted} (with these {images:,} {counted}, "
+        f"even if none were wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
     )
 
 

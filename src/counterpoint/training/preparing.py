@@ -123,9 +123,8 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
         )
     if experiment.warmup_steps >= total:
         watcher.warned(
-            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the "
-            f"learning rate never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or "
-            "train longer"
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
+            f"never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or train longer"
         )
     if experiment.optimiser == "adamw" and experiment.learning_rate > _MOST_FOR_ADAMW:
         watcher.warned(

@@ -150,9 +150,8 @@ def _take(given: Given, arrays: dict[Key, str], key: Key, array: str) -> None:
 def _checked_name(given: Given, array: str, name: str, what: str = "the shift") -> str:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise given.wrong(
-            f"{array!r} names {what} {name!r}; a name may have up to 60 letters, digits, spaces "
-            "and _ . + -, begins with a letter or digit and ends in no space or point, and is none "
-            f"of {_listed(sorted(_TAKEN))}"
+            f"{array!r} names {what} {name!r}; a name may have up to 60 letters, digits, spaces and _ . + -, begins "
+            f"with a letter or digit and ends in no space or point, and is none of {_listed(sorted(_TAKEN))}"
         )
     return name
 
