@@ -123,15 +123,15 @@ class Compared:
     def without(self, shifts: Collection[str], outside: Collection[str]) -> "Compared":
         """Without the differences on these sets of images."""
         against = (
-            replace(other, shifts=without(other.shifts, shifts), outside=without(other.outside, outside))
+            replace(other, shifts=all_but(shifts, other.shifts), outside=all_but(outside, other.outside))
             for other in self.against
         )
         return replace(self, against=tuple(against))
 
 
-def without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
-    """What is known of each set of images, but of these sets."""
-    return {name: one for name, one in shifts.items() if name not in names}
+def all_but(names: Collection[str], sets: Mapping[str, Of]) -> dict[str, Of]:
+    """What is known of each set of images, but of those with these names."""
+    return {name: one for name, one in sets.items() if name not in names}
 
 
 def with_folder(called: str, folder: str) -> str:

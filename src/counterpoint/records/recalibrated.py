@@ -11,7 +11,7 @@ from counterpoint.records.compared import (
     CleanDifferences,
     CorruptedDifferences,
     Difference,
-    without,
+    all_but,
 )
 from counterpoint.records.figures import Aggregate, AggregateFigures, Count, Figures, Fraction, Nats
 from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift
@@ -176,6 +176,7 @@ class Recalibrated:
 
     @property
     def outside(self) -> Mapping[str, OutsideImages]:
+        """No figures are recalibrated on outside images."""
         return {}
 
     @property
@@ -192,9 +193,9 @@ class Recalibrated:
         return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
     def without(self, shifts: Collection[str], _: Collection[str]) -> "Recalibrated":
-        """Without the figures on these sets of images. It has none on outside images."""
-        ways = {name: replace(way, shifts=without(way.shifts, shifts)) for name, way in self.ways.items()}
-        return replace(self, ways=ways, shifts=without(self.shifts, shifts))
+        """Without the figures on these sets of images."""
+        ways = {name: replace(way, shifts=all_but(shifts, way.shifts)) for name, way in self.ways.items()}
+        return replace(self, ways=ways, shifts=all_but(shifts, self.shifts))
 
     def problem(self) -> str:
         if not self.ways:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from counterpoint.records.compared import without
+from counterpoint.records.compared import all_but
 from counterpoint.records.figures import Count, Fraction
 from counterpoint.records.images import MadeFrom, OutsideImages, Shift
 from counterpoint.records.recalibrated import Recalibration
@@ -144,7 +144,7 @@ class Thresholded:
 
     def without(self, shifts: Collection[str], outside: Collection[str]) -> "Thresholded":
         """Without what was found on these sets of images."""
-        return replace(self, shifts=without(self.shifts, shifts), outside=without(self.outside, outside))
+        return replace(self, shifts=all_but(shifts, self.shifts), outside=all_but(outside, self.outside))
 
     def problem(self) -> str:
         if self.made_from.corrupted:
