@@ -1,6 +1,6 @@
 """The difference between two evaluated runs on the same images, from their results and scores alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from counterpoint.errors import InputError
@@ -96,11 +96,15 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
     out.
     """
     same_clean = ours.results.evaluated_on == theirs.results.evaluated_on
-    same_cells = ours.results.corrupted is not None and _are_of_the_same_images("corrupted", ours, theirs)
+    same_cells = ours.results.corrupted is not None and (
+        ours.results.images_of("corrupted") == theirs.results.images_of("corrupted")
+    )
     shared = [
         name
         for name, (_, cells) in ours.scores.shifts.items()
-        if name in theirs.scores.shifts and _are_of_the_same_images(name, ours, theirs) and are_enough(cells[0].groups)
+        if name in theirs.scores.shifts
+        and _images_of(name, ours) == _images_of(name, theirs)
+        and are_enough(cells[0].groups)
     ]
     outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
@@ -125,8 +129,8 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
     )
 
 
-def _are_of_the_same_images(suite: str, ours: Scored, theirs: Scored) -> bool:
-    return ours.results.images_of(suite) == theirs.results.images_of(suite)
+def _images_of(shift: str, scored: Scored) -> Hashable:
+    return scored.scores.shifts[shift][0].identity(scored.results.evaluated_on)
 
 
 def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDifference]:

@@ -1,6 +1,6 @@
 """Which images something was computed from: sets of clean images, shifts of them, and the logits of both."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -93,6 +93,13 @@ class Shift:
     def named_cells(self) -> list[tuple[str, int]]:
         """Each corruption at each severity, one corruption after the other."""
         return [(name, severity) for name in self.corruptions for severity in self.severities]
+
+    def identity(self, clean: Images) -> Hashable:
+        """Which images these are, in a run whose clean images are `clean`.
+
+        The key of a user's own shift says it. Of given predictions only the labels are known.
+        """
+        return self, None if self.source.kind == "own" else clean.dataset
 
     def wrong_severities(self, name: str, values: Sequence[object]) -> str:
         """What is wrong with a list that has a value for each severity; "" if nothing is."""

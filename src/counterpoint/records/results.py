@@ -268,15 +268,12 @@ class Results:
     def images_of(self, suite: str) -> Hashable:
         """Which images a set of shifted images has; None if it is not there.
 
-        Two users' images may have the same name, so their key counts. That of a user's own shift identifies its images.
-        Of given predictions only the labels are known.
+        Two users' images may have the same name, so the key of those that were corrupted counts too.
         """
         if suite not in self.suites:
             return None
-        shift, where = self.suites[suite].shift, self.evaluated_on
-        if suite == "corrupted":
-            return shift, where.dataset, where.key
-        return shift, None if shift.source.kind == "own" else where.dataset
+        key = self.evaluated_on.key if suite == "corrupted" else None
+        return self.suites[suite].shift.identity(self.evaluated_on), key
 
     @property
     def made_from(self) -> MadeFrom:
