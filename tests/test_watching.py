@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from counterpoint.watching import SILENT, WARNING, TrainingProgress, Watcher
+from counterpoint.watching import SILENT, WARNING, TrainingProgress, Watcher, counting
 from tests.heard import Heard
 
 PROGRESS = TrainingProgress("work", 0, 9, 1, 3, math.nan, math.nan, 0.0)
@@ -36,3 +36,10 @@ def test_a_watcher_of_ones_own_hears_it() -> None:
     tell_everything(heard)
     assert heard.trainings == [PROGRESS]
     assert (heard.counts, heard.notes, heard.warnings) == ([("work", 2, 9)], ["a note"], ["a warning"])
+
+
+def test_it_hears_how_far_the_work_on_several_things_is() -> None:
+    heard = Heard()
+    assert list(counting("ab", heard, "work", total=5, done=3)) == ["a", "b"]
+    assert list(counting("", heard, "no work", total=0)) == []
+    assert heard.counts == [("work", 3, 5), ("work", 4, 5), ("work", 5, 5)]

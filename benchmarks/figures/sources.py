@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from counterpoint.data import DataSet, data_root, load
-from counterpoint.evaluation.logits import labels_file, map_cells, read_about, read_labels, read_probs
+from counterpoint.evaluation.logits import labels_file, map_cells, read_about, read_labelled
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.experiments.quickstart import QUICKSTART
 from counterpoint.runs.folder import Run, load_run
@@ -64,5 +64,5 @@ def corrupted_probs(run: Run) -> Shifted:
 
 def corrupted_cell(run: Run, corruption: str, severity: int) -> Shifted:
     """The same of one cell."""
-    probs_MNK = read_probs(run, f"{corruption}-{severity}")
-    return Shifted(probs_MNK, read_labels(run, labels_file(CORRUPTED.name), probs_MNK.shape[1]))
+    images = read_labelled(run, f"{corruption}-{severity}", labels_file(CORRUPTED.name))
+    return Shifted(softmax(images.logits_MNK, axis=2), images.labels_N)

@@ -1,7 +1,11 @@
 """Progress of long work. The library calls a watcher; only the command line prints."""
 
 import warnings
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True)
@@ -83,3 +87,12 @@ class _OnlyWarning(Watcher):
 SILENT = Watcher()
 WARNING = _OnlyWarning()
 """What a training tells where nobody gave it a watcher: a person who trains from Python hears of what is wrong."""
+
+
+def counting(things: Iterable[Thing], watcher: Watcher, work: str, total: int, done: int = 0) -> Iterator[Thing]:
+    """The things, one after another, while the watcher hears how far the work on them is. `done` were done before."""
+    for number, thing in enumerate(things, start=done):
+        watcher.counted(work, number, total)
+        yield thing
+    if total:
+        watcher.counted(work, total, total)

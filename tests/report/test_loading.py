@@ -65,7 +65,7 @@ def test_made_up_runs_have_the_fields_of_real_ones(real_run: Evaluated, make_eva
         (replace(made.recalibrated, ways={}), replace(real_run.recalibrated, ways={})),
         (ways["before"], real_ways["before"]),  # only that and the chosen one have differences
         (ways["by both"].moves, real_ways["by both"].moves),
-        (made.compared.without_outside(["letters"]), real_run.compared),
+        (made.compared.without([], ["letters"]), real_run.compared),
         (replace(made.thresholded, test=None, outside={}), real_run.thresholded),
         (made.results.clean, real_run.results.clean),
         (made.results.corrupted, real_run.results.corrupted),

@@ -122,15 +122,22 @@ def load_images(
     given_N = _given_parts(images)
     shares = _shares(images, val, test)
     parts_N = _split(images, given_N, shares, seed, split)
-    whole, contents = mapped_set(images, _numbers(given_N)), _contents(images, parts_N)
+    whole, places = mapped_set(images, _numbers(given_N)), _places(parts_N)
     parts = [whole.select(parts_N == part) for part in (TRAIN, VAL, TEST)]
+    contents = {
+        part: {images.hashes[image]: images.listing.shown(image) for image in chosen} for part, chosen in places.items()
+    }
     return UserImages(
         name=source.resolve().stem if source.is_file() else source.resolve().name,
         source=source.absolute(),
         settings=settings,
         skip_bad=skip_bad,
         key=images.key,
-        keys=_part_keys(images, parts_N, decoding),
+        keys={
+            part: hash_of(decoding, images.listing.classes, images.labelled(chosen))
+            for part, chosen in places.items()
+            if chosen
+        },
         train=parts[TRAIN],
         val=parts[VAL] if len(parts[VAL]) else None,
         test=parts[TEST] if len(parts[TEST]) else None,
@@ -143,7 +150,7 @@ def load_images(
             *_on_darkness(images),
         ),
         contents=contents,
-        seen=_seen(images, parts_N, {**contents["train"], **contents["validation"]}),
+        seen=Seen({**contents["train"], **contents["validation"]}, _pictures_seen(images.listing, places)),
         split=_as_split(images, given_N, parts_N),
         added=added,
     )
@@ -198,33 +205,20 @@ def _as_split(images: DecodedImages, given_N: Tensor, parts_N: Tensor) -> Split:
     return Split(tuple(images.hashes[image] for image in chosen), parts, images.listing.classes)
 
 
-def _part_keys(images: DecodedImages, parts_N: Tensor, decoding: Decoding) -> dict[str, str]:
-    keys = {}
-    for name, chosen in _images_of_parts(parts_N).items():
-        if chosen:
-            contents = [(images.hashes[image], images.listing.labels[image]) for image in chosen]
-            values = json.dumps([str(decoding), images.listing.classes, contents])
-            keys[name] = hashlib.sha256(values.encode()).hexdigest()[:16]
-    return keys
+def hash_of(decoding: Decoding, *values: object) -> str:
+    """A hash of what images are: how they are decoded, the classes, and contents and labels in order."""
+    return hashlib.sha256(json.dumps([str(decoding), *values]).encode()).hexdigest()[:16]
 
 
-def _contents(images: DecodedImages, parts_N: Tensor) -> dict[str, dict[str, str]]:
-    return {
-        name: {images.hashes[image]: images.listing.shown(image) for image in chosen}
-        for name, chosen in _images_of_parts(parts_N).items()
-    }
-
-
-def _images_of_parts(parts_N: Tensor) -> dict[str, list[int]]:
+def _places(parts_N: Tensor) -> dict[str, list[int]]:
+    """The images of each part."""
     parts = {"train": TRAIN, "validation": VAL, "test": TEST}
     return {name: (parts_N == part).nonzero()[:, 0].tolist() for name, part in parts.items()}
 
 
-def _seen(images: DecodedImages, parts_N: Tensor, contents: Mapping[str, str]) -> Seen:
-    called: dict[bool, set[str]] = {True: set(), False: set()}
-    for image, is_test in enumerate((parts_N == TEST).tolist()):
-        called[is_test].add(picture_name(images.listing, image))
-    return Seen(contents, frozenset(called[False] - called[True] - {""}))
+def _pictures_seen(listing: Listing, places: Mapping[str, Sequence[int]]) -> frozenset[str]:
+    called = {part: {picture_name(listing, image) for image in chosen} for part, chosen in places.items()}
+    return frozenset((called["train"] | called["validation"]) - called["test"] - {""})
 
 
 def _on_darkness(images: DecodedImages) -> Iterator[str]:

@@ -1,10 +1,10 @@
 """The difference between two evaluated runs on the same images, from their results and scores alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from counterpoint.errors import InputError
-from counterpoint.evaluation.condensed import CondensedCells, CondensedScores, condense
+from counterpoint.evaluation.condensed import CondensedScores, condense
 from counterpoint.evaluation.scored import Scored, place_name, read_scored
 from counterpoint.evaluation.scores import RunScores
 from counterpoint.metrics import (
@@ -32,7 +32,7 @@ from counterpoint.records.compared import (
     ShiftDifferences,
 )
 from counterpoint.records.files import COMPARED, RESULTS, check_no_record, results_file, write_record
-from counterpoint.records.images import MadeFrom, Shift, Source
+from counterpoint.records.images import Source
 from counterpoint.records.results import Results
 from counterpoint.runs.folder import check_several, folder_of
 from counterpoint.runs.imported import AnyRun
@@ -95,17 +95,16 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
     Either is None where the two runs were not evaluated on the same images. Shifted images of too few groups are left
     out.
     """
-    our_images, their_images = ours.results.made_from, theirs.results.made_from
-    same_clean = our_images.clean == their_images.clean
-    same_cells = (
-        our_images.corrupted is not None
-        and _data_set(our_images) == _data_set(their_images)
-        and our_images.corrupted == their_images.corrupted
+    same_clean = ours.results.evaluated_on == theirs.results.evaluated_on
+    same_cells = ours.results.corrupted is not None and (
+        ours.results.images_of("corrupted") == theirs.results.images_of("corrupted")
     )
     shared = [
         name
-        for name, (_, cells) in _shifts(ours).items()
-        if _is_same_shift(name, ours, theirs) and are_enough(cells[0].groups)
+        for name, (_, cells) in ours.scores.shifts.items()
+        if name in theirs.scores.shifts
+        and _images_of(name, ours) == _images_of(name, theirs)
+        and are_enough(cells[0].groups)
     ]
     outside = _outside_differences(ours, theirs) if same_clean else {}
     if not (same_clean or same_cells or shared):
@@ -120,37 +119,24 @@ def compare(ours: Scored, theirs: Scored) -> Comparison:
         made_from=theirs.results.made_from,
         clean=clean_differences(ours.scores.clean, theirs.scores.clean) if same_clean else None,
         corrupted=_differences_over_cells(ours.scores, theirs.scores) if same_cells else None,
-        shifts={name: _shift_differences(name, ours, theirs) for name in shared},
+        shifts={
+            name: ShiftDifferences(shift, corrupted_differences({name: cells}, {name: theirs.scores.shifts[name][1]}))
+            for name, (shift, cells) in ours.scores.shifts.items()
+            if name in shared
+        },
         outside=outside,
         scores="whole" if all(isinstance(one.scores, RunScores) for one in (ours, theirs)) else "condensed",
     )
 
 
-def _shifts(scored: Scored) -> Mapping[str, tuple[Shift, Sequence[ImageScores]]]:
-    return scored.scores.shifts if isinstance(scored.scores, RunScores) else {}
-
-
-def _is_same_shift(name: str, ours: Scored, theirs: Scored) -> bool:
-    """The key of a user's own shift identifies its images. Of given predictions only the labels are known."""
-    our_shifts, their_shifts = _shifts(ours), _shifts(theirs)
-    if name not in their_shifts or our_shifts[name][0] != their_shifts[name][0]:
-        return False
-    same_data = ours.results.evaluated_on.dataset == theirs.results.evaluated_on.dataset
-    return same_data or our_shifts[name][0].source.kind == "own"
-
-
-def _shift_differences(name: str, ours: Scored, theirs: Scored) -> ShiftDifferences:
-    shift, our_cells = _shifts(ours)[name]
-    _, their_cells = _shifts(theirs)[name]
-    return ShiftDifferences(shift, corrupted_differences({name: [*our_cells]}, {name: [*their_cells]}))
+def _images_of(shift: str, scored: Scored) -> Hashable:
+    return scored.scores.shifts[shift][0].identity(scored.results.evaluated_on)
 
 
 def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDifference]:
     """The known images are the clean ones, so these must be the same. A key or, of given predictions, a name and a
     number of images say which outside images they are.
     """
-    if not (isinstance(ours.scores, RunScores) and isinstance(theirs.scores, RunScores)):
-        return {}
     our, their = ours.scores.outside, theirs.scores.outside
     if our is None or their is None:
         return {}
@@ -161,11 +147,6 @@ def _outside_differences(ours: Scored, theirs: Scored) -> dict[str, OutsideDiffe
             auroc = ood_auroc_difference(our.known_N, our_N, their.known_N, their_N, ours.scores.clean.group_N)
             found[name] = OutsideDifference(images, **_records({"auroc": auroc}))
     return found
-
-
-def _data_set(images: MadeFrom) -> tuple[str, str | None]:
-    """Two users' images may have the same name, so their key counts too."""
-    return images.clean.dataset, images.clean.key
 
 
 def images_in_words(results: Results) -> str:
@@ -204,7 +185,11 @@ def _differences_over_cells(
 ) -> CorruptedDifferences | None:
     if isinstance(ours, RunScores) and isinstance(theirs, RunScores):
         return corrupted_differences(ours.cells, theirs.cells) if are_enough(groups_of_cells(ours.cells)) else None
-    our_cells, their_cells = (_condensed_cells(scores) for scores in (ours, theirs))
+    our_cells, their_cells = (
+        (condense(scores) if isinstance(scores, RunScores) else scores).cells for scores in (ours, theirs)
+    )
+    assert our_cells is not None  # there is a shift
+    assert their_cells is not None
     return CorruptedDifferences(
         mean=_differences_of_means(our_cells.means, their_cells.means),
         severities=(),  # condensed scores know none
@@ -212,12 +197,6 @@ def _differences_over_cells(
             **_records(differences_of_parts(our_cells.calibration, their_cells.calibration))
         ),
     )
-
-
-def _condensed_cells(scores: RunScores | CondensedScores) -> CondensedCells:
-    cells = (condense(scores) if isinstance(scores, RunScores) else scores).cells
-    assert cells is not None  # there is a shift
-    return cells
 
 
 def severity_differences(ours: Grid, theirs: Grid) -> Iterator[CalibrationDifferences]:

@@ -6,10 +6,10 @@ each image, its mean error, NLL and Brier score over all cells and its influence
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from counterpoint.metrics.over_cells import means_of_images
 from counterpoint.metrics.paired_calibration import CalibrationPart, calibration_parts
 from counterpoint.records.codec import FieldError, decode, encode
 from counterpoint.records.figures import CalibrationError, WithInterval
-from counterpoint.records.images import MadeFrom
+from counterpoint.records.images import MadeFrom, Shift
 from counterpoint.storage.arrays import read_arrays, write_arrays
 
 _ABOUT, _VERSION = "about", 1
@@ -45,6 +45,9 @@ class CondensedScores:
     made_from: MadeFrom
     clean: ImageScores
     cells: CondensedCells | None
+    shifts: ClassVar[Mapping[str, tuple[Shift, Sequence[ImageScores]]]] = {}
+    outside: ClassVar[None] = None
+    """Of other images nothing is kept."""
 
 
 @dataclass(frozen=True)

@@ -73,10 +73,9 @@ def clean_group(run: Run, parts: Parts, count: int | None = None) -> ImageGroup:
     images = parts.validation if parts.reported == "validation" else parts.test
     if images is None:
         raise InputError(
-            f"there are no test images for {run.folder}, and its other images cannot replace them: "
-            "the network was trained on them, or temperatures and thresholds are chosen on them. Add "
-            "a folder test beside train, or rows whose part is test, and evaluate again; you need "
-            "not train again"
+            f"there are no test images for {run.folder}, and its other images cannot replace them: the network was "
+            "trained on them, or temperatures and thresholds are chosen on them. Add a folder test beside train, or "
+            "rows whose part is test, and evaluate again; you need not train again"
         )
     return _labelled_group("clean", "labels", parts, parts.reported, _first(parts, images, count))
 

@@ -27,7 +27,7 @@ from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import read_json, write_json
 from counterpoint.storage.provenance import command_line
 from counterpoint.threads import read_ahead
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 _SPENT, _COMMANDS = "seconds_spent", "commands"
 
@@ -72,16 +72,14 @@ def collect_logits(
         missing = [item for item in wanted if not item[0].exists()]
     with agreed(world):
         mine, there = missing[world.rank :: world.size], len(wanted) - len(missing)
-        work = f"evaluating {run.experiment.name}"
         images = read_ahead(lambda item: item[1](), mine)
-        for done, ((path, _, group), pixels) in enumerate(images, start=there):
-            watcher.counted(work, done, there + len(mine))
+        counted = counting(images, watcher, f"evaluating {run.experiment.name}", there + len(mine), there)
+        for (path, _, group), pixels in counted:
             if should_stop():
                 raise StoppedError
             logits_MNK = member_logits(members, pixels)
             _check_finite(logits_MNK, run, path.stem)
             write_array(path, _in_type(logits_MNK, group.dtype))
-        watcher.counted(work, there + len(mine), there + len(mine))
 
 
 def _check_finite(logits_MNK: np.ndarray, run: Run, images: str) -> None:
@@ -163,10 +161,7 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
         if before != group.about:
             for file in group.files:
                 (folder / f"{file}.npy").unlink(missing_ok=True)
-    own = {
-        key: _claim_own(folder, about.get(key), [group for group in groups if group.listed_in == key], remove)
-        for key, remove in _REMOVED_FROM.items()
-    }
+    own = {key: _claim_own(folder, key, about.get(key), groups) for key in ("suites", "outside")}
     listed = {key: sets for key, sets in own.items() if sets}
     about |= made_with | {group.name: group.about for group in ours} | listed
     earlier = about.get(_COMMANDS)
@@ -174,35 +169,28 @@ def _claim(folder: Path, made_with: dict[str, Any], groups: Sequence[ImageGroup]
     write_json(path, about | {_COMMANDS: [*others, command_line()]})
 
 
-def _remove_shift(folder: Path, name: str) -> None:
-    shutil.rmtree(folder / name, ignore_errors=True)
-
-
-def _remove_outside(folder: Path, name: str) -> None:
-    (folder / f"{outside_file(name)}.npy").unlink(missing_ok=True)
-
-
-_REMOVED_FROM = {"suites": _remove_shift, "outside": _remove_outside}
-"""How the logits of a user's own images are removed, for each of the lists in about.json that have such images."""
-
-
-def _claim_own(
-    folder: Path, before: Any, groups: Sequence[ImageGroup], remove: Callable[[Path, str], None]
-) -> dict[str, Any]:
+def _claim_own(folder: Path, listed_in: str, before: Any, groups: Sequence[ImageGroup]) -> dict[str, Any]:
     """What one list in about.json says of the user's own images. Other images replace those of their name, with all
     files.
 
     Names that differ only in capitals are the same name, because some file systems take them for the same file.
     """
     sets = dict(before) if isinstance(before, dict) else {}
-    for group in groups:
+    for group in (group for group in groups if group.listed_in == listed_in):
         if sets.get(group.name) != group.about:
             for name in [name for name in sets if name.casefold() == group.name.casefold()]:
                 del sets[name]
-                remove(folder, name)
-            remove(folder, group.name)
+                _remove_own(folder, listed_in, name)
+            _remove_own(folder, listed_in, group.name)
         sets[group.name] = group.about
     return sets
+
+
+def _remove_own(folder: Path, listed_in: str, name: str) -> None:
+    if listed_in == "suites":
+        shutil.rmtree(folder / name, ignore_errors=True)
+    else:
+        (folder / f"{outside_file(name)}.npy").unlink(missing_ok=True)
 
 
 def _read_old(path: Path) -> dict[str, Any]:

@@ -5,13 +5,12 @@ logits/about.json says what they were made with: the weights, the precision, and
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import softmax
 
 from counterpoint.errors import InputError, shown
 from counterpoint.evaluation.suites import CORRUPTED, SUITES
@@ -46,8 +45,12 @@ class OtherSet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AboutFile:
-    """about.json: what all logits were made with, and what images they are of."""
+class LogitsAbout:
+    """about.json: what all logits were made with, and what images they are of.
+
+    In the file a suite of ours stands beside the others under its name. `read_about` gives the suites that are
+    complete, ours among them, and the outside images that have logits, the other CIFAR's among them.
+    """
 
     weights: str | None = None
     """A hash; None for given predictions."""
@@ -57,38 +60,27 @@ class AboutFile:
     clean: Images
     validation: Images | None = None
     """The validation images, where the clean ones are test images; None where there are none."""
-    suites: Mapping[str, Shift] | None = None
-    """Of given predictions, and a user's own shifts, by name. A suite of ours stands beside the others under its name.
-    """
-    outside: Mapping[str, OutsideImages] | None = None
+    suites: Mapping[str, Shift] = field(default_factory=dict)
+    """Of given predictions, and a user's own shifts, by name."""
+    outside: Mapping[str, OutsideImages] = field(default_factory=dict)
     """Of given predictions, and a user's own: images of none of the classes, by name."""
     ood: OtherSet | None = None
     """Those of the other CIFAR."""
     commands: tuple[str, ...] = ()
     """What made the logits, the latest last. An earlier one may have made sets that are still there."""
+    missing_files: Mapping[str, int] = field(default_factory=dict)
+    """How many files the other suites lack. The file does not say it."""
 
     def problem(self) -> str:
         if self.weights is None and self.given is None:
             return "weights is missing"
         # The names become those of files. A stranger's must not lead outside the folder.
-        shifts = [(name, *shift.corruptions) for name, shift in (self.suites or {}).items()]
-        for field, names in (("suites", chain.from_iterable(shifts)), ("outside", self.outside or ())):
+        shifts = [(name, *shift.corruptions) for name, shift in self.suites.items()]
+        for place, names in (("suites", chain.from_iterable(shifts)), ("outside", self.outside)):
             foreign = next((name for name in names if not _FILE_NAME.fullmatch(name)), None)
             if foreign is not None:
-                return f"{field} has {shown(foreign)!r}, which cannot be part of a file's name"
+                return f"{place} has {shown(foreign)!r}, which cannot be part of a file's name"
         return ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LogitsAbout(AboutFile):
-    """What the logits in a folder were made with. Its suites are those that are complete, ours among them, and its
-    outside images those that have logits, the other CIFAR's among them.
-    """
-
-    suites: Mapping[str, Shift]
-    outside: Mapping[str, OutsideImages]
-    missing_files: Mapping[str, int]
-    """How many files the other suites lack."""
 
     @property
     def made_from(self) -> MadeFrom:
@@ -109,29 +101,24 @@ def read_about(run: AnyRun) -> LogitsAbout:
         raise InputError(why_not_trained(run.folder) or f"{run.folder} holds no logits; {make}")
     about = read_json(path)
     try:
-        written = decode(AboutFile, about)
+        written = decode(LogitsAbout, about)
         # Logits of earlier versions are of the paper's suite, and do not name its cells.
         ours = {name: decode(Shift, SUITES[name].in_json | about[name]) for name in SUITES if name in about}
     except (FieldError, TypeError) as error:
         raise InputError(f"{path} is damaged ({error}); remove {path.parent}, and evaluate the run again") from None
     _check_groups(run, written)
-    suites = ours | {name: shift for name, shift in (written.suites or {}).items() if _is_kept(run, name, shift)}
+    suites = ours | {name: shift for name, shift in written.suites.items() if _is_kept(run, name, shift)}
     missing = {name: len(_missing_files(run, name, shift)) for name, shift in suites.items()}
-    return LogitsAbout(
-        weights=written.weights,
-        given=written.given,
-        precision=written.precision,
-        clean=written.clean,
+    return replace(
+        written,
         validation=written.validation if has_logits(run, VALIDATION) else None,
-        commands=written.commands,
         suites={name: shift for name, shift in suites.items() if not missing[name]},
         outside=_outside(run, written),
-        ood=written.ood,
         missing_files={name: count for name, count in missing.items() if count},
     )
 
 
-def _check_groups(run: AnyRun, written: AboutFile) -> None:
+def _check_groups(run: AnyRun, written: LogitsAbout) -> None:
     """Raise where it is not known any more which images belong together: without that, intervals would be too short."""
     for images, labels in ((written.clean, "labels"), (written.validation, VALIDATION_LABELS)):
         if images is not None and images.groups is not None and not has_logits(run, groups_file(labels)):
@@ -143,9 +130,9 @@ def _is_kept(run: AnyRun, name: str, shift: Shift) -> bool:
     return shift.source.kind != "own" or (run.folder / "logits" / name).is_dir()
 
 
-def _outside(run: AnyRun, written: AboutFile) -> dict[str, OutsideImages]:
+def _outside(run: AnyRun, written: LogitsAbout) -> dict[str, OutsideImages]:
     """The sets of outside images whose file is there. One whose file was removed is not wanted any more."""
-    found = {name: about for name, about in (written.outside or {}).items() if has_logits(run, outside_file(name))}
+    found = {name: about for name, about in written.outside.items() if has_logits(run, outside_file(name))}
     if written.ood is not None and has_logits(run, OOD):
         return {written.ood.dataset: OutsideImages(written.ood.images)} | found
     return found
@@ -180,7 +167,8 @@ def read_labels(run: AnyRun, name: str, images: int) -> np.ndarray:
     """Saved labels, of so many images."""
     path, clean = _file(run, name), read_shape(_file(run, "clean"), _remedy(run))
     labels_N = read_array(path, _remedy(run))
-    if labels_N.shape != (images,) or labels_N.dtype.kind not in "iu" or not _within(labels_N, clean[-1]):
+    is_plain = images and labels_N.shape == (images,) and labels_N.dtype.kind in "iu"
+    if not is_plain or labels_N.min() < 0 or labels_N.max() >= clean[-1]:
         raise InputError(
             f"{path} holds {labels_N.dtype} {labels_N.shape}, and must hold {images:,} whole numbers from 0 to "
             f"{clean[-1] - 1}; {_remedy(run)}"
@@ -199,15 +187,6 @@ def read_groups(run: AnyRun, labels: str, images: int) -> np.ndarray | None:
             f"{path} holds {group_N.dtype} {group_N.shape}, and must hold {images:,} whole numbers; {_remedy(run)}"
         )
     return group_N
-
-
-def _within(labels_N: np.ndarray, classes: int) -> bool:
-    return bool(labels_N.size and labels_N.min() >= 0 and labels_N.max() < classes)
-
-
-def read_probs(run: AnyRun, name: str) -> np.ndarray:
-    """The probabilities (M, N, K) in float64 of saved logits."""
-    return np.asarray(softmax(read_logits(run, name).astype(np.float64), axis=2))
 
 
 def read_labelled(run: AnyRun, name: str, labels: str) -> Labelled:
@@ -231,11 +210,6 @@ def read_outside_logits(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarra
     """The logits (M, N, K) in float64 of a set of outside images."""
     is_other_cifar = about.ood is not None and about.ood.dataset == name
     return _read_all(run, OOD if is_other_cifar else outside_file(name), about.outside[name].images).astype(np.float64)
-
-
-def read_outside(run: AnyRun, about: LogitsAbout, name: str) -> np.ndarray:
-    """The probabilities (M, N, K) of a set of outside images."""
-    return np.asarray(softmax(read_outside_logits(run, about, name), axis=2))
 
 
 def map_cells(

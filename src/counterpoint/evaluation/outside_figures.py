@@ -3,16 +3,18 @@
 The clean images are the known ones, and they are the positives.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from scipy.special import softmax
 
-from counterpoint.evaluation.logits import LogitsAbout, read_outside
+from counterpoint.evaluation.logits import LogitsAbout, read_outside_logits
 from counterpoint.evaluation.scores import OutsideScores
 from counterpoint.metrics import entropy_of_mean, mutual_information, ood_auroc, ood_auroc_interval, ood_fpr
 from counterpoint.metrics.checks import Floats, Integers
 from counterpoint.metrics.groups import are_enough, groups_of
-from counterpoint.records.outside import ByConfidence, Outside, Separation
+from counterpoint.records.outside import ByConfidence, Outside, Separation, Signal
 from counterpoint.runs.imported import AnyRun
 
 
@@ -25,7 +27,7 @@ def outside_figures(
     """
     figures, sets = {}, {}
     for name, images in about.outside.items():
-        outside_MNK = read_outside(run, about, name)
+        outside_MNK = np.asarray(softmax(read_outside_logits(run, about, name), axis=2))
         figures[name] = _figures(clean_MNK, outside_MNK, images.key, group_N)
         sets[name] = images, _confidence(outside_MNK)
     return figures, OutsideScores(_confidence(clean_MNK), sets) if sets else None
@@ -36,20 +38,17 @@ def _confidence(probs_MNK: Floats) -> Floats:
 
 
 def _figures(known_MNK: Floats, outside_MNK: Floats, key: str | None, group_N: Integers | None) -> Outside:
-    by_confidence = [_confidence(probs_MNK) for probs_MNK in (known_MNK, outside_MNK)]
-    several = len(known_MNK) > 1
+    known_N, outside_N = _confidence(known_MNK), _confidence(outside_MNK)
     separation = partial(_separation, group_N)
+    signals: dict[Signal, Callable[[Floats], Floats]] = {}
+    if len(known_MNK) > 1:
+        signals = {"entropy_of_mean": entropy_of_mean, "mutual_information": mutual_information}
     return Outside(
         images=outside_MNK.shape[1],
         key=key,
-        ensemble=ByConfidence(**vars(separation(*by_confidence)), mean_confidence=float(by_confidence[1].mean())),
+        ensemble=ByConfidence(**vars(separation(known_N, outside_N)), mean_confidence=float(outside_N.mean())),
         members=tuple(map(_member, known_MNK.max(axis=2), outside_MNK.max(axis=2))),
-        signals={
-            "entropy_of_mean": separation(-entropy_of_mean(known_MNK), -entropy_of_mean(outside_MNK)),
-            "mutual_information": separation(-mutual_information(known_MNK), -mutual_information(outside_MNK)),
-        }
-        if several
-        else None,
+        signals={name: separation(-of(known_MNK), -of(outside_MNK)) for name, of in signals.items()} or None,
     )
 
 

@@ -13,7 +13,6 @@ from counterpoint.evaluation.scored import place_name
 from counterpoint.metrics.over_seeds import difference_over_seeds
 from counterpoint.records.figures import CalibrationError
 from counterpoint.records.files import write_record
-from counterpoint.records.images import Shift
 from counterpoint.records.over_seeds import (
     ComparedExperiments,
     FigureOverSeeds,
@@ -74,7 +73,8 @@ def _checked(trainings: Trainings) -> Trainings:
     """Raise if the runs were not evaluated on the same images: their figures would differ for that reason too."""
     first = trainings.first
     for seed, results in trainings.results.items():
-        if results.evaluated_on != first.evaluated_on or _cells(results) != _cells(first):
+        same_cells = results.images_of("corrupted") == first.images_of("corrupted")
+        if results.evaluated_on != first.evaluated_on or not same_cells:
             raise InputError(
                 f"{trainings.runs[trainings.seeds[0]]} was evaluated on {images_in_words(first)}, and "
                 f"{trainings.runs[seed]} on {images_in_words(results)}; evaluate all on the same images, or move those "
@@ -97,8 +97,8 @@ def _compare(ours: Trainings, other: Trainings) -> SeedsComparison:
     difference = partial(_difference, len(ours.runs), paired)
     differences = partial(_differences, len(ours.runs), paired)
     same_clean = _are_alike(one.evaluated_on for one in runs)
-    same_cells = runs[0].corrupted is not None and _are_alike(map(_cells, runs))
-    shared = [name for name in runs[0].checked_shifts if _are_alike(_shift(name, one) for one in runs)]
+    same_cells = runs[0].corrupted is not None and _are_alike(one.images_of("corrupted") for one in runs)
+    shared = [name for name in runs[0].checked_shifts if _are_alike(one.images_of(name) for one in runs)]
     if not (same_clean or same_cells or shared):
         raise InputError(
             f"{ours.place} was evaluated on {images_in_words(runs[0])}, and {other.place} on "
@@ -195,18 +195,6 @@ def _cell_figures(shifted: Shifted) -> dict[str, float]:
 
 def _are_alike(images: Iterable[Hashable]) -> bool:
     return len(set(images)) == 1
-
-
-def _cells(results: Results) -> Hashable:
-    """Which corrupted images a run was evaluated on. Two users' images may have the same name, so their key counts."""
-    where = results.evaluated_on
-    return (where.dataset, where.key, results.corrupted.shift) if results.corrupted else None
-
-
-def _shift(name: str, results: Results) -> Hashable:
-    """Which images a shift has. The key of a user's own shift identifies them, without the data set."""
-    found: Shift | None = results.checked_shifts.get(name)
-    return found and (found, None if found.source.kind == "own" else results.evaluated_on.dataset)
 
 
 def _outside(name: str, results: Results) -> Hashable:

@@ -9,23 +9,12 @@ import torch
 
 from counterpoint.data import data_root
 from counterpoint.devices import Precision, choose_device
-from counterpoint.errors import InputError, StoppedError, shown
-from counterpoint.evaluation.image_groups import (
-    ImageGroup,
-    check_counts,
-    clean_groups,
-    images_to_corrupt,
-    suite_group,
-)
+from counterpoint.errors import StoppedError
+from counterpoint.evaluation.image_groups import ImageGroup, check_counts, clean_groups, images_to_corrupt, suite_group
 from counterpoint.evaluation.inference import collect_logits, keep_spent, spent_before
 from counterpoint.evaluation.logits import read_about
 from counterpoint.evaluation.members import check_trusted
-from counterpoint.evaluation.own.groups import (
-    check_outside_names,
-    check_shift_names,
-    own_outside_group,
-    own_shift_group,
-)
+from counterpoint.evaluation.own.groups import check_own, own_groups
 from counterpoint.evaluation.own.reading import Reader
 from counterpoint.evaluation.results import write_results
 from counterpoint.evaluation.suites import CORRUPTED, SUITES, Suite, corrupted_set, find_suites
@@ -104,14 +93,8 @@ def evaluate_run(
         loaded = load_run(run)
         check_trusted(loaded, trusted_model)
         check_counts(clean_images=clean_images, cell_images=cell_images)
-        for argument, given in (("shifts", shifts), ("outside", outside)):
-            if not isinstance(given, Mapping | None):
-                raise InputError(
-                    f"{argument} is {shown(repr(given))}; it must name each path, such as {{'night': path}}"
-                )
         wanted = find_suites(suites)
-        check_shift_names(shifts or ())
-        check_outside_names(outside or (), loaded.experiment.dataset)
+        check_own(shifts, outside, loaded.experiment.dataset)
         where = choose_device(device, world)
         parts = parts_of_run(loaded, root, source, watcher)
         described = describe_run(loaded, parts)
@@ -121,8 +104,7 @@ def evaluate_run(
         sources = [(suite, images_to_corrupt(described, parts, suite)) for suite in wanted]
         if shifts or outside:
             reader = Reader.of(described, parts, root, skip_bad=skip_bad, watcher=watcher)
-            groups += [own_shift_group(name, Path(path), reader) for name, path in (shifts or {}).items()]
-            groups += [own_outside_group(name, Path(path), reader) for name, path in (outside or {}).items()]
+            groups += own_groups(shifts or {}, outside or {}, reader)
         if world.is_first:  # with another precision, a second evaluation would mix its logits with these
             busy = f"another process is training or evaluating in {described.folder}; wait for it, or end it first"
             held.enter_context(locked(described.folder, busy))

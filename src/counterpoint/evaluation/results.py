@@ -11,26 +11,11 @@ from scipy.special import softmax
 import counterpoint
 from counterpoint import config
 from counterpoint.errors import InputError
-from counterpoint.evaluation.logits import (
-    LogitsAbout,
-    map_cells,
-    read_about,
-    read_factors,
-    read_groups,
-    read_labels,
-    read_probs,
-)
+from counterpoint.evaluation.logits import LogitsAbout, map_cells, read_about, read_clean, read_factors
 from counterpoint.evaluation.outside_figures import outside_figures
 from counterpoint.evaluation.scores import RunScores, write_scores
 from counterpoint.evaluation.suites import CORRUPTED
-from counterpoint.metrics import (
-    ImageScores,
-    SetScores,
-    aggregate,
-    intervals_over_cells,
-    score_set,
-    summarise,
-)
+from counterpoint.metrics import ImageScores, SetScores, aggregate, intervals_over_cells, score_set, summarise
 from counterpoint.metrics.collapse import collapse_record
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.scores import Grid, grids_of, groups_of_cells, join_scores
@@ -68,9 +53,9 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     `started` is when the evaluation began, by the monotonic clock. `command` is what did it, if not the command line.
     """
     about = read_about(run)
-    clean_MNK = read_probs(run, "clean")
-    labels_N = read_labels(run, "labels", clean_MNK.shape[1])
-    clean_scores = score_set(clean_MNK, labels_N, read_groups(run, "labels", len(labels_N)))
+    images = read_clean(run)
+    clean_MNK = np.asarray(softmax(images.logits_MNK, axis=2))
+    clean_scores = score_set(clean_MNK, images.labels_N, images.groups_N)
     clean = _clean(clean_scores)
     cells = {name: _read_suite(run, name, shift) for name, shift in about.suites.items()}
     shifted = {name: _shifted(about.suites[name], of_suite) for name, of_suite in cells.items()}
@@ -79,14 +64,14 @@ def write_results(run: AnyRun, *, environment: dict[str, Any], started: float, c
     factors = read_factors(run) if len(clean_MNK) > 1 else {}
     results = Results(
         counterpoint=counterpoint.__version__,
-        **(_of_training(run) if isinstance(run, Run) else _of_import(run)),
+        **_of_run(run),
         evaluation=_evaluation(about, environment, time.monotonic() - started, command or command_line()),
         evaluated_on=about.clean,
         validated_on=about.validation,
         clean=clean,
         corrupted=corrupted,
         shifts=shifted,
-        classes=tuple(class_figures(clean_MNK.mean(axis=0), labels_N, _class_names(run, clean_MNK.shape[2]))),
+        classes=tuple(class_figures(clean_MNK.mean(axis=0), images.labels_N, _class_names(run, clean_MNK.shape[2]))),
         outside=outside,
         collapse=collapse_record(factors, clean, corrupted, clean_MNK.shape[2]),
     )
@@ -122,18 +107,16 @@ def _class_names(run: AnyRun, count: int) -> Sequence[str]:
     return known or [str(k) for k in range(count)]
 
 
-def _of_training(run: Run) -> dict[str, Any]:
-    """The facts about a run that was trained here."""
+def _of_run(run: AnyRun) -> dict[str, Any]:
+    """The facts about a run that was trained here, or about predictions from elsewhere."""
+    if isinstance(run, ImportedRun):
+        return {"experiment": run.name, "config": {}, "imported": run.imported}
     return {
         "experiment": run.experiment.name,
         "config": config.to_dict(run.experiment),
         "run": _trained(run),
         "health": health_record(run),
     }
-
-
-def _of_import(run: ImportedRun) -> dict[str, Any]:
-    return {"experiment": run.name, "config": {}, "imported": run.imported}
 
 
 def _clean(scores: SetScores) -> Summary:
@@ -164,12 +147,7 @@ def _shifted(shift: Shift, cells: _Cells) -> Shifted:
     all_cells = [summary for severities in cells.summaries.values() for summary in severities]
     ensemble, *members = map(_by_severity, cells.grids)
     return Shifted(
-        source=shift.source,
-        images=shift.images,
-        part=shift.part,
-        corruptions=shift.corruptions,
-        severities=shift.severities,
-        groups=shift.groups,
+        **vars(shift),
         aggregates=Aggregates(
             aggregate_with_floors(cells.ensemble),
             tuple(aggregate(grid) for grid in cells.grids[1:]),

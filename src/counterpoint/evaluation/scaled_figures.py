@@ -6,31 +6,21 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from counterpoint.errors import InputError
 from counterpoint.evaluation.comparison import clean_differences, corrupted_differences, severity_differences
 from counterpoint.evaluation.logits import map_cells
 from counterpoint.evaluation.suites import CORRUPTED
 from counterpoint.metrics import ImageScores, aggregate, image_scores
-from counterpoint.metrics.checks import Integers
 from counterpoint.metrics.groups import are_enough
 from counterpoint.metrics.scores import Grid, grids_of, groups_of_cells, join_scores
 from counterpoint.metrics.summary import figures
-from counterpoint.recalibration.apply import Labelled, Signals, apply, image_temperatures, member_signals
+from counterpoint.recalibration.apply import Labelled, apply, image_temperatures
 from counterpoint.recalibration.choose import NONE, HeldOut, cross_fit, fit_held_out
 from counterpoint.recalibration.families import Family
 from counterpoint.records.figures import Aggregate, AggregateFigures, Figures
 from counterpoint.records.images import Shift
-from counterpoint.records.recalibrated import (
-    Care,
-    Choice,
-    Moved,
-    Recalibration,
-    Scaled,
-    ScaledClean,
-    ScaledCorrupted,
-)
+from counterpoint.records.recalibrated import Care, Choice, Moved, Recalibration, Scaled, ScaledClean, ScaledCorrupted
 from counterpoint.records.results import Results
 from counterpoint.runs.imported import AnyRun
 
@@ -43,20 +33,6 @@ _Movement = tuple[float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class _Seen:
-    """Images with what every recalibration needs of them, computed once: their signals and their predicted classes."""
-
-    images: Labelled
-    signals: Signals
-    classes_N: Integers
-
-    @staticmethod
-    def of(images: Labelled) -> "_Seen":
-        classes_N = softmax(images.logits_MNK, axis=2).mean(axis=0).argmax(axis=1)
-        return _Seen(images, member_signals(images.logits_MNK), classes_N)
-
-
-@dataclass(frozen=True, eq=False)
 class Predicted:
     """The scores of the ensemble and then of each scaled member, and where the ensemble predicts another class."""
 
@@ -64,13 +40,12 @@ class Predicted:
     changed_N: NDArray[np.bool_]
 
     @staticmethod
-    def of(recalibration: Recalibration, seen: _Seen) -> "Predicted":
-        probs = apply(recalibration, seen.images.logits_MNK, seen.signals)
+    def of(recalibration: Recalibration, images: Labelled) -> "Predicted":
+        probs = apply(recalibration, images.logits_MNK, images.signals)
         members = () if probs.members_MNK is None else tuple(probs.members_MNK)
-        images = seen.images
         every = (probs.ensemble_NK, *members)
         scores = [image_scores(probs_NK, images.labels_N, images.groups_N) for probs_NK in every]
-        return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != seen.classes_N)
+        return Predicted(scores, probs.ensemble_NK.argmax(axis=1) != images.predicted_N)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,29 +62,24 @@ class Fitted:
 def fit_family(family: Family, held_out: HeldOut, care: Care, clean: Labelled, *, own: bool) -> Fitted:
     """Fit to the held-out images. If the run's `clean` images are its `own` held-out ones, they are cross-fitted."""
     recalibration = fit_held_out(family, held_out, care)
-    if own:
-        cross_fitted = _cross_fitted(family, held_out, care)
-        return Fitted(family, recalibration, cross_fitted, _mean_nll(cross_fitted))
-    predicted = Predicted.of(recalibration, _Seen.of(clean))
     try:
-        return Fitted(family, recalibration, predicted, _mean_nll(_cross_fitted(family, held_out, care)))
+        cross_fitted = _cross_fitted(family, held_out, care)
     except InputError:  # the family itself was fitted, to all of the images
-        return Fitted(family, recalibration, predicted, None)
+        if own:
+            raise
+        return Fitted(family, recalibration, Predicted.of(recalibration, clean), None)
+    predicted = cross_fitted if own else Predicted.of(recalibration, clean)
+    return Fitted(family, recalibration, predicted, float(cross_fitted.scores[0].nll.mean()))
 
 
 def _cross_fitted(family: Family, held_out: HeldOut, care: Care) -> Predicted:
     """What becomes of the clean validation images, each half with the recalibration of the other."""
     halves = [
-        (images, Predicted.of(one, _Seen.of(held_out.clean.select(images))))
-        for images, one in cross_fit(family, held_out, care)
+        (images, Predicted.of(one, held_out.clean.select(images))) for images, one in cross_fit(family, held_out, care)
     ]
     order = np.argsort(np.concatenate([images for images, _ in halves]))
     scores = [join_scores(both).select(order) for both in zip(*(half.scores for _, half in halves), strict=True)]
     return Predicted(scores, np.concatenate([half.changed_N for _, half in halves])[order])
-
-
-def _mean_nll(predicted: Predicted) -> float:
-    return float(predicted.scores[0].nll.mean())
 
 
 def scaled_figures(
@@ -120,8 +90,7 @@ def scaled_figures(
     suites = {suite: shifted for suite, shifted in plain.suites.items() if shifted.part == "test"}
     cells = {suite: _read_cells(run, suite, shifted.shift, recalibrations) for suite, shifted in suites.items()}
     compared = {"before", choice.chosen} if choice else {"before"}
-    seen = _Seen.of(clean)
-    plain_clean = Predicted.of(NONE, seen).scores[0]
+    plain_clean = Predicted.of(NONE, clean).scores[0]
     scaled = {}
     for name, way in ways.items():
         is_compared = name in compared
@@ -131,7 +100,7 @@ def scaled_figures(
             )
             for suite, found in cells.items()
         }
-        movement = _movement(way.recalibration, seen)
+        movement = _movement(way.recalibration, clean)
         moves = [] if movement is None else [Moved("clean", *movement)]
         if CORRUPTED.name in cells:
             moves += cells[CORRUPTED.name][name].moves
@@ -178,12 +147,12 @@ class _Cells:
         )
 
 
-def _movement(recalibration: Recalibration, seen: _Seen) -> _Movement | None:
+def _movement(recalibration: Recalibration, images: Labelled) -> _Movement | None:
     """Where the temperature depends on the image: its mean over the images, and the means of what it follows."""
     if not recalibration.slopes:
         return None
-    temperatures_TN = image_temperatures(recalibration, seen.images.logits_MNK, seen.signals)
-    entropy, disagreement = (float(seen.signals[signal].mean()) for signal in ("entropy", "disagreement"))
+    temperatures_TN = image_temperatures(recalibration, images.logits_MNK, images.signals)
+    entropy, disagreement = (float(images.signals[signal].mean()) for signal in ("entropy", "disagreement"))
     return float(temperatures_TN.mean()), entropy, disagreement
 
 
@@ -194,8 +163,7 @@ def _read_cells(
     every = {_PLAIN: NONE, **recalibrations}
 
     def predict(images: Labelled) -> dict[str, tuple[Predicted, _Movement | None]]:
-        seen = _Seen.of(images)
-        return {name: (Predicted.of(one, seen), _movement(one, seen)) for name, one in every.items()}
+        return {name: (Predicted.of(one, images), _movement(one, images)) for name, one in every.items()}
 
     found: dict[str, dict[str, list[tuple[Predicted, _Movement | None]]]]
     found = {name: {corruption: [] for corruption in shift.corruptions} for name in every}

@@ -28,7 +28,7 @@ from counterpoint.records.threshold import Checked, CheckedShift, KeptOutside, P
 from counterpoint.runs.folder import Run
 from counterpoint.runs.imported import AnyRun, ImportedRun, load_any_run
 from counterpoint.storage.provenance import command_line, now
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 FITTED_SHARE = 4
 """One of so many validation images is for the recalibration and the start. Fewer would miss good starts, and more would
@@ -101,9 +101,8 @@ def _without_validation_images(run: AnyRun) -> InputError:
     if isinstance(run, ImportedRun):
         return no_validation_part(run, "choose a threshold")
     return InputError(
-        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and "
-        "a threshold of another run does not hold for this one; train with "
-        "train_on=split, evaluate that run, and use it"
+        f"{run.folder} was trained on all images, so none are left to choose a threshold on, and a threshold of "
+        "another run does not hold for this one; train with train_on=split, evaluate that run, and use it"
     )
 
 
@@ -165,10 +164,8 @@ def _checked_suite(
     run: AnyRun, recalibration: Recalibration, promise: Promise, watcher: Watcher, suite: str, shift: Shift
 ) -> dict[str, tuple[Checked, ...]]:
     """Each corruption at each severity."""
-    total, cells = len(shift.named_cells), dict[str, tuple[Checked, ...]]()
+    cells = dict[str, tuple[Checked, ...]]()
     checked = map_cells(lambda images: _checked(images, recalibration, promise), run, suite, shift)
-    for done, (name, _, one) in enumerate(checked):
-        watcher.counted("checking the promise under shift", done, total)
+    for name, _, one in counting(checked, watcher, "checking the promise under shift", len(shift.named_cells)):
         cells[name] = (*cells.get(name, ()), one)
-    watcher.counted("checking the promise under shift", total, total)
     return cells

@@ -66,7 +66,8 @@ def decode_all(
                 watcher.counted("decoding images", last, len(listing))
     except _ChangedError as error:
         raise InputError(f"{error} of {listing.source} changed while it was read; run this again") from None
-    _sync(file)
+    with file.open("r+b") as written:
+        os.fsync(written.fileno())
     return bad
 
 
@@ -118,8 +119,3 @@ def _pixels(picture: Picture, digest: str, decoding: Decoding) -> np.ndarray:
     if hashlib.sha256(content).hexdigest() != digest:
         raise _ChangedError(picture.name)
     return decode(content, decoding)
-
-
-def _sync(file: Path) -> None:
-    with file.open("r+b") as opened:
-        os.fsync(opened.fileno())

@@ -7,7 +7,7 @@ CACHE/sources/ID/    for each path that images were read from: its index, and wh
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +53,10 @@ class DecodedImages:
     key: str
     bad: tuple[BadFile, ...]
     """What was left out."""
+
+    def labelled(self, images: Iterable[int]) -> list[tuple[str, int]]:
+        """The content and the label of each of these images."""
+        return [(self.hashes[image], self.listing.labels[image]) for image in images]
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,8 @@ class ShiftedListing:
         """
         if not self.severities:
             return [list(range(len(listing)))]
-        pictures = _pictures(listing)
-        found: list[dict[str, int]] = [pictures.get(severity, {}) for severity in range(1, self.severities + 1)]
-        shared = [picture for picture in found[0] if all(picture in of_severity for of_severity in found)]
-        return [[of_severity[picture] for picture in shared] for of_severity in found]
+        complete = [images for images in _pictures(listing).values() if len(images) == self.severities]
+        return [[images[severity] for images in complete] for severity in range(1, self.severities + 1)]
 
 
 def list_shifted(source: Path, classes: Sequence[str]) -> ShiftedListing:
@@ -131,36 +129,30 @@ def _unknown_class(source: Path, what: str, name: str, classes: Sequence[str]) -
     return InputError(f"{what} of {source}: {known}; {advice}")
 
 
-def _pictures(listing: Listing) -> dict[int, dict[str, int]]:
-    """For each severity its pictures, in order: their names without the severity and the ending."""
-    found: dict[int, dict[str, int]] = {}
+def _pictures(listing: Listing) -> dict[str, dict[int, int]]:
+    """The pictures in order, by their names without the severity and the ending: the image of each at each severity."""
+    found: dict[str, dict[int, int]] = {}
     for image, name in enumerate(listing.names):
         severity, _, rest = name.partition("/")
-        pictures, picture = found.setdefault(int(severity), {}), os.path.splitext(rest)[0]
-        if picture in pictures:
+        other = found.setdefault(os.path.splitext(rest)[0], {}).setdefault(int(severity), image)
+        if other != image:
             raise InputError(
-                f"{listing.shown(pictures[picture])} and {listing.shown(image)} of {listing.source} "
-                "differ only in their endings, but the severities are matched by the names of the "
-                "pictures; rename one of them"
+                f"{listing.shown(other)} and {listing.shown(image)} of {listing.source} differ only in their endings, "
+                "but the severities are matched by the names of the pictures; rename one of them"
             )
-        pictures[picture] = image
-    return {severity: dict(sorted(pictures.items())) for severity, pictures in found.items()}
+    return dict(sorted(found.items()))
 
 
 def _check_same_pictures(shifted: ShiftedListing) -> None:
     """Raise unless all severities have the same pictures, because a picture with all its severities counts once."""
     source, pictures = shifted.listing.source, _pictures(shifted.listing)
-    every = [pictures.get(severity, {}) for severity in range(1, shifted.severities + 1)]
-    for severity, found in enumerate(every[1:], start=2):
-        if found.keys() != every[0].keys():
-            lacks = {1: found.keys() - every[0].keys(), severity: every[0].keys() - found.keys()}
-            words = "; ".join(
-                f"{one} lacks {some([printable(name) for name in sorted(names)], most=3)}"
-                for one, names in lacks.items()
-                if names
-            )
+    for severity in range(2, shifted.severities + 1):
+        lacks = {
+            one: [printable(name) for name, images in pictures.items() if other in images and one not in images]
+            for one, other in ((1, severity), (severity, 1))
+        }
+        if words := "; ".join(f"{one} lacks {some(names, most=3)}" for one, names in lacks.items() if names):
             raise InputError(
-                f"the severities of {source} do not have the same pictures ({words}); give each severity "
-                "the same names in the same classes, or name each as a shift of its own, such as "
-                f"NAME-1={source / '1'}"
+                f"the severities of {source} do not have the same pictures ({words}); give each severity the same "
+                f"names in the same classes, or name each as a shift of its own, such as NAME-1={source / '1'}"
             )

@@ -8,11 +8,7 @@ from counterpoint.metrics.floor import NoiseFloor, noise_floor
 from counterpoint.metrics.intervals import Interval
 from counterpoint.metrics.over_cells import intervals_over_cells
 from counterpoint.metrics.over_seeds import DifferenceOverSeeds, difference_over_seeds
-from counterpoint.metrics.paired import (
-    error_difference,
-    mean_difference,
-    paired_differences,
-)
+from counterpoint.metrics.paired import error_difference, mean_difference, paired_differences
 from counterpoint.metrics.paired_calibration import calibration_differences
 from counterpoint.metrics.scores import ImageScores, brier, error, image_scores, nll
 from counterpoint.metrics.selective import (

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterpoint.errors import InputError, unknown
-from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.metrics.checks import Floats, Integers, confidence_and_correct
 
 Binning = Literal["width", "mass"]
 
@@ -56,8 +56,7 @@ def reliability_bins(
     >>> table.accuracy.tolist()
     [0.5, 1.0]
     """
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     # Sums over sorted values make the result the same to the last bit in any order of the images.
     order = np.argsort(confidence_N)
     confidence_N, correct_N = confidence_N[order], correct_N[order]
@@ -109,8 +108,8 @@ def overconfidence(confidence: ArrayLike, correct: ArrayLike) -> float:
     >>> round(overconfidence([0.9, 0.9], [True, False]), 3)
     0.4
     """
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    return float(confidence_N.mean() - zeros_and_ones(correct, "correct", len(confidence_N)).mean())
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
+    return float(confidence_N.mean() - correct_N.mean())
 
 
 def _inner_edges(sorted_N: Floats, bins: int, binning: Binning) -> Floats:

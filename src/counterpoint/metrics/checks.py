@@ -72,6 +72,12 @@ def zeros_and_ones(values: ArrayLike, name: str, length: int) -> Floats:
     return array
 
 
+def confidence_and_correct(confidence: ArrayLike, correct: ArrayLike) -> tuple[Floats, Floats]:
+    """For each image its confidence as a fraction, and whether it is predicted right as 0 or 1."""
+    confidence_N = fractions(confidence, "confidence", ndim=1)
+    return confidence_N, zeros_and_ones(correct, "correct", len(confidence_N))
+
+
 def whole_numbers(values: ArrayLike, name: str, length: int, of: str) -> Integers:
     """`values` as `length` whole numbers, each the number `of` something."""
     array = _numbers(values, name)
@@ -119,8 +125,5 @@ def _check_axes(shape: tuple[int, ...], name: str, ndim: int) -> None:
     if len(shape) == ndim and 0 not in shape:
         return
     hint = _HINTS.get((ndim, len(shape)), "")
-    raise InputError(f"{name} has shape {shape}; it must have {_axes(ndim)} and at least one value{hint}")
-
-
-def _axes(ndim: int) -> str:
-    return "one axis, with one number per image," if ndim == 1 else f"{ndim} axes"
+    axes = "one axis, with one number per image," if ndim == 1 else f"{ndim} axes"
+    raise InputError(f"{name} has shape {shape}; it must have {axes} and at least one value{hint}")

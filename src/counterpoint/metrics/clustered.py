@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
+from typing import get_args
 
 import numpy as np
 from scipy.special import ndtr
@@ -239,6 +240,15 @@ class EceRms(_OfRun):
 
     def _slope(self, mean_C: Floats) -> Floats:
         return 1 / (2 * np.sqrt(mean_C) * self.sums.corruptions)
+
+
+def calibration_errors(grid: Grid, bins: int) -> dict[str, Ece | EceRms]:
+    """The calibration errors of a grid, by the names of their debiased values."""
+    errors: dict[str, Ece | EceRms] = {}
+    for binning in get_args(Binning):
+        sums = image_sums(grid, bins, binning)
+        errors |= {f"ece_{binning}{bins}_debiased": Ece(sums), f"ece_rms_{binning}{bins}_debiased": EceRms(sums)}
+    return errors
 
 
 def _density(t: Floats) -> Floats:

@@ -86,10 +86,9 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
         )
     few = "less than 0.1" if disagreement < 0.0005 else f"{100 * disagreement:.1f}"
     return (
-        f"The members {how_much}: two of them disagree on "
-        f"{few}\N{NO-BREAK SPACE}% of the images, where members of the same error whose mistakes are "
-        f"independent would disagree on {100 * independent:.1f}\N{NO-BREAK SPACE}%; the mean KL divergence between two "
-        f"members is {kl:.2g} nats."
+        f"The members {how_much}: two of them disagree on {few}\N{NO-BREAK SPACE}% of the images, where members of the "
+        f"same error whose mistakes are independent would disagree on {100 * independent:.1f}\N{NO-BREAK SPACE}%; the "
+        f"mean KL divergence between two members is {kl:.2g} nats."
     )
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from counterpoint.metrics.calibration import Binning
-from counterpoint.metrics.checks import Floats, fractions, zeros_and_ones
+from counterpoint.metrics.checks import Floats, confidence_and_correct
 from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
 from counterpoint.metrics.groups import groups_of
 from counterpoint.metrics.intervals import TAIL, Interval, Row, Scatter, not_rejected
@@ -103,13 +103,13 @@ def _of_groups(
     confidence: ArrayLike, correct: ArrayLike, bins: int, binning: Binning, groups: ArrayLike | None
 ) -> ImageSums | None:
     """None where each image is a draw of its own."""
-    confidence_N = fractions(confidence, "confidence", ndim=1)
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     found = groups_of(groups, len(confidence_N))
     if found is None:
         return None
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N)) > 0
     nothing = np.zeros(len(confidence_N))
-    return image_sums({"": [ImageScores(confidence_N, correct_N, nothing, nothing, found.group_N)]}, bins, binning)
+    scores = ImageScores(confidence_N, correct_N > 0, nothing, nothing, found.group_N)
+    return image_sums({"": [scores]}, bins, binning)
 
 
 def _likeliest(sums: BinSums, scatter: Callable[[BinSums, Floats], Scatter]) -> Row:

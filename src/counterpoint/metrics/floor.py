@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.errors import InputError
 from counterpoint.metrics.calibration import Binning, ReliabilityBins, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, fractions, whole_numbers, zeros_and_ones
+from counterpoint.metrics.checks import Floats, Integers, confidence_and_correct, whole_numbers
 from counterpoint.metrics.groups import PRIOR_GROUPS, Groups, enough_groups
 from counterpoint.metrics.scores import ImageScores
 
@@ -67,13 +67,13 @@ def noise_floor(
     if not isinstance(simulations, int | np.integer) or simulations < 2:
         raise InputError(f"simulations is {simulations!r}; it must be a whole number, 2 or more")
     table = reliability_bins(confidence, correct, bins, binning)
-    confidence_N = fractions(confidence, "confidence", ndim=1)
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     right = _simulated_right(np.sort(confidence_N), table.count, simulations, np.random.default_rng(seed))
     gap = right / table.count - table.confidence
     if (together := enough_groups(groups, len(confidence_N))) is not None:
-        gap *= _widening_of_groups(table, _noise(table, confidence_N, correct), together)
+        gap *= _widening_of_groups(table, *_noise(table, confidence_N, correct_N), together)
     elif images is not None:
-        gap *= _widening(table, _noise(table, confidence_N, correct), images)
+        gap *= _widening(table, *_noise(table, confidence_N, correct_N), images)
     weight = table.count / len(confidence_N)
     eces, rmses = np.abs(gap) @ weight, np.sqrt(gap**2 @ weight)
     return NoiseFloor(
@@ -101,31 +101,25 @@ def _simulated_right(sorted_N: Floats, count: Integers, simulations: int, rng: n
     return np.concatenate(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _Noise:
+def _noise(
+    table: ReliabilityBins, confidence_N: Floats, correct_N: Floats | NDArray[np.bool_]
+) -> tuple[Integers, Floats]:
     """Of each entry: its bin, and correct − confidence less the bin's own gap, which is no noise."""
-
-    bin_N: Integers
-    noise_N: Floats
-
-
-def _noise(table: ReliabilityBins, confidence_N: Floats, correct: ArrayLike) -> _Noise:
     bin_N = np.searchsorted(table.high, confidence_N, side="left")
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
-    return _Noise(bin_N, correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N])
+    return bin_N, correct_N - confidence_N - (table.accuracy - table.confidence)[bin_N]
 
 
-def _widening(table: ReliabilityBins, noise: _Noise, images: ArrayLike) -> Floats:
+def _widening(table: ReliabilityBins, bin_N: Integers, noise_N: Floats, images: ArrayLike) -> Floats:
     """How many times wider each bin's gap scatters than it would if all entries were independent.
 
     It is the root of the design effect: the variance of the sum of correct − confidence by images, over that by
     entries. A bin without scatter shows nothing, and counts as independent.
     """
-    bins, noise_N = len(table.count), noise.noise_N
+    bins = len(table.count)
     _, image_N = np.unique(whole_numbers(images, "images", len(noise_N), of="image"), return_inverse=True)
-    place_N, places = image_N * bins + noise.bin_N, (image_N.max() + 1) * bins
+    place_N, places = image_N * bins + bin_N, (image_N.max() + 1) * bins
     of_image_IB = np.bincount(place_N, noise_N, minlength=places).reshape(-1, bins)
-    by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(noise.bin_N, noise_N**2)
+    by_images, by_entries = (of_image_IB**2).sum(axis=0), np.bincount(bin_N, noise_N**2)
     scatters = by_entries > _ROUNDING * table.count
     return np.sqrt(np.divide(by_images, by_entries, out=np.ones(bins), where=scatters))
 
@@ -133,11 +127,11 @@ def _widening(table: ReliabilityBins, noise: _Noise, images: ArrayLike) -> Float
 def draws_of_bins(table: ReliabilityBins, scores: ImageScores) -> Floats:
     """How many independent images would tell as much about each bin's accuracy as its images in groups do."""
     assert scores.groups is not None
-    noise = _noise(table, np.minimum(scores.confidence, 1.0), scores.correct)
-    return table.count / _widening_of_groups(table, noise, scores.groups) ** 2
+    bin_N, noise_N = _noise(table, np.minimum(scores.confidence, 1.0), scores.correct)
+    return table.count / _widening_of_groups(table, bin_N, noise_N, scores.groups) ** 2
 
 
-def _widening_of_groups(table: ReliabilityBins, noise: _Noise, groups: Groups) -> Floats:
+def _widening_of_groups(table: ReliabilityBins, bin_N: Integers, noise_N: Floats, groups: Groups) -> Floats:
     """As `_widening` by groups, which are fewer and larger than images.
 
     A bin may have hardly more than one group, whose sum is then the bin's own gap, and shows nothing. So each group's
@@ -146,11 +140,11 @@ def _widening_of_groups(table: ReliabilityBins, noise: _Noise, groups: Groups) -
     `PRIOR_GROUPS` more had shown that.
     """
     bins, count = len(table.count), table.count
-    place_N, places = groups.group_N * bins + noise.bin_N, len(groups) * bins
+    place_N, places = groups.group_N * bins + bin_N, len(groups) * bins
     size_GB = np.bincount(place_N, minlength=places).reshape(-1, bins)
-    of_group_GB = np.bincount(place_N, noise.noise_N, minlength=places).reshape(-1, bins)
+    of_group_GB = np.bincount(place_N, noise_N, minlength=places).reshape(-1, bins)
     others_GB = np.where(size_GB < count, 1 - size_GB / count, 1.0)
-    by_groups, by_entries = (of_group_GB**2 / others_GB).sum(axis=0), np.bincount(noise.bin_N, noise.noise_N**2)
+    by_groups, by_entries = (of_group_GB**2 / others_GB).sum(axis=0), np.bincount(bin_N, noise_N**2)
     scatters = by_entries > _ROUNDING * count
     independent = by_entries * count / np.maximum(count - 1, 1)
     largest = (size_GB**2).sum(axis=0) / count

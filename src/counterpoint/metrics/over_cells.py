@@ -10,15 +10,13 @@ value scatters comes from `clustered`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 from scipy.special import ndtri
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.clustered import Ece, EceRms, image_sums
+from counterpoint.metrics.clustered import Ece, EceRms, calibration_errors
 from counterpoint.metrics.groups import Groups, require_enough
 from counterpoint.metrics.intervals import (
     TAIL,
@@ -52,16 +50,12 @@ def intervals_over_cells(grid: Grid, bins: int = 15) -> dict[str, Interval]:
     groups = groups_of_cells(grid)
     require_enough(groups)
     means = means_of_images([cell for severities in grid.values() for cell in severities])
-    found = {
+    return {
         "error": _error(means["error"], groups),
-        "nll": _mean(means["nll"], groups),
-        "brier": _mean(means["brier"], groups),
+        "nll": _not_below_0(interval_of_mean(means["nll"], groups)),
+        "brier": _not_below_0(interval_of_mean(means["brier"], groups)),
+        **{name: estimate(one).interval for name, one in calibration_errors(grid, bins).items()},
     }
-    for binning in get_args(Binning):
-        sums = image_sums(grid, bins, binning)
-        found[f"ece_{binning}{bins}_debiased"] = estimate(Ece(sums)).interval
-        found[f"ece_rms_{binning}{bins}_debiased"] = estimate(EceRms(sums)).interval
-    return found
 
 
 def means_of_images(cells: Sequence[ImageScores]) -> dict[str, Floats]:
@@ -129,10 +123,6 @@ def _error(errors_N: Floats, groups: Groups | None) -> Interval:
         sums_G, sizes_G = np.append(groups.sums(errors_N), (0.0, more)), np.append(groups.sizes_G, (more, more))
         around = _not_below_0(interval_of_ratio(sums_G, sizes_G))
     return Interval(float(errors_N.mean()), around.low, min(around.high, 1.0))
-
-
-def _mean(values_N: Floats, groups: Groups | None) -> Interval:
-    return _not_below_0(interval_of_mean(values_N, groups))
 
 
 def _not_below_0(found: Interval) -> Interval:

@@ -11,20 +11,16 @@ full.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar, get_args
 
 import numpy as np
 from scipy.special import ndtri
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.calibration import Binning
 from counterpoint.metrics.checks import Floats
-from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, image_sums
+from counterpoint.metrics.clustered import Ece, EceRms, ImageSums, calibration_errors
 from counterpoint.metrics.intervals import TAIL, Interval
 from counterpoint.metrics.over_cells import RunEstimate, estimate
 from counterpoint.metrics.scores import Grid, require_same_groups
-
-_Statistic = TypeVar("_Statistic", Ece, EceRms)
 
 
 def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str, Interval]:
@@ -45,13 +41,8 @@ def calibration_differences(ours: Grid, other: Grid, bins: int = 15) -> dict[str
     >>> found["ece_width15_debiased"].value < 0
     True
     """
-    differences = {}
-    for binning in get_args(Binning):
-        one, two = image_sums(ours, bins, binning), image_sums(other, bins, binning)
-        _require_the_same_images(one, two)
-        differences[f"ece_{binning}{bins}_debiased"] = _difference(Ece(one), Ece(two))
-        differences[f"ece_rms_{binning}{bins}_debiased"] = _difference(EceRms(one), EceRms(two))
-    return differences
+    one, two = calibration_errors(ours, bins), calibration_errors(other, bins)
+    return {name: _difference(one[name], two[name]) for name in one}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +63,7 @@ class CalibrationPart:
 
 def calibration_parts(grid: Grid, bins: int = 15) -> dict[str, CalibrationPart]:
     """One run's part in each difference of `calibration_differences`."""
-    parts = {}
-    for binning in get_args(Binning):
-        sums = image_sums(grid, bins, binning)
-        parts[f"ece_{binning}{bins}_debiased"] = _part(Ece(sums))
-        parts[f"ece_rms_{binning}{bins}_debiased"] = _part(EceRms(sums))
-    return parts
+    return {name: _part(one) for name, one in calibration_errors(grid, bins).items()}
 
 
 def differences_of_parts(
@@ -120,10 +106,13 @@ def _require_the_same_images(one: ImageSums, two: ImageSums) -> None:
         raise InputError("the runs have one image; an interval over images needs at least two")
 
 
-def _difference(ours: _Statistic, other: _Statistic) -> Interval:
+def _difference(ours: Ece | EceRms, other: Ece | EceRms) -> Interval:
+    """Both are the same error, of two runs."""
+    _require_the_same_images(ours.sums, other.sums)
     a, b = estimate(ours), estimate(other)
     scale = np.sqrt(ours.scatter(a.surplus_B).variance * other.scatter(b.surplus_B).variance)
-    correlation = float(ours.covariance(other, a.surplus_B, b.surplus_B) / scale) if scale > 0 else 0.0
+    covariance = ours.covariance(other, a.surplus_B, b.surplus_B)  # type: ignore[arg-type]
+    correlation = float(covariance / scale) if scale > 0 else 0.0
     return _interval(a, b, correlation, min(a.draws, b.draws))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from counterpoint.metrics.calibration import Binning, reliability_bins
-from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.metrics.checks import Floats, Integers, confidence_and_correct
 from counterpoint.metrics.intervals import Scatter
 
 
@@ -38,8 +38,7 @@ class BinSums:
 def bin_sums(confidence: ArrayLike, correct: ArrayLike, bins: int, binning: Binning) -> BinSums:
     """The sums over each bin of `reliability_bins`, the same to the last bit in any order of the images."""
     count = reliability_bins(confidence, correct, bins, binning).count
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     order = np.lexsort((correct_N, confidence_N))
     doubt_N, surplus_N = (1 - confidence_N)[order], (correct_N - confidence_N)[order]
     starts = np.cumsum(count) - count

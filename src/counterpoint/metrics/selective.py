@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from counterpoint.errors import InputError
-from counterpoint.metrics.checks import Floats, finite, fractions, zeros_and_ones
+from counterpoint.metrics.checks import Floats, confidence_and_correct, finite
 from counterpoint.metrics.groups import enough_groups, moved_by, students
 from counterpoint.metrics.intervals import TAIL, Interval
 
@@ -49,8 +49,8 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     >>> risk_coverage([0.9, 0.8, 0.7, 0.6], [True, True, True, False]).risk.tolist()  # one kept, two kept, …
     [0.0, 0.0, 0.0, 0.25]
     """
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N))
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
+    wrong_N = 1 - correct_N
     # Each of several equally confident images gets the mean error of all of them, so their order makes no difference.
     _, group_N, size = np.unique(-confidence_N, return_inverse=True, return_counts=True)
     errors_N = np.cumsum(np.repeat(np.bincount(group_N, wrong_N) / size, size))

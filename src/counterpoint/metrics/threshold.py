@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv, stdtr
 
 from counterpoint.errors import InputError, shown
-from counterpoint.metrics.checks import Floats, Integers, fractions, zeros_and_ones
+from counterpoint.metrics.checks import Floats, Integers, confidence_and_correct
 from counterpoint.metrics.groups import Groups, are_enough, groups_of
 from counterpoint.records.threshold import Promise, Tried, Verdict
 
@@ -87,8 +87,7 @@ def lowest_threshold(
     (True, 0.5)
     """
     check_target(target)
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    correct_N = zeros_and_ones(correct, "correct", len(confidence_N))
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
     together = groups_of(groups, len(confidence_N))
     counted: Counted = "images" if together is None else "groups"
     if together is not None:
@@ -175,8 +174,8 @@ def verdict_over(groups: Groups, kept_N: ArrayLike, wrong_N: ArrayLike, target: 
 
 def _counts(confidence: ArrayLike, correct: ArrayLike) -> tuple[Integers, Integers, int]:
     """For each threshold how many images are at least as confident, how many of these are wrong; and all images."""
-    confidence_N = fractions(confidence, "confidence", ndim=1)
-    wrong_N = 1 - zeros_and_ones(correct, "correct", len(confidence_N)).astype(np.int64)
+    confidence_N, correct_N = confidence_and_correct(confidence, correct)
+    wrong_N = 1 - correct_N.astype(np.int64)
     order = np.argsort(confidence_N)
     below_G = np.searchsorted(confidence_N[order], GRID, side="left")
     wrong_from_N = np.append(np.cumsum(wrong_N[order][::-1])[::-1], 0)
@@ -209,11 +208,10 @@ def _place(start: float) -> int:
 
 def _not_reached(first: Tried, target: float, images: int, counted: Counted) -> InputError:
     return InputError(
-        f"no threshold can be promised to keep the error below {_percent(target)}: at "
-        f"{first.threshold}, the likeliest by other images, {first.wrong:,} of {first.kept:,} "
-        f"kept images are wrong, so their error may be {_percent(first.upper)}; use a higher "
-        f"target, or more validation {counted} (with these {images:,} {counted}, even if none were "
-        f"wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
+        f"no threshold can be promised to keep the error below {_percent(target)}: at {first.threshold}, the likeliest "
+        f"by other images, {first.wrong:,} of {first.kept:,} kept images are wrong, so their error may be "
+        f"{_percent(first.upper)}; use a higher target, or more validation {counted} (with these {images:,} {counted}, "
+        f"even if none were wrong, only an error below {_percent(_UP * smallest_promise(images))} could be promised)"
     )
 
 

@@ -14,7 +14,7 @@ from counterpoint.errors import InputError
 from counterpoint.images.decode import decode_whole
 from counterpoint.pictures.sheet import TILE, draw_sheet
 from counterpoint.records.images import Constants
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 _SIDE = 224  # pixels; ImageNet-C's images have as many
 _PHOTOGRAPH_TILE = 160  # pixels; the blocks of a JPEG and fine noise would not be seen in smaller ones
@@ -37,11 +37,9 @@ def draw_atlas(
     image_NHWC = _reduced(image_HWC)[None]
     cells = [(name, severity) for name in CORRUPTIONS + EXTRA_CORRUPTIONS for severity in SEVERITIES]
     drawn: dict[str, list[Images]] = {}
-    for done, (name, severity) in enumerate(cells):
-        watcher.counted("corrupting the image", done, len(cells))
+    for name, severity in counting(cells, watcher, "corrupting the image", len(cells)):
         cell_HWC = corrupt(image_NHWC, name, severity, seed, constants=constants, frost_dir=frost_dir)[0]
         drawn.setdefault(name, [image_NHWC[0]]).append(cell_HWC)
-    watcher.counted("corrupting the image", len(cells), len(cells))
     rows = [(name.replace("_", " "), images) for name, images in drawn.items()]
     rows.insert(len(CORRUPTIONS), ("extra corruptions, for validation only", []))
     tile = TILE if max(image_NHWC.shape[1:3]) <= TILE else _PHOTOGRAPH_TILE

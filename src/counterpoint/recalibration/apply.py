@@ -1,6 +1,7 @@
 """From the members' logits to probabilities with a recalibration, whose temperature may follow signals of the image."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,6 +40,15 @@ class Labelled:
     @property
     def draws(self) -> int:
         return int(self.draw_N.max()) + 1
+
+    @cached_property
+    def signals(self) -> "Signals":
+        return member_signals(self.logits_MNK)
+
+    @cached_property
+    def predicted_N(self) -> Integers:  # noqa: N802
+        """The class that the ensemble predicts of each image, without a recalibration."""
+        return np.asarray(softmax(self.logits_MNK, axis=2)).mean(axis=0).argmax(axis=1)
 
     def in_two_parts(self, draws: int) -> tuple[Integers, Integers]:
         """The images of so many draws at random, and all others. Images that belong together are in one part."""

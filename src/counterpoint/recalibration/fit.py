@@ -15,7 +15,7 @@ from scipy.optimize import OptimizeResult, minimize
 from counterpoint.errors import InputError
 from counterpoint.metrics.checks import Floats, class_labels, finite
 from counterpoint.metrics.groups import Groups, groups_of
-from counterpoint.recalibration.apply import Labelled, member_signals, what_is_scaled
+from counterpoint.recalibration.apply import Labelled, what_is_scaled
 from counterpoint.recalibration.families import Family, check_members
 from counterpoint.records.recalibrated import Parameter, Recalibration, Slope
 
@@ -73,8 +73,9 @@ class _Terms:
     @staticmethod
     def of(family: Family, source: FitSet, members: slice = slice(None)) -> "_Terms":
         logits_MNK, labels_N = source.images.logits_MNK[members], source.images.labels_N
-        signals = member_signals(logits_MNK) if family.signals else {}
-        columns_NP = np.stack([np.ones(len(labels_N)), *(signals[name] for name in family.signals)], axis=1)
+        columns_NP = np.stack(
+            [np.ones(len(labels_N)), *(source.images.signals[name] for name in family.signals)], axis=1
+        )
         scaled_MNK = what_is_scaled(logits_MNK, family.acts)
         # No temperature changes which is the highest, so the softmax need not look for it again at each one.
         below_MNK = scaled_MNK - scaled_MNK.max(axis=2, keepdims=True)

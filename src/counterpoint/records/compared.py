@@ -115,25 +115,23 @@ class Compared:
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: one.shift for other in self.against for name, one in other.shifts.items()}
 
-    def without_shifts(self, names: Collection[str]) -> "Compared":
-        """Without the differences on these sets of images."""
-        against = (replace(other, shifts=without(other.shifts, names)) for other in self.against)
-        return replace(self, against=tuple(against))
-
     @property
     def outside(self) -> Mapping[str, OutsideImages]:
         """All sets of outside images that a difference is of, by name."""
         return {name: one.images for other in self.against for name, one in other.outside.items()}
 
-    def without_outside(self, names: Collection[str]) -> "Compared":
-        """Without the differences on these sets of outside images."""
-        against = (replace(other, outside=without(other.outside, names)) for other in self.against)
+    def without(self, shifts: Collection[str], outside: Collection[str]) -> "Compared":
+        """Without the differences on these sets of images."""
+        against = (
+            replace(other, shifts=all_but(shifts, other.shifts), outside=all_but(outside, other.outside))
+            for other in self.against
+        )
         return replace(self, against=tuple(against))
 
 
-def without(shifts: Mapping[str, Of], names: Collection[str]) -> dict[str, Of]:
-    """What is known of each set of images, but of these sets."""
-    return {name: one for name, one in shifts.items() if name not in names}
+def all_but(names: Collection[str], sets: Mapping[str, Of]) -> dict[str, Of]:
+    """What is known of each set of images, but of those with these names."""
+    return {name: one for name, one in sets.items() if name not in names}
 
 
 def with_folder(called: str, folder: str) -> str:

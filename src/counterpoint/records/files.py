@@ -153,37 +153,28 @@ def _read_beside(file: Path, kind: type[Beside], results: Results) -> _FoundBesi
     record = read_record(file, kind, f"{_made_by(file)} again")
     if record.made_from != results.made_from:
         return _FoundBeside(stale=f"{file} was made from other logits than results.json; {_made_by(file)} again")
-    current = record.without_shifts(_other_shifts(record, results))
-    if isinstance(current, Compared | Thresholded):
-        current = current.without_outside(_other_outside(current, results))
-    # With what is left out, so that a comparison on images that have changed does not vanish without a word.
-    return _FoundBeside(current, behind=_behind(file, record, results))
+    # What the results do not have, or what was another set of images then, is left out.
+    shifts = {name: shifted.shift for name, shifted in results.suites.items()}
+    outside = {name: one.identity for name, one in results.outside.items()}
+    other_shifts = {name for name, shift in record.checked_on.items() if shifts.get(name) != shift}
+    other_outside = {name for name, one in record.outside.items() if outside.get(name) != one.identity}
+    current = record.without(other_shifts, other_outside)
+    return _FoundBeside(current, behind=_behind(file, record, current, results))
 
 
-def _other_shifts(record: Recalibrated | Compared | Thresholded, results: Results) -> set[str]:
-    """The sets of shifted images in the record that the results do not have, or that were others then."""
-    now = {name: shifted.shift for name, shifted in results.suites.items()}
-    return {name for name, shift in record.checked_on.items() if now.get(name) != shift}
+def _behind(file: Path, record: Beside, current: Beside, results: Results) -> str:
+    """A note about a user's own images of the results that a record does not cover; empty if it covers all.
 
-
-def _other_outside(record: Compared | Thresholded, results: Results) -> set[str]:
-    """The sets of outside images in the record that the results do not have, or that were others then."""
-    now = {name: outside.identity for name, outside in results.outside.items()}
-    return {name for name, one in record.outside.items() if now.get(name) != one.identity}
-
-
-def _behind(file: Path, record: Recalibrated | Compared | Thresholded, results: Results) -> str:
-    """A note about a user's own images of the results that a record does not cover; empty if it covers all. Other runs
-    need not have them.
+    A comparison need cover only what it once had: other runs need not have all images. But it must not vanish without a
+    word where those have changed.
     """
-    known = record.checked_on.keys() - _other_shifts(record, results)
-    wanted = record.checked_on if isinstance(record, Compared) else results.checked_shifts
-    missing = [name for name in wanted if name in results.suites and name not in known]
-    if isinstance(record, Compared | Thresholded):
-        covered = record.outside.keys() - _other_outside(record, results)
-        expected = record.outside if isinstance(record, Compared) else results.outside
+    is_compared = isinstance(record, Compared)
+    shifts = record.checked_on if is_compared else results.checked_shifts
+    missing = [name for name in shifts if name in results.suites and name not in current.checked_on]
+    if not isinstance(record, Recalibrated):
         own = {name for name, one in results.outside.items() if one.key}
-        missing += [name for name in expected if name in own and name not in covered]
+        outside = record.outside if is_compared else results.outside
+        missing += [name for name in outside if name in own and name not in current.outside]
     if not missing:
         return ""
     return f"{file} does not cover {', '.join(missing)}, which changed in a later evaluation; {_made_by(file)} again"

@@ -1,5 +1,6 @@
 """Which images something was computed from: sets of clean images, shifts of them, and the logits of both."""
 
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,6 +93,27 @@ class Shift:
     def named_cells(self) -> list[tuple[str, int]]:
         """Each corruption at each severity, one corruption after the other."""
         return [(name, severity) for name in self.corruptions for severity in self.severities]
+
+    def identity(self, clean: Images) -> Hashable:
+        """Which images these are, in a run whose clean images are `clean`.
+
+        The key of a user's own shift says it. Of given predictions only the labels are known.
+        """
+        return self, None if self.source.kind == "own" else clean.dataset
+
+    def wrong_severities(self, name: str, values: Sequence[object]) -> str:
+        """What is wrong with a list that has a value for each severity; "" if nothing is."""
+        found, expected = len(values), len(self.severities)
+        return f"{name} has {found} values, and there are {expected} severities" if found != expected else ""
+
+    def wrong_cells(self, cells: Mapping[str, Sequence[object]]) -> str:
+        """The same of `cells`, which have such a list for each corruption."""
+        if surplus := cells.keys() - set(self.corruptions):
+            return f"cells.{min(surplus)} is not one of the corruptions"
+        if missing := [name for name in self.corruptions if name not in cells]:
+            return f"cells.{missing[0]} is missing"
+        problems = (self.wrong_severities(f"cells.{name}", cells[name]) for name in self.corruptions)
+        return next(filter(None, problems), "")
 
     @property
     def has_severities(self) -> bool:

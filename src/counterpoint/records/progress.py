@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from counterpoint.config import MOST_STEPS
 from counterpoint.errors import InputError, shown
@@ -15,6 +15,8 @@ from counterpoint.records.codec import FieldError, Range, decode
 from counterpoint.records.results import Seconds
 from counterpoint.storage.files import read_json
 from counterpoint.storage.folders import quoted
+
+Entry = TypeVar("Entry")
 
 DIVERGED = "diverged"
 """The event in the log of a training that diverged."""
@@ -51,7 +53,10 @@ class _Line:
 def read_lines(log: Path) -> list[dict[str, Any]]:
     """The records of a log, none where there is no log. A last line that a crash cut short is left out."""
     records: list[dict[str, Any]] = []
-    lines = _read(log).splitlines() if log.exists() else []
+    try:
+        lines = log.read_bytes().splitlines() if log.exists() else []
+    except OSError as error:
+        raise InputError(f"{log} cannot be read: {error.strerror}; restore the file from a copy") from None
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
@@ -66,11 +71,14 @@ def read_lines(log: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _read(log: Path) -> bytes:
+def log_entry(kind: type[Entry], record: Mapping[str, Any], name: str) -> Entry:
+    """A typed entry of one of the records of a log."""
     try:
-        return log.read_bytes()
-    except OSError as error:
-        raise InputError(f"{log} cannot be read: {error.strerror}; restore the file from a copy") from None
+        return decode(kind, record[name])
+    except FieldError as wrong:
+        raise InputError(
+            f"the entry {name} in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
+        ) from None
 
 
 def diverged_after(records: Sequence[Mapping[str, Any]]) -> int | None:

@@ -11,10 +11,10 @@ from counterpoint.records.compared import (
     CleanDifferences,
     CorruptedDifferences,
     Difference,
-    without,
+    all_but,
 )
 from counterpoint.records.figures import Aggregate, AggregateFigures, Count, Figures, Fraction, Nats
-from counterpoint.records.images import Images, MadeFrom, Shift
+from counterpoint.records.images import Images, MadeFrom, OutsideImages, Shift
 
 Acts = Literal["before", "after", "per-member"]
 Signal = Literal["entropy", "disagreement"]
@@ -175,6 +175,11 @@ class Recalibrated:
         return self.shifts
 
     @property
+    def outside(self) -> Mapping[str, OutsideImages]:
+        """No figures are recalibrated on outside images."""
+        return {}
+
+    @property
     def best(self) -> str:
         """The way that validation images judged best. A choice may also be for no recalibration at all: "none".
 
@@ -187,10 +192,10 @@ class Recalibrated:
         nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in self.ways.items()}
         return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
-    def without_shifts(self, names: Collection[str]) -> "Recalibrated":
+    def without(self, shifts: Collection[str], _: Collection[str]) -> "Recalibrated":
         """Without the figures on these sets of images."""
-        ways = {name: replace(way, shifts=without(way.shifts, names)) for name, way in self.ways.items()}
-        return replace(self, ways=ways, shifts=without(self.shifts, names))
+        ways = {name: replace(way, shifts=all_but(shifts, way.shifts)) for name, way in self.ways.items()}
+        return replace(self, ways=ways, shifts=all_but(shifts, self.shifts))
 
     def problem(self) -> str:
         if not self.ways:

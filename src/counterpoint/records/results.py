@@ -1,6 +1,6 @@
 """results.json: everything that `counterpoint evaluate` found out about a run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -106,22 +106,13 @@ class Shifted(Shift):
         return Shift(self.source, self.images, self.part, self.corruptions, self.severities, self.groups)
 
     def problem(self) -> str:
-        expected = len(self.severities)
-        if not expected:
+        if not self.severities:
             return "severities is an empty list, and must have at least one severity"
         if not self.corruptions:
             return "corruptions is an empty list, and must have at least one corruption"
-        if surplus := self.cells.keys() - set(self.corruptions):
-            return f"cells.{min(surplus)} is not one of the corruptions"
-        for name in self.corruptions:
-            if name not in self.cells:
-                return f"cells.{name} is missing"
-            if len(self.cells[name]) != expected:
-                return f"cells.{name} has {len(self.cells[name])} values, and there are {expected} severities"
-        for name in ("risk_coverage", "member_bins"):
-            if (found := len(getattr(self, name))) not in (0, expected):
-                return f"{name} has {found} values, and there are {expected} severities"
-        return ""
+        lists = {"risk_coverage": self.risk_coverage, "member_bins": self.member_bins}
+        problems = (self.wrong_severities(name, values) for name, values in lists.items() if values)
+        return self.wrong_cells(self.cells) or next(filter(None, problems), "")
 
     def all_cells(self) -> Iterator[Summary]:
         for severities in self.cells.values():
@@ -237,12 +228,10 @@ class Results:
             return "imported is there beside run, and a model was trained here or elsewhere"
         if not self.clean.members:
             return "clean.members is missing"
-        if self.collapse and self.collapse.severities and self.corrupted:
-            found, expected = len(self.collapse.severities), len(self.corrupted.severities)
-            if found != expected:
-                return f"collapse.severities has {found} values, and there are {expected} severities"
         if self.health and not self.health.epochs:
             return "health.epochs is an empty list, and must have at least one epoch"
+        if self.collapse and self.collapse.severities and self.corrupted:
+            return self.corrupted.wrong_severities("collapse.severities", self.collapse.severities)
         return ""
 
     @property
@@ -275,6 +264,16 @@ class Results:
     def checked_shifts(self) -> dict[str, Shift]:
         """The sets of shifted test images beside the paper's suite: recalibrations and thresholds are tried on them."""
         return {name: shifted.shift for name, shifted in self.shifts.items() if shifted.part == "test"}
+
+    def images_of(self, suite: str) -> Hashable:
+        """Which images a set of shifted images has; None if it is not there.
+
+        Two users' images may have the same name, so the key of those that were corrupted counts too.
+        """
+        if suite not in self.suites:
+            return None
+        key = self.evaluated_on.key if suite == "corrupted" else None
+        return self.suites[suite].shift.identity(self.evaluated_on), key
 
     @property
     def made_from(self) -> MadeFrom:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from counterpoint.records.compared import without
+from counterpoint.records.compared import all_but
 from counterpoint.records.figures import Count, Fraction
 from counterpoint.records.images import MadeFrom, OutsideImages, Shift
 from counterpoint.records.recalibrated import Recalibration
@@ -91,8 +91,7 @@ class CheckedShift:
     cells: tuple[Checked, ...]
 
     def problem(self) -> str:
-        found, expected = len(self.cells), len(self.shift.severities)
-        return f"cells has {found} values, and there are {expected} severities" if found != expected else ""
+        return self.shift.wrong_severities("cells", self.cells)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,23 +142,14 @@ class Thresholded:
     def checked_on(self) -> Mapping[str, Shift]:
         return {name: checked.shift for name, checked in self.shifts.items()}
 
-    def without_shifts(self, names: Collection[str]) -> "Thresholded":
+    def without(self, shifts: Collection[str], outside: Collection[str]) -> "Thresholded":
         """Without what was found on these sets of images."""
-        return replace(self, shifts=without(self.shifts, names))
-
-    def without_outside(self, names: Collection[str]) -> "Thresholded":
-        """Without what was found on these sets of outside images."""
-        return replace(self, outside=without(self.outside, names))
+        return replace(self, shifts=all_but(shifts, self.shifts), outside=all_but(outside, self.outside))
 
     def problem(self) -> str:
-        shift = self.made_from.corrupted
-        names, severities = (set(shift.corruptions), len(shift.severities)) if shift else (set(), 0)
-        if odd := names ^ set(self.cells):
-            return f"cells.{min(odd)} is {'missing' if min(odd) in names else 'not one of the corruptions'}"
-        for name, checked in self.cells.items():
-            if len(checked) != severities:
-                return f"cells.{name} has {len(checked)} values, and there are {severities} severities"
-        return ""
+        if self.made_from.corrupted:
+            return self.made_from.corrupted.wrong_cells(self.cells)
+        return f"cells.{min(self.cells)} is not one of the corruptions" if self.cells else ""
 
 
 def _too_many(name: str, count: int, of: str, most: int) -> str:

@@ -271,9 +271,8 @@ def run_of_record(folder: Path, record: Any) -> Run:
         )
     if not isinstance(record, dict) or record.get("schema") != SCHEMA or "experiment" not in record:
         raise InputError(
-            f"{folder / 'run.json'} is damaged, or another version of counterpoint wrote it (this one "
-            f"reads schema {SCHEMA}); restore it from a copy, use that version, or train a new run "
-            "in another folder (--out)"
+            f"{folder / 'run.json'} is damaged, or another version of counterpoint wrote it (this one reads schema "
+            f"{SCHEMA}); restore it from a copy, use that version, or train a new run in another folder (--out)"
         )
     try:
         decode(_InJson, record)

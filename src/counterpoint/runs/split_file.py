@@ -27,22 +27,19 @@ def read_split(folder: Path) -> Split | None:
         return None
     remedy = "remove it; the images must then be those that the run was begun with"
     arrays = read_arrays(path, remedy)
-    contents, parts, classes = (arrays.get(name) for name in ("contents", "parts", "classes"))
-    if (
-        contents is None
-        or parts is None
-        or classes is None
-        or contents.dtype != np.uint8
-        or parts.dtype != np.uint8
-        or classes.dtype.kind != "U"
-        or parts.ndim != 1
-        or contents.shape != (len(parts), _HASH_BYTES)
-        or classes.ndim != 1
-        or (parts >= len(PARTS)).any()
-    ):
+    found = [arrays[name] for name in ("contents", "parts", "classes") if name in arrays]
+    if len(found) < 3 or not _are_a_split(*found):
         raise InputError(f"{path} is no list of images and their parts; {remedy}")
+    contents, parts, classes = found
     return Split(
         tuple(row.tobytes().hex() for row in contents),
         tuple(PARTS[part] for part in parts.tolist()),
         tuple(classes.tolist()),
     )
+
+
+def _are_a_split(contents: np.ndarray, parts: np.ndarray, classes: np.ndarray) -> bool:
+    if not contents.dtype == parts.dtype == np.uint8 or not parts.ndim == classes.ndim == 1:
+        return False
+    are_parts = contents.shape == (len(parts), _HASH_BYTES) and bool((parts < len(PARTS)).all())
+    return are_parts and classes.dtype.kind == "U"

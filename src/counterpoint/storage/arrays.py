@@ -5,10 +5,8 @@ to do.
 import io
 import math
 import os
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from counterpoint.errors import InputError, shown
 from counterpoint.storage.files import write_atomically
 from counterpoint.storage.npz import read_all, read_header
 
-_DAMAGE = (OSError, ValueError, EOFError, BadZipFile, zlib.error, OverflowError, MemoryError, RecursionError)
+_DAMAGE = (OSError, ValueError, EOFError, OverflowError, MemoryError)
 
 
 def write_array(path: Path, array: np.ndarray) -> None:

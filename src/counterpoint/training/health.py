@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from counterpoint.config import Experiment
-from counterpoint.errors import InputError
 from counterpoint.nn.health import DEAD_BELOW, Health
-from counterpoint.records.codec import FieldError, decode
+from counterpoint.records.progress import log_entry
 from counterpoint.records.results import HealthAfter, HealthRecord
 from counterpoint.runs.folder import Run
 
@@ -45,12 +44,7 @@ def health_warnings(
 
 def logged_health(log: Sequence[Mapping[str, Any]]) -> list[Health]:
     """The network's health before its first step and after each epoch, from a run's log. Early logs have none."""
-    try:
-        return [decode(Health, record["health"]) for record in log if "health" in record]
-    except FieldError as wrong:
-        raise InputError(
-            f"the entry health in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
-        ) from None
+    return [log_entry(Health, record, "health") for record in log if "health" in record]
 
 
 def health_record(run: Run) -> HealthRecord | None:

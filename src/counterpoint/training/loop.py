@@ -33,7 +33,7 @@ from counterpoint.training.monitoring import (
     validate,
 )
 from counterpoint.training.optimiser import learning_rate, set_learning_rate
-from counterpoint.training.preparing import begin, hold, prepare, start_alike, to_validate_on
+from counterpoint.training.preparing import Task, begin, hold, prepare, start_alike, to_validate_on
 from counterpoint.training.run_images import check_images_of
 from counterpoint.training.starting_weights import starting_from
 from counterpoint.training.step import seed_layers
@@ -119,8 +119,10 @@ def train(
             device = choose_device(options.device, world)
             saves = options.less_memory or options.member_by_member
             engine = choose_engine(options.engine, experiment, device, world, less_memory=saves)
-            held.enter_context(hold(folder, experiment, data, device, options.deterministic, world))
-            prepared = prepare(folder, experiment, data, seed, source, root, world, watcher)
+            asked = dataclasses.asdict(options)
+            task = Task(folder, experiment, data, seed, source, root, asked, device, engine, world, watcher)
+            held.enter_context(hold(task))
+            prepared = prepare(task)
             images, validation = prepared.parts.train, to_validate_on(prepared.parts, options.validate)
             less_memory = check_memory(
                 prepared.model,
@@ -136,19 +138,7 @@ def train(
             )
         less_memory = any_of(world, less_memory)  # a block is computed again in every process or in none
         with agreed(world):
-            run, state = begin(
-                folder,
-                experiment,
-                data,
-                prepared,
-                device,
-                seed=seed,
-                engine=engine,
-                options=dataclasses.asdict(options),
-                start=source,
-                world=world,
-                watcher=watcher,
-            )
+            run, state = begin(task, prepared)
             training = _Training(
                 run,
                 place(images, device),

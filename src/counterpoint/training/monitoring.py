@@ -20,8 +20,7 @@ from counterpoint.metrics import ece, image_scores
 from counterpoint.nn import Ensemble
 from counterpoint.normalisation import Normalisation
 from counterpoint.parallel.world import AgreedError
-from counterpoint.records.codec import FieldError, decode
-from counterpoint.records.progress import DIVERGED
+from counterpoint.records.progress import DIVERGED, log_entry
 from counterpoint.runs.checkpoints import latest_checkpoint
 from counterpoint.runs.folder import Run
 from counterpoint.training.step import TrainState
@@ -151,12 +150,7 @@ def logged_validation(log: Sequence[Mapping[str, Any]]) -> ValidationFigures | N
     epochs = [record for record in log if record["event"] == "epoch"]
     if not epochs or "validation" not in epochs[-1]:
         return None
-    try:
-        return decode(ValidationFigures, epochs[-1]["validation"])
-    except FieldError as wrong:
-        raise InputError(
-            f"the entry validation in log.jsonl is damaged or incomplete: {wrong}; restore the file from a copy"
-        ) from None
+    return log_entry(ValidationFigures, epochs[-1], "validation")
 
 
 def open_tensorboard(folder: Path, step: int, wanted: bool) -> Callable[[Mapping[str, Any]], None]:

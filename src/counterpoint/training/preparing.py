@@ -36,16 +36,30 @@ from counterpoint.watching import Watcher
 _MOST_FOR_ADAMW = 0.01
 
 
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A training that was asked for."""
+
+    folder: Path
+    experiment: Experiment
+    data: DataSet | UserImages
+    seed: int
+    start: Run | None
+    """The run whose weights a new one begins with."""
+    root: Path | None
+    """The data folder, where the images of that run are read again."""
+    options: Mapping[str, Any]
+    """Those of `train`, for run.json."""
+    device: torch.device
+    engine: EngineName
+    world: World
+    watcher: Watcher
+
+
 @contextmanager
-def hold(
-    folder: Path,
-    experiment: Experiment,
-    data: DataSet | UserImages,
-    device: torch.device,
-    deterministic: bool,
-    world: World,
-) -> Iterator[None]:
+def hold(task: Task) -> Iterator[None]:
     """Inside, no other process trains in the folder, and torch computes as training needs it."""
+    folder, experiment, data, device, world = task.folder, task.experiment, task.data, task.device, task.world
     if world.is_first:  # before the lock, which puts a file into the folder
         check_folder(folder)
         if isinstance(data, UserImages):
@@ -53,7 +67,7 @@ def hold(
     busy = f"another process is training or evaluating in {folder}; wait for it, or choose another folder (--out)"
     with (
         locked(folder, busy) if world.is_first else nullcontext(),
-        training_arithmetic(device, deterministic),
+        training_arithmetic(device, task.options["deterministic"]),
         draws_put_back(device, experiment),
         enough_memory(experiment, device),
     ):
@@ -72,19 +86,11 @@ class Prepared:
     """What to go on from."""
 
 
-def prepare(
-    folder: Path,
-    experiment: Experiment,
-    data: DataSet | UserImages,
-    seed: int,
-    start: Run | None,
-    root: Path | None,
-    world: World,
-    watcher: Watcher,
-) -> Prepared:
+def prepare(task: Task) -> Prepared:
     """Check and make everything before the run is begun, so that a model that cannot be made leaves no run behind."""
-    parts = parts_of(data, experiment)
-    check_batches(experiment, len(parts.train), world)
+    folder, experiment, seed, start, watcher = task.folder, task.experiment, task.seed, task.start, task.watcher
+    parts = parts_of(task.data, experiment)
+    check_batches(experiment, len(parts.train), task.world)
     run = find_run(folder, experiment, seed=seed)
     if run and (diverged := run.diverged_after) is not None:
         watcher.warned(
@@ -101,7 +107,7 @@ def prepare(
     if start is None:
         model = build_described(experiment, description, seed, restored=False, trusted_model=experiment.model)
     else:
-        check_unseen_by(start, experiment, data, root, watcher)
+        check_unseen_by(start, experiment, task.data, task.root, watcher)
         model, taken = build_from(experiment, description, seed, start, trusted_model=experiment.model)
         watcher.noted(f"starts from {taken}")
     introduce(model, experiment, watcher)
@@ -117,9 +123,8 @@ def _check_schedule(experiment: Experiment, description: Description, watcher: W
         )
     if experiment.warmup_steps >= total:
         watcher.warned(
-            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the "
-            f"learning rate never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or "
-            "train longer"
+            f"warmup_steps is {experiment.warmup_steps:,}, and there are {total:,} steps in all: the learning rate "
+            f"never reaches {experiment.learning_rate:g}; set fewer warmup_steps, or train longer"
         )
     if experiment.optimiser == "adamw" and experiment.learning_rate > _MOST_FOR_ADAMW:
         watcher.warned(
@@ -166,46 +171,44 @@ def check_batches(experiment: Experiment, images: int, world: World) -> None:
         )
 
 
-def begin(
-    folder: Path,
-    experiment: Experiment,
-    data: DataSet | UserImages,
-    prepared: Prepared,
-    device: torch.device,
-    *,
-    seed: int,
-    engine: EngineName,
-    options: Mapping[str, Any],
-    start: Run | None,
-    world: World,
-    watcher: Watcher,
-) -> tuple[Run, TrainState]:
+def begin(task: Task, prepared: Prepared) -> tuple[Run, TrainState]:
     """The run in its folder, found or begun, and the state that it goes on from. The log says that it does."""
-    environment = describe_environment(device)
-    if world.is_first:
-        sources = _sources(data, start)
-        run = open_run(folder, experiment, seed=seed, options=options, environment=environment, sources=sources)
-        run = keep_description(run, prepared.description)
-        if isinstance(data, UserImages) and not (folder / SPLIT).exists():
-            write_split(folder, data.split)
-    else:
-        run = follow_run(folder, experiment, seed=seed, description=prepared.description)
-    state = TrainState.before_first_step(moved(prepared.model, device).train(), experiment)
+    world, total = task.world, prepared.description.total_steps
+    environment = describe_environment(task.device)
+    run = _open(task, prepared.description, environment)
+    state = TrainState.before_first_step(moved(prepared.model, task.device).train(), task.experiment)
     if checkpoint := prepared.checkpoint:
         with fitting_weights(run):
             state.restore(checkpoint.tensors, checkpoint.step)
-        if state.step < (total := prepared.description.total_steps):
-            watcher.noted(f"{folder} goes on from step {state.step:,} of {total:,}")
+        if state.step < total:
+            task.watcher.noted(f"{task.folder} goes on from step {state.step:,} of {total:,}")
     run.trim_log(state.step)
     if world.is_first:
-        sweep_checkpoints(folder, state.step)
-    warn_of_draws(state.model, experiment, world, watcher)
-    if state.step < prepared.description.total_steps:  # a finished run trains no further part
+        sweep_checkpoints(task.folder, state.step)
+    warn_of_draws(state.model, task.experiment, world, task.watcher)
+    if state.step < total:  # a finished run trains no further part
         more: dict[str, Any] = {} if world.is_alone else {"processes": world.size}
         if not state.step:  # some networks start with scales of 0 in their last BatchNorms: those will not be lost
             more["health"] = asdict(measure_health(state.model))
-        run.append_log(event="started", step=state.step, engine=engine, **more, environment=environment)
+        run.append_log(event="started", step=state.step, engine=task.engine, **more, environment=environment)
     return run, state
+
+
+def _open(task: Task, description: Description, environment: dict[str, Any]) -> Run:
+    """The run in its folder. Of several processes the first writes it."""
+    folder, experiment, seed, data = task.folder, task.experiment, task.seed, task.data
+    if not task.world.is_first:
+        return follow_run(folder, experiment, seed=seed, description=description)
+    sources: dict[str, Any] = {}  # where the user's own images are, and the run whose weights are taken
+    if isinstance(data, UserImages):
+        sources["images"] = {"source": str(data.source), "skip_bad": data.skip_bad}
+    if task.start is not None:
+        sources["from"] = str(task.start.folder.absolute())
+    run = open_run(folder, experiment, seed=seed, options=task.options, environment=environment, sources=sources)
+    run = keep_description(run, description)
+    if isinstance(data, UserImages) and not (folder / SPLIT).exists():
+        write_split(folder, data.split)
+    return run
 
 
 @torch.no_grad()
@@ -242,13 +245,3 @@ def to_validate_on(parts: Parts, wanted: bool) -> LabelledImages | None:
             "(--validate) out, or train with train_on=split"
         )
     return parts.validation if wanted else None
-
-
-def _sources(data: DataSet | UserImages, start: Run | None) -> dict[str, Any]:
-    """Where the user's own images are, and the run whose weights are taken."""
-    sources: dict[str, Any] = {}
-    if isinstance(data, UserImages):
-        sources["images"] = {"source": str(data.source), "skip_bad": data.skip_bad}
-    if start is not None:
-        sources["from"] = str(start.folder.absolute())
-    return sources

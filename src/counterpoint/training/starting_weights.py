@@ -127,16 +127,11 @@ def _check_model(experiment: Experiment, source: Run) -> None:
     differing = config.differences(before, now)
     if differing:
         flat = dict(config.flatten(now))
-        add = [_option(key, value) for key, value in config.flatten(before) if flat.get(key) != value]
+        add = [f"{key}={written(value)}" for key, value in config.flatten(before) if flat.get(key) != value]
         raise InputError(
             f"{source.folder} is a run of another network ({'; '.join(differing)}); a new run can "
             f"start from its weights only with the same model and options{': set ' if add else ''}{' and '.join(add)}"
         )
-
-
-def _option(key: str, value: Any) -> str:
-    """A setting and its value."""
-    return f"{key}={written(value)}"
 
 
 def _network_settings(experiment: Experiment) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from counterpoint.evaluation.imported.layout import CLEAN, Layout, SetNames, Sui
 from counterpoint.evaluation.logits import (
     VALIDATION,
     VALIDATION_LABELS,
-    AboutFile,
+    LogitsAbout,
     cell_file,
     groups_file,
     labels_file,
@@ -34,7 +34,7 @@ from counterpoint.storage.arrays import write_array, write_arrays
 from counterpoint.storage.files import write_json
 from counterpoint.storage.locks import locked
 from counterpoint.storage.provenance import command_line, describe_environment, now
-from counterpoint.watching import SILENT, Watcher
+from counterpoint.watching import SILENT, Watcher, counting
 
 UNNAMED = "unnamed data"
 
@@ -76,7 +76,7 @@ def evaluate_logits(
     return results
 
 
-def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, tuple[str, ...]]:
+def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[LogitsAbout, tuple[str, ...]]:
     """What about.json says of the predictions, and the classes' names. Every array is read, and none is kept."""
     clean = read_set(given, layout.clean)
     validation = read_set(given, layout.validation, clean.size) if layout.validation else None
@@ -86,7 +86,7 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
             "must be fitted on other images than the figures are measured on"
         )
     dataset = read_text(given, "dataset", UNNAMED)
-    about = AboutFile(
+    about = LogitsAbout(
         given=given.sha256,
         precision=clean.precision,
         clean=_images(dataset, "test", clean),
@@ -95,8 +95,7 @@ def _check(given: Given, layout: Layout, watcher: Watcher) -> tuple[AboutFile, t
         outside={
             name: OutsideImages(read_unlabelled(given, array, clean.size).shape[1])
             for name, array in layout.outside.items()
-        }
-        or None,
+        },
     )
     return about, read_classes(given, clean.size[1])
 
@@ -106,15 +105,11 @@ def _images(dataset: str, part: Part, one: GivenSet) -> Images:
 
 
 def _check_suites(given: Given, layout: Layout, size: tuple[int, int], watcher: Watcher) -> dict[str, Shift]:
-    shifts, total, done = {}, sum(len(suite.cells) for suite in layout.suites.values()), 0
-    for name, suite in layout.suites.items():
-        for array in suite.cells.values():
-            watcher.counted("checking the predictions under shift", done, total)
-            shifts[name] = _shift(suite, read_set(given, SetNames(array, suite.labels), size))
-            done += 1
-    if total:
-        watcher.counted("checking the predictions under shift", total, total)
-    return shifts
+    cells = [(name, suite, array) for name, suite in layout.suites.items() for array in suite.cells.values()]
+    return {
+        name: _shift(suite, read_set(given, SetNames(array, suite.labels), size))
+        for name, suite, array in counting(cells, watcher, "checking the predictions under shift", len(cells))
+    }
 
 
 def _shift(suite: SuiteNames, cell: GivenSet) -> Shift:
@@ -133,7 +128,7 @@ def _imported(given: Given, classes: tuple[str, ...]) -> Imported:
     )
 
 
-def _write(run: ImportedRun, given: Given, layout: Layout, about: AboutFile) -> None:
+def _write(run: ImportedRun, given: Given, layout: Layout, about: LogitsAbout) -> None:
     """The old logits are removed first, and about.json, which describes the new ones, is written last. So a folder
     never holds a mixture of both.
     """

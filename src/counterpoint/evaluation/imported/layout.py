@@ -15,10 +15,13 @@ A shift without severities is shift/NAME/logits.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from counterpoint.errors import unknown
 from counterpoint.evaluation.imported.given import Given
 from counterpoint.evaluation.suites import CORRUPTED, TAKEN
+
+Key = TypeVar("Key")
 
 TEXTS = ("classes", "name", "dataset")
 CLEAN, VALIDATION, SHIFT_LABELS = "labels", "validation_labels", "shift/labels"
@@ -122,11 +125,7 @@ def _find_suites(given: Given) -> dict[str, SuiteNames]:
             suite = name if own in given.names else CORRUPTED.name
             shared = SHIFT_LABELS if SHIFT_LABELS in given.names else CLEAN
             cells = suites.setdefault(suite, SuiteNames(own if suite == name else shared)).cells
-            if (name, severity) in cells:
-                raise given.wrong(
-                    f"{cells[name, severity]} and {array} are both given for the same images; give only one of them"
-                )
-            cells[name, severity] = array
+            _take(given, cells, (name, severity), array)
     _check_names(given, suites)
     for names in suites.values():
         _check_severities(given, names)
@@ -137,22 +136,22 @@ def _find_outside(given: Given) -> dict[str, str]:
     found: dict[str, str] = {}
     for array in sorted(given.names):
         if match := _OUTSIDE.fullmatch(array):
-            name = _checked_name(given, array, match["name"], "outside images")
-            if name in found:
-                raise given.wrong(
-                    f"{found[name]} and {array} are both given for the same images; give only one of them"
-                )
-            found[name] = array
+            _take(given, found, _checked_name(given, array, match["name"], "outside images"), array)
     _check_capitals(given, "outside images", list(found))
     return found
+
+
+def _take(given: Given, arrays: dict[Key, str], key: Key, array: str) -> None:
+    """Take an array for a set of images. Logits and probabilities are not both given for the same ones."""
+    if (other := arrays.setdefault(key, array)) != array:
+        raise given.wrong(f"{other} and {array} are both given for the same images; give only one of them")
 
 
 def _checked_name(given: Given, array: str, name: str, what: str = "the shift") -> str:
     if not _NAME.fullmatch(name) or name in _TAKEN:
         raise given.wrong(
-            f"{array!r} names {what} {name!r}; a name may have up to 60 letters, digits, spaces "
-            "and _ . + -, begins with a letter or digit and ends in no space or point, and is none "
-            f"of {_listed(sorted(_TAKEN))}"
+            f"{array!r} names {what} {name!r}; a name may have up to 60 letters, digits, spaces and _ . + -, begins "
+            f"with a letter or digit and ends in no space or point, and is none of {_listed(sorted(_TAKEN))}"
         )
     return name
 

@@ -3,8 +3,6 @@
 A shift has the run's classes. Outside images are of none of them.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,8 +11,8 @@ import numpy as np
 import torch
 
 from counterpoint.data import MappedSet
-from counterpoint.data.user_images import Seen, mapped_set
-from counterpoint.errors import InputError, some
+from counterpoint.data.user_images import Seen, hash_of, mapped_set
+from counterpoint.errors import InputError, shown, some
 from counterpoint.evaluation.image_groups import OUTSIDE, ImageGroup
 from counterpoint.evaluation.logits import cell_file, labels_file, outside_file
 from counterpoint.evaluation.own.reading import Reader, check_names, refuse_known
@@ -28,6 +26,15 @@ from counterpoint.records.codec import encode
 from counterpoint.records.images import OutsideImages, Shift, Source
 
 
+def check_own(shifts: Mapping[str, Path | str] | None, outside: Mapping[str, Path | str] | None, dataset: str) -> None:
+    """Raise unless both name each path, under a name that a set of its kind can have."""
+    for argument, given in (("shifts", shifts), ("outside", outside)):
+        if not isinstance(given, Mapping | None):
+            raise InputError(f"{argument} is {shown(repr(given))}; it must name each path, such as {{'night': path}}")
+    check_shift_names(shifts or ())
+    check_outside_names(outside or (), dataset)
+
+
 def check_shift_names(names: Iterable[str]) -> None:
     """Raise for a name that cannot be that of a shift."""
     check_names("a shift", names, TAKEN)
@@ -36,6 +43,15 @@ def check_shift_names(names: Iterable[str]) -> None:
 def check_outside_names(names: Iterable[str], dataset: str) -> None:
     """Raise for a name that cannot be that of outside images. The other CIFAR is a set of its own, and has its name."""
     check_names("outside images", names, [OUTSIDE[dataset].name] if dataset in OUTSIDE else [])
+
+
+def own_groups(
+    shifts: Mapping[str, Path | str], outside: Mapping[str, Path | str], reader: Reader
+) -> Iterator[ImageGroup]:
+    for name, path in shifts.items():
+        yield own_shift_group(name, Path(path), reader)
+    for name, path in outside.items():
+        yield own_outside_group(name, Path(path), reader)
 
 
 def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
@@ -53,9 +69,7 @@ def own_shift_group(name: str, source: Path, reader: Reader) -> ImageGroup:
         reader.watcher.noted(note)
     whole = mapped_set(images, torch.arange(len(images.listing)))
     sets = {severity: whole.select(torch.tensor(rows)) for severity, rows in enumerate(places, start=1)}
-    listing = images.listing
-    contents = [[(images.hashes[image], listing.labels[image]) for image in of_severity] for of_severity in places]
-    key = _hash(str(reader.decoding), listing.classes, contents)
+    key = hash_of(reader.decoding, images.listing.classes, [images.labelled(of_severity) for of_severity in places])
     together = groups_of(sets[1].groups_N, len(sets[1]))  # a source with groups has no severities
     return ImageGroup(
         name,
@@ -76,7 +90,7 @@ def own_outside_group(name: str, source: Path, reader: Reader) -> ImageGroup:
     refuse_known(
         images, reader.test_images_among(images), "is a test image of the run", f"leave it out, since {reason}"
     )
-    about = OutsideImages(len(images.listing), _hash(str(reader.decoding), images.hashes))
+    about = OutsideImages(len(images.listing), hash_of(reader.decoding, images.hashes))
     pixels = mapped_set(images, torch.arange(about.images))
     return ImageGroup(
         name,
@@ -129,8 +143,3 @@ def _notes(
             f"was trained or validated on, such as {listing.shown(called[0])}; if they show the same "
             "scenes, the figures look better than they are"
         )
-
-
-def _hash(*values: object) -> str:
-    """A hash of what images are: contents and labels in order, the classes, the decoding."""
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]

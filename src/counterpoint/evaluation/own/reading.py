@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -66,7 +67,8 @@ class Reader:
         )
         advice = f"leave it out, since {reason}"
         by = "the run was trained or validated on"
-        refuse_known(images, _among(self._content(images), self._seen), by, advice)
+        seen, _ = self._known
+        refuse_known(images, _among(self._content(images), seen), by, advice)
         for folder, contents in (self.earlier or {}).items():
             by = f"{folder}, whose weights the run started from, was trained on"
             refuse_known(images, _among(images.hashes, contents), by, advice)
@@ -76,7 +78,8 @@ class Reader:
 
     def test_images_among(self, images: DecodedImages) -> dict[int, str]:
         """The images that are test images of the run, by their places, with the names that they have there."""
-        return _among(self._content(images), self._tested)
+        _, tested = self._known
+        return _among(self._content(images), tested)
 
     def _content(self, images: DecodedImages) -> Iterator[str]:
         """A hash of each image: of its file or, for a data set that has a name and no files to compare, its pixels."""
@@ -84,20 +87,16 @@ class Reader:
             return iter(images.hashes)
         return (_hash(images.pixels_RCHW[row]) for row in images.rows_N)
 
-    @property
-    def _tested(self) -> Mapping[str, str]:
-        return self.parts.tested if self.parts.seen is not None else _pixels(self.parts, "test")
+    @cached_property
+    def _known(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        """The images that the weights have learned from, or that temperatures were fitted on; and the test images.
 
-    @property
-    def _seen(self) -> Mapping[str, str]:
-        """The images that the weights have learned from, or that temperatures were fitted on.
-
-        Ten test images of CIFAR-100 are among its training images too. These do not count.
+        Ten test images of CIFAR-100 are among its training images too. These do not count as seen.
         """
         if self.parts.seen is not None:
-            return self.parts.seen.contents
-        seen, tested = _pixels(self.parts, "train", "validation"), self._tested
-        return {content: name for content, name in seen.items() if content not in tested}
+            return self.parts.seen.contents, self.parts.tested
+        seen, tested = _pixels(self.parts, "train", "validation"), _pixels(self.parts, "test")
+        return {content: name for content, name in seen.items() if content not in tested}, tested
 
 
 def refuse_known(images: DecodedImages, known: Mapping[int, str], by: str, advice: str) -> None:
