@@ -185,13 +185,16 @@ def _held_by_function(function: Any) -> list[Any]:
 
 
 def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:
-    """Linear layers see the model's own axes, except in attention, which calls its layers with the rows first."""
-    in_attention = {
-        child for module in network.modules() if isinstance(module, UnpackedAttention) for child in module.children()
-    }
+    """Linear layers see the model's own axes, except in torch's attention and transformer layers, which have theirs."""
+    own_axis: dict[nn.Module, int] = {}
+    for module in network.modules():
+        if isinstance(module, UnpackedAttention):  # it calls its layers with the rows first
+            own_axis |= dict.fromkeys(module.children(), 0)
+        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            own_axis |= dict.fromkeys((module.linear1, module.linear2), 0 if module.self_attn.batch_first else 1)
     for layer in network.modules():
-        if isinstance(layer, MemberLayer) and isinstance(layer, nn.Linear) and layer not in in_attention:
-            layer.batch_axis = batch_axis
+        if isinstance(layer, MemberLayer) and isinstance(layer, nn.Linear):
+            layer.batch_axis = own_axis.get(layer, batch_axis)
 
 
 def _count(modules: Iterable[nn.Module]) -> int:
