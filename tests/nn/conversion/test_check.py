@@ -143,6 +143,11 @@ def test_rows_that_are_not_mixed_pass(example: str) -> None:
     assert batch_ensemble(MixesFirst(lambda x: x * x), 2, example_input=EXAMPLES[example]).num_members == 2
 
 
+def test_a_model_that_is_random_in_evaluation_mode_is_told_apart_from_one_that_mixes_rows() -> None:
+    with pytest.raises(InputError, match="MixesFirst is random in evaluation mode too"):
+        batch_ensemble(MixesFirst(nn.functional.dropout), 2, example_input=torch.ones(3, 4))
+
+
 def test_one_member_must_keep_its_images_apart_too() -> None:
     with pytest.raises(InputError, match="mixes the rows of a batch"):
         batch_ensemble(MixesFirst(MIXES["mean"]), 1, example_input=EXAMPLES["two rows"])

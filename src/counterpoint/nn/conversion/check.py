@@ -127,6 +127,12 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
                 "An ensemble needs logits, and would apply softmax a second time. Leave out the softmax at the end of "
                 "the model, or say logits=torch.log"
             )
+        if not close(_run(ensemble, example), before_MBK, _SAME):
+            raise InputError(
+                f"{_model(ensemble)} is random in evaluation mode too: it gives other logits each time, so its members "
+                "cannot be compared. Let it draw nothing then, as nn.Dropout does; or convert it unchecked, without "
+                "the example input"
+            )
         _check_rows(ensemble, example)
         for index in range(ensemble.num_members):
             with _perturbed(ensemble.network, index, _MUCH):
