@@ -55,7 +55,7 @@ def batch_ensemble(
     `example_input` is an input of the model: a tensor, a tuple of arguments, or a dict of arguments by name. If you
     give it, the conversion is checked. Layers whose weights the model reads directly, without calling the layer, are
     then left out. A model whose members, or whose images, would not be independent is refused; the error names the
-    module that mixes the rows of a batch.
+    module that mixes the rows of a batch. If you do not give it, such a model converts without a word.
 
     `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
     rows in the model's inputs, if it is not the first. `logits` is a function that finds the logits in what the model
