@@ -94,6 +94,19 @@ def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
     assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
 
 
+class HalfInside(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x.bfloat16()).float())
+        return logits
+
+
+def test_a_model_may_compute_in_half_precision_and_give_float32() -> None:
+    torch.manual_seed(0)
+    model = HalfInside()
+    model.first.bfloat16()
+    assert batch_ensemble(model, 3, 0.5, example_input=torch.randn(2, 4)).num_members == 3
+
+
 class MixesFirst(nn.Module):
     """It mixes rows before its first layer, so that r and s of a member change nothing that others get."""
 
