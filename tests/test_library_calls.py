@@ -369,6 +369,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: counterpoint.ece(np.ma.masked_greater([0.5, 0.9], 0.8), [True, True]),
         r"confidence is a masked array; .* give confidence.compressed\(\)",
     ),
+    "a list of uneven batches for a metric": (
+        lambda: counterpoint.ece([torch.ones(4), torch.ones(3)], [torch.ones(4), torch.ones(3)]),
+        "confidence cannot be read as an array: .*; join batches with torch.cat or np.concatenate first",
+    ),
     "a list of tensors with gradients": (
         lambda: counterpoint.ece([torch.tensor(0.5, requires_grad=True)], [True]),
         "confidence cannot be read as an array: Can't call numpy",

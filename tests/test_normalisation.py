@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -54,9 +55,11 @@ def test_limits_are_those_of_each_channel() -> None:
     assert white == pytest.approx((2.25, 1.6, 0.7 / 0.6))
 
 
-def test_lists_and_whole_numbers_are_as_json_has_them() -> None:
+def test_lists_arrays_and_whole_numbers_are_taken() -> None:
     assert Normalisation([0.1, 0.2, 0.3], [0.4, 0.5, 0.6]) == BY_CHANNEL  # type: ignore[arg-type]
     assert Normalisation(0, 1) == Normalisation(0.0, 1.0)
+    assert Normalisation(np.array([0.1, 0.2, 0.3]), torch.tensor([0.4, 0.5, 0.6], dtype=torch.float64)) == BY_CHANNEL  # type: ignore[arg-type]
+    assert Normalisation(np.float32(0.5), torch.tensor(0.5)) == NORMALISATION  # type: ignore[arg-type]
     BY_CHANNEL.check_channels(3)
     NORMALISATION.check_channels(7)
     with pytest.raises(InputError, match="is for 3 channels, and the images have 1"):
@@ -72,6 +75,8 @@ def test_lists_and_whole_numbers_are_as_json_has_them() -> None:
         (float("nan"), 0.5, "mean is nan"),
         ((0.5, 0.5), (0.5, 0.5, 0.5), "mean and std must be for the same channels"),
         ((0.5, 0.5), 0.5, "mean and std must be for the same channels"),
+        ((123.7, 116.3, 103.5), (58.4, 57.1, 57.4), "mean must be from 0 to 1, .* by 255"),
+        (np.zeros((3, 1, 1)), np.ones((3, 1, 1)), "mean is .*one number for each channel"),
         (0.5, 0, "std must be more than 0"),
         ((0.5, 0.5), (0.5, -1), "std must be more than 0"),
     ],

@@ -17,7 +17,14 @@ PerChannel = float | tuple[float, ...]
 class Normalisation:
     """Pixels in [0, 1] less `mean`, divided by `std`: one number for all channels, or one for each.
 
-    Where each channel has its own, images have the shape (…, C, H, W). A list, as JSON has it, becomes a tuple.
+    Where each channel has its own, images have the shape (…, C, H, W). A list, an array or a tensor becomes a tuple.
+
+    >>> import torch
+    >>> from counterpoint.normalisation import Normalisation
+    >>> normalisation = Normalisation(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
+    >>> images_u8 = torch.randint(0, 256, (8, 3, 32, 32), dtype=torch.uint8)
+    >>> normalisation.apply(images_u8 / 255).shape
+    torch.Size([8, 3, 32, 32])
     """
 
     mean: PerChannel
@@ -28,8 +35,12 @@ class Normalisation:
             object.__setattr__(self, key, _checked(key, getattr(self, key)))
         if _count(self.mean) != _count(self.std):
             raise InputError(f"{self}: mean and std must be for the same channels")
-        if min(self.std if isinstance(self.std, tuple) else (self.std,)) <= 0:
+        if min(_each(self.std)) <= 0:
             raise InputError(f"{self}: std must be more than 0")
+        if not 0 <= min(_each(self.mean)) <= max(_each(self.mean)) <= 1:
+            raise InputError(
+                f"{self}: mean must be from 0 to 1, as the pixels are; of values up to 255, divide mean and std by 255"
+            )
 
     @property
     def limits(self) -> tuple[PerChannel, PerChannel]:
@@ -65,10 +76,15 @@ class Normalisation:
 
 
 def _checked(key: str, value: Any) -> PerChannel:
+    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's and torch's numbers
     numbers = value if isinstance(value, list | tuple) else [value]
     if not numbers or not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
         raise InputError(f"{key} is {value!r}; it must be a number, or one number for each channel")
     return tuple(float(n) for n in numbers) if isinstance(value, list | tuple) else float(value)
+
+
+def _each(value: PerChannel) -> tuple[float, ...]:
+    return value if isinstance(value, tuple) else (value,)
 
 
 def _count(value: PerChannel) -> int:

@@ -31,6 +31,17 @@ def test_defocus_blur(severity: int, cifar: Images) -> None:
     assert worst(corrupt(cifar, "defocus_blur", severity), truncated(np.asarray(slow))) <= 1
 
 
+@pytest.mark.parametrize(("side", "severity"), [(8, 4), (8, 5), (20, 5), (28, 4), (31, 4), (70, 1)])
+def test_defocus_blur_of_a_small_image_reaches_the_next_pixels(side: int, severity: int) -> None:
+    """The disk would be smaller than a pixel: that of 28 pixels scales to 0.875, that of 70 to 0.94."""
+    image, centre = np.zeros((1, side, side, 1), np.uint8), side // 2
+    image[0, centre, centre] = 250
+    blurred = corrupt(image, "defocus_blur", severity)[0, :, :, 0]
+    assert 40 <= blurred[centre, centre] <= 60
+    assert blurred[centre - 1, centre] == blurred[centre, centre + 1] >= 40
+    assert blurred[centre, centre + 3] == 0
+
+
 @pytest.mark.parametrize(("severity", "sigma"), list(enumerate([0.4, 0.6, 0.7, 0.8, 1.0], start=1)))
 def test_gaussian_blur(severity: int, sigma: float, cifar: Images) -> None:
     slow = [gaussian(image / 255, sigma=sigma, mode="nearest", truncate=4, channel_axis=-1) for image in cifar]

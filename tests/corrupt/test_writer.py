@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from counterpoint.corrupt import VERSION, corrupt, frost_source, read_about, read_cell, write_corrupted_set, writer
 from counterpoint.corrupt.pixels import Images
@@ -32,6 +33,12 @@ def write(images: Images, folder: Path, **options: object) -> None:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 4], torch.tensor([3, 1, 4])])
+def test_labels_may_be_a_list_or_a_tensor(labels: Any, tmp_path: Path, made_up: Images) -> None:
+    write_corrupted_set(made_up[:3], labels, tmp_path, dataset="made up", names=["contrast"])
+    assert np.load(tmp_path / "labels.npy").tolist() == [3, 1, 4] * 5
 
 
 def test_the_layout_is_the_official_one(tmp_path: Path, made_up: Images) -> None:

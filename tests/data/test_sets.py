@@ -1,3 +1,6 @@
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
 
@@ -53,11 +56,13 @@ def test_to_moves_both_tensors_and_changes_nothing_else(device: str) -> None:
         (torch.zeros(2, 3, 4, 4), torch.zeros(2, dtype=torch.int64), r"images are float32 \(2, 3, 4, 4\)"),
         (torch.zeros(2, 4, 4, dtype=torch.uint8), torch.zeros(2, dtype=torch.int64), r"must be uint8 \(N, C, H, W\)"),
         (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(2), r"labels are float32 \(2,\)"),
+        (np.zeros((2, 3, 4, 4), np.uint8), torch.zeros(2, dtype=torch.int64), "images are a ndarray; .* a tensor"),
+        (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), [0, 1], "labels are a list; .* a tensor"),
         (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.zeros(3, dtype=torch.int64), "2 images and 3 labels"),
         (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.tensor([0, 2]), "label 2 is not between 0 and 1"),
         (torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.tensor([-1, 0]), "label -1 is not between 0 and 1"),
     ],
 )
-def test_what_is_not_an_image_set_is_refused(images: torch.Tensor, labels: torch.Tensor, message: str) -> None:
+def test_what_is_not_an_image_set_is_refused(images: Any, labels: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         ImageSet(images, labels, ("a", "b"))

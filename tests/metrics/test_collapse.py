@@ -138,3 +138,10 @@ def test_nonsense_factors_are_refused(factors: Any, says: str) -> None:
 def test_nonsense_figures_are_refused(arguments: Any, says: str) -> None:
     with pytest.raises(InputError, match=says):
         collapse_verdict(*arguments)
+
+
+def test_an_error_in_percent_and_a_single_class_are_refused() -> None:
+    with pytest.raises(InputError, match="error holds 10"):
+        independent_disagreement(10, num_classes=10)
+    with pytest.raises(InputError, match="num_classes is 1"):
+        independent_disagreement(0.1, num_classes=1)

@@ -30,6 +30,7 @@ def perturb(
     `views_MBCHW` is a float tensor of normalised views, and `amount_MB` has one number per member and image.
     `loss_of_views` takes such views and returns the training loss, a tensor with one value. Every view takes part in
     the loss. Views whose amount is 0 come back as they were (docs/paper.md, 9). The result has the shape of the views.
+    Of `settings`, only `space` and `clip` count here: severity and chance are in the amounts already.
 
     >>> import torch
     >>> from counterpoint import Adversarial, perturb

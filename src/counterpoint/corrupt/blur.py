@@ -22,8 +22,11 @@ def defocus_blur(
     alias_sigma: float,
     alias_radius: float,
 ) -> Images:
-    """Spread each pixel over a disk with a soft edge."""
-    disk = _disk(radius * scale.factor, round(grid_radius * scale.factor))
+    """Spread each pixel over a disk with a soft edge.
+
+    A disk that reaches the next pixels goes on doing so in smaller images. Otherwise it would change nothing there.
+    """
+    disk = _disk(max(radius * scale.factor, min(radius, 1.0)), round(grid_radius * scale.factor))
     kernel = _softened(disk, alias_sigma * scale.factor, max(1, round(alias_radius * scale.factor)))
     return to_bytes(correlate_symmetric(to_unit(images_NHWC), kernel))
 

@@ -66,8 +66,9 @@ def corrupt(
     The result for an image depends only on its pixels and on (seed, name, severity, its index). `start` is the index of
     the first image, so that a set can be made in pieces.
 
-    Lengths in pixels scale with the shorter side. Noise, pixelation and JPEG have no lengths to scale: they are given
-    per pixel, as a fraction and as a quality.
+    Lengths in pixels scale with the shorter side. In images of 8 or 16 pixels the mildest blurs are then too small to
+    change anything. Noise, pixelation and JPEG have no lengths to scale: they are given per pixel, as a fraction and as
+    a quality.
 
     `constants` says how strong the corruptions are. Without it they are CIFAR-C's for images of up to 64 pixels, and
     ImageNet-C's for larger ones (`default_constants`).

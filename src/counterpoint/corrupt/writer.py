@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from counterpoint.corrupt.cells import About, claim, file_md5, finished_file, holds, read_cell, working_in, write_about
 from counterpoint.corrupt.constants import choose_constants
@@ -26,7 +26,7 @@ _SMALL_SET = 1 << 23  # bytes; fewer are corrupted sooner than processes start
 
 def write_corrupted_set(
     images_NHWC: Images,
-    labels_N: NDArray[np.integer],
+    labels_N: ArrayLike,
     out_dir: Path | str,
     *,
     dataset: str,
@@ -56,7 +56,7 @@ def write_corrupted_set(
     >>> sorted(path.name for path in Path("mine-C").glob("*.npy"))
     ['contrast.npy', 'labels.npy']
     """
-    out_dir = Path(out_dir)
+    out_dir, labels_N = Path(out_dir), np.asarray(labels_N)
     _check(images_NHWC, labels_N, names, seed)
     constants = choose_constants(constants, *images_NHWC.shape[1:3])
     is_small = len(names) * len(SEVERITIES) * images_NHWC.nbytes < _SMALL_SET

@@ -88,6 +88,9 @@ class ImageSet:
 
     def __post_init__(self) -> None:
         images, labels = self.images_NCHW, self.labels_N
+        for name, values in (("images", images), ("labels", labels)):
+            if not isinstance(values, Tensor):
+                raise InputError(f"{name} are a {type(values).__name__}; they must be a tensor (torch.as_tensor)")
         if images.dtype != torch.uint8 or images.ndim != 4:
             raise InputError(f"images are {_describe(images)}; they must be uint8 (N, C, H, W)")
         if labels.dtype != torch.int64 or labels.ndim != 1:

@@ -57,20 +57,21 @@ def reliability_bins(
     [0.5, 1.0]
     """
     confidence_N, correct_N = confidence_and_correct(confidence, correct)
-    # Sums over sorted values make the result the same to the last bit in any order of the images.
-    order = np.argsort(confidence_N)
-    confidence_N, correct_N = confidence_N[order], correct_N[order]
-
-    edges = np.concatenate(([0.0], _inner_edges(confidence_N, bins, binning), [1.0]))
-    bin_N = np.searchsorted(edges[1:-1], confidence_N, side="left")
-    count = np.bincount(bin_N, minlength=bins)
+    # A sum over sorted values is the same to the last bit in any order of the images.
+    sorted_N, right_N = np.sort(confidence_N), np.sort(confidence_N[correct_N > 0])
+    inner = _inner_edges(sorted_N, bins, binning)
+    edges = np.concatenate(([0.0], inner, [1.0]))
+    count, right = (
+        np.diff(np.searchsorted(values, inner, side="right"), prepend=0, append=len(values))
+        for values in (sorted_N, right_N)
+    )
     filled = count > 0
     return ReliabilityBins(
         low=edges[:-1][filled],
         high=edges[1:][filled],
         count=count[filled],
-        confidence=np.bincount(bin_N, confidence_N, minlength=bins)[filled] / count[filled],
-        accuracy=np.bincount(bin_N, correct_N, minlength=bins)[filled] / count[filled],
+        confidence=np.bincount(np.repeat(np.arange(bins), count), sorted_N, minlength=bins)[filled] / count[filled],
+        accuracy=right[filled] / count[filled],
     )
 
 

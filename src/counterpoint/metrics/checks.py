@@ -107,7 +107,8 @@ def _numbers(values: ArrayLike, name: str) -> NDArray[Any]:
             values = tensor.double() if tensor.is_floating_point() else tensor  # NumPy has no bfloat16
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as problem:  # torch's own are of each kind
-        raise InputError(f"{name} cannot be read as an array: {problem}") from problem
+        hint = "; join batches with torch.cat or np.concatenate first" if isinstance(values, list | tuple) else ""
+        raise InputError(f"{name} cannot be read as an array: {problem}{hint}") from problem
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} has dtype {array.dtype}; it must hold real numbers")
     return array

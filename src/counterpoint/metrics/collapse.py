@@ -47,14 +47,17 @@ def factor_correlation(factors_by_layer: Sequence[ArrayLike]) -> FactorCorrelati
 
 
 def independent_disagreement(error: float, num_classes: int) -> float:
-    """How often two members of this error would disagree if their mistakes were independent.
+    """The share of images on which two members of this error would disagree if their mistakes were independent.
 
-    The formula assumes that every wrong class is equally likely.
+    `error` is a fraction. The formula assumes that every wrong class is equally likely.
 
     >>> from counterpoint.metrics import independent_disagreement
     >>> round(independent_disagreement(0.1, num_classes=10), 3)
     0.189
     """
+    fractions([error], "error", ndim=1)
+    if num_classes < 2:
+        raise InputError(f"num_classes is {num_classes}; it must be 2 or more")
     return 1 - (1 - error) ** 2 - error**2 / (num_classes - 1)
 
 
@@ -69,11 +72,9 @@ def collapse_verdict(disagreement: float, error: float, kl: float, num_classes: 
     >>> "clearly" in collapse_verdict(disagreement=0.05, error=0.1, kl=0.2, num_classes=10)
     True
     """
-    fractions([disagreement, error], "disagreement and error", ndim=1)
+    fractions([disagreement], "disagreement", ndim=1)
     if not 0 <= kl < np.inf:
         raise InputError(f"kl is {kl}; it must be a finite number, 0 or more")
-    if num_classes < 2:
-        raise InputError(f"num_classes is {num_classes}; it must be 2 or more")
     independent = independent_disagreement(error, num_classes)
     if independent <= 0:
         return f"No member is wrong on these images, so they cannot show whether the members differ (KL {kl:.2g} nats)."

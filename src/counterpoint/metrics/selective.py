@@ -81,7 +81,7 @@ def ood_auroc(confidence_in: ArrayLike, confidence_out: ArrayLike) -> float:
     >>> ood_auroc(confidence_in=[0.9, 0.8], confidence_out=[0.85, 0.3])
     0.75
     """
-    return float(_Placements.of(*_both(confidence_in, confidence_out)).known_N.mean())
+    return float(_share_below(*_both(confidence_in, confidence_out)).mean())
 
 
 def ood_auroc_interval(

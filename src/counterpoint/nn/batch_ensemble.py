@@ -47,9 +47,9 @@ class BatchEnsembleConv1d(_Convolution, nn.Conv1d):
 class BatchEnsembleConv2d(_Convolution, nn.Conv2d):
     """A convolution with members: `weight` is shared; `r` (M, out), `s` (M, in) and `bias` (M, out) are the members'.
 
-    The input is folded: the rows of member 0 first, then those of member 1, and so on. The arguments are those of
-    `torch.nn.Conv2d`, and `num_members`. r and s start as N(1, init_std²), or as random signs with init="signs". With
-    bias=False, `bias` is None.
+    The input is folded: the rows of member 0 first, then those of member 1, and so on. The arguments are `num_members`
+    and those of `torch.nn.Conv2d`, but for `device` and `dtype`: use `.to(…)`. r and s start as N(1, init_std²), or as
+    random signs with init="signs". With bias=False, `bias` is None.
 
     >>> import torch
     >>> from counterpoint.nn import BatchEnsembleConv2d

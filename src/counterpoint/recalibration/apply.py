@@ -70,9 +70,23 @@ class Probabilities:
 
 
 def apply(recalibration: Recalibration, logits_MNK: ArrayLike, signals: Signals | None = None) -> Probabilities:
-    """The probabilities of images with the parameters that `fit` found.
+    """The probabilities of new images with a recalibration that was fitted before.
 
-    `signals` are `member_signals(logits_MNK)`, for a caller who has them.
+    `recalibrate_run` and `threshold_run` return recalibrations. `logits_MNK` are the members' logits; of a single
+    network, `logits[None]`. The result has the ensemble's probabilities, `ensemble_NK`, and the members',
+    `members_MNK`. These are None where the temperature is applied after averaging. `signals` are
+    `member_signals(logits_MNK)`, for a caller who has them.
+
+    >>> import numpy as np
+    >>> from counterpoint import evaluate_logits, recalibrate_run
+    >>> from counterpoint.recalibration.apply import apply
+    >>> labels = np.arange(200) % 2
+    >>> logits = 4 * np.eye(2)[np.where(np.arange(200) % 5, labels, 1 - labels)]  # 98 % sure, 80 % right
+    >>> validation = {"validation_logits": logits[::-1], "validation_labels": labels[::-1]}
+    >>> _ = evaluate_logits({"logits": logits, "labels": labels, **validation}, "runs/theirs")
+    >>> found = recalibrate_run("runs/theirs")
+    >>> apply(found.ways[found.best].recalibration, [[[4, 0], [0, 4], [0, 0]]]).ensemble_NK.round(2).tolist()
+    [[0.8, 0.2], [0.2, 0.8], [0.5, 0.5]]
     """
     logits = finite(logits_MNK, "logits_MNK", ndim=3)
     temperatures_TN = image_temperatures(recalibration, logits, signals)

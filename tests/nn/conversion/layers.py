@@ -49,6 +49,21 @@ class Attention(nn.MultiheadAttention):
     """A subclass; what it does with its weights is its own affair."""
 
 
+class SequenceFirst(nn.Module):
+    """Images (B, 3, H, W) to logits. Its transformer, as torch's do by default, takes (L, B, E)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 8, 2, 2)
+        self.transformer = nn.Transformer(8, 2, 1, 1, 16, dropout=0.0)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, images: Tensor) -> Tensor:
+        patches = self.patches(images).flatten(2).permute(2, 0, 1)
+        logits: Tensor = self.head(self.transformer(patches, patches).mean(0))
+        return logits
+
+
 class Text(nn.Module):
     """Tokens (B, L) or, with batch_first=False, (L, B) to logits, through torch's own transformer layers."""
 

@@ -94,6 +94,19 @@ def test_a_sound_model_passes_in_every_precision(dtype: torch.dtype) -> None:
     assert (logits.shape, logits.dtype) == ((3, 2, 5), dtype)
 
 
+class HalfInside(MixesBetween):
+    def forward(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.last(self.first(x.bfloat16()).float())
+        return logits
+
+
+def test_a_model_may_compute_in_half_precision_and_give_float32() -> None:
+    torch.manual_seed(0)
+    model = HalfInside()
+    model.first.bfloat16()
+    assert batch_ensemble(model, 3, 0.5, example_input=torch.randn(2, 4)).num_members == 3
+
+
 class MixesFirst(nn.Module):
     """It mixes rows before its first layer, so that r and s of a member change nothing that others get."""
 
@@ -141,6 +154,11 @@ def test_rows_that_are_mixed_before_the_first_layer_are_found(mix: str, example:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_rows_that_are_not_mixed_pass(example: str) -> None:
     assert batch_ensemble(MixesFirst(lambda x: x * x), 2, example_input=EXAMPLES[example]).num_members == 2
+
+
+def test_a_model_that_is_random_in_evaluation_mode_is_told_apart_from_one_that_mixes_rows() -> None:
+    with pytest.raises(InputError, match="MixesFirst is random in evaluation mode too"):
+        batch_ensemble(MixesFirst(nn.functional.dropout), 2, example_input=torch.ones(3, 4))
 
 
 def test_one_member_must_keep_its_images_apart_too() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from counterpoint.errors import InputError
 from counterpoint.nn import BatchEnsembleConv2d, batch_ensemble, extract_member
 from counterpoint.nn.conversion import DEFAULT_INIT_STD
-from tests.nn.conversion.layers import Text
+from tests.nn.conversion.layers import SequenceFirst, Text
 
 
 class Nested(nn.Module):
@@ -122,6 +122,17 @@ def test_attention_can_be_left_out_by_its_type() -> None:
     converted = [layer.name for layer in conversion.converted]
     assert converted == [f"encoder.layers.{i}.linear{k}" for i in range(2) for k in (1, 2)] + ["head"]
     assert {layer.reason for layer in conversion.left_out} == {"it was excluded"}
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_transformer_layers_that_take_the_sequence_first_give_each_row_its_own_member() -> None:
+    """Without an example nothing would tell that members were mixed: the 16 patches can be divided among 4 of them."""
+    torch.manual_seed(0)
+    model, images = SequenceFirst().double().eval(), torch.randn(3, 3, 8, 8, dtype=torch.float64)
+    unchecked = batch_ensemble(model, 4, 0.5)
+    for i, probs in enumerate(unchecked.predict_members(images)):
+        torch.testing.assert_close(probs, extract_member(unchecked, i)(images).softmax(-1))
+    assert batch_ensemble(model, 4, example_input=images).num_members == 4
 
 
 def test_a_model_that_is_not_finished_or_cannot_be_copied_is_refused() -> None:

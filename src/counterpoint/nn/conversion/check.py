@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from counterpoint.errors import InputError
-from counterpoint.nn.conversion.linearity import close
+from counterpoint.nn.conversion.linearity import TOLERANCE, close
 from counterpoint.nn.conversion.tracing import Moment, Pass, watched
 from counterpoint.nn.ensemble import Ensemble, axis_of_rows, evaluating, map_tensors, read_logits, tensors_in
 from counterpoint.nn.members import MemberLayer
@@ -127,6 +127,12 @@ def check_members(ensemble: Ensemble, example: Example) -> None:
                 "An ensemble needs logits, and would apply softmax a second time. Leave out the softmax at the end of "
                 "the model, or say logits=torch.log"
             )
+        if not close(_run(ensemble, example), before_MBK, _SAME):
+            raise InputError(
+                f"{_model(ensemble)} is random in evaluation mode too: it gives other logits each time, so its members "
+                "cannot be compared. Let it draw nothing then, as nn.Dropout does; or convert it unchecked, without "
+                "the example input"
+            )
         _check_rows(ensemble, example)
         for index in range(ensemble.num_members):
             with _perturbed(ensemble.network, index, _MUCH):
@@ -183,7 +189,9 @@ def _check_same_as_plain(ensemble: Ensemble, example: Example, index: int, logit
     plain = extract_member(ensemble, index)
     with evaluating(plain):
         expected_BK = read_logits(example.run(plain), ensemble.logits)
-    if not close(logits_BK, expected_BK):
+    # A model may compute in half precision inside and give its logits in float32.
+    coarsest = max(TOLERANCE.get(parameter.dtype, 0.0) for parameter in plain.parameters())
+    if not close(logits_BK, expected_BK, max(1.0, coarsest / TOLERANCE[logits_BK.dtype])):
         culprit = _first_different(ensemble, example, index, plain)
         raise InputError(
             f"{_model(ensemble)} does not convert: {culprit} computes something else for member {index} than in a "

@@ -55,7 +55,7 @@ def batch_ensemble(
     `example_input` is an input of the model: a tensor, a tuple of arguments, or a dict of arguments by name. If you
     give it, the conversion is checked. Layers whose weights the model reads directly, without calling the layer, are
     then left out. A model whose members, or whose images, would not be independent is refused; the error names the
-    module that mixes the rows of a batch.
+    module that mixes the rows of a batch. If you do not give it, such a model converts without a word.
 
     `include` and `exclude` choose layers by name ("head", "blocks.*.mlp") or by type. `batch_axis` is the axis of the
     rows in the model's inputs, if it is not the first. `logits` is a function that finds the logits in what the model
@@ -185,13 +185,16 @@ def _held_by_function(function: Any) -> list[Any]:
 
 
 def _set_batch_axis(network: nn.Module, batch_axis: int) -> None:
-    """Linear layers see the model's own axes, except in attention, which calls its layers with the rows first."""
-    in_attention = {
-        child for module in network.modules() if isinstance(module, UnpackedAttention) for child in module.children()
-    }
+    """Linear layers see the model's own axes, except in torch's attention and transformer layers, which have theirs."""
+    own_axis: dict[nn.Module, int] = {}
+    for module in network.modules():
+        if isinstance(module, UnpackedAttention):  # it calls its layers with the rows first
+            own_axis |= dict.fromkeys(module.children(), 0)
+        elif isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            own_axis |= dict.fromkeys((module.linear1, module.linear2), 0 if module.self_attn.batch_first else 1)
     for layer in network.modules():
-        if isinstance(layer, MemberLayer) and isinstance(layer, nn.Linear) and layer not in in_attention:
-            layer.batch_axis = batch_axis
+        if isinstance(layer, MemberLayer) and isinstance(layer, nn.Linear):
+            layer.batch_axis = own_axis.get(layer, batch_axis)
 
 
 def _count(modules: Iterable[nn.Module]) -> int:
