@@ -108,6 +108,10 @@ def _cross_fitted(family: Family, held_out: HeldOut, care: Care) -> Predicted:
     return Predicted(scores, np.concatenate([half.changed_N for _, half in halves])[order])
 
 
+def unscaled_nll(images: Labelled) -> float:
+    return _mean_nll(Predicted.of(NONE, _Seen.of(images)))
+
+
 def _mean_nll(predicted: Predicted) -> float:
     return float(predicted.scores[0].nll.mean())
 
