@@ -84,3 +84,15 @@ def test_a_note_after_the_count_stands_below_the_bar(screen: io.StringIO) -> Non
         watcher.counted("reading", 3, 3)
         watcher.noted("what was found")
     assert screen.getvalue().rindex("3/3") < screen.getvalue().index("what was found")
+
+
+def test_a_file_gets_a_line_of_long_work_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, seconds = io.StringIO(), [0.0]
+    monkeypatch.setattr("counterpoint.cli.terminal.progress.console", Console(file=written, width=100))
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    with TerminalWatcher() as watcher:
+        for done in range(4):
+            seconds[0] = 50.0 * done
+            watcher.counted("work", done, 9)
+            assert written.getvalue().count("\n") == (1 if done >= 2 else 0)
+    assert [f"{done}/9" in written.getvalue() for done in range(4)] == [False, False, True, True]

@@ -137,10 +137,9 @@ def test_temperatures_and_thresholds_come_from_validation_images(run: Run, place
     assert recalibrated.clean_how == recalibrated.corrupted_how == "parameters of all validation images"
     (before,) = [family for family in families(2, shifted=False) if family.name == "before"]
     assert recalibrated.ways["before"].recalibration == fit_held_out(before, held_out, "clean")
-    judged = choose([before], held_out, "clean").candidates
-    assert recalibrated.ways["before"].validation_nll == pytest.approx(
-        next(one.clean for one in judged if one.name == "before")
-    )
+    judged = {one.name: one.clean for one in choose([before], held_out, "clean").candidates}
+    assert recalibrated.ways["before"].validation_nll == pytest.approx(judged["before"])
+    assert recalibrated.unscaled_validation_nll == pytest.approx(judged["none"])
     thresholded = threshold_run(run, 0.6)
     assert (thresholded.promise.images, thresholded.fitted_images) == (27, 9)
     assert thresholded.test is not None

@@ -43,8 +43,18 @@ def test_test_images_choose_nothing(run: Run) -> None:
         }
         assert replace(recalibrated, made_from=tested, ways=ways).best == best
     earlier = {name: replace(way, validation_nll=None) for name, way in recalibrated.ways.items()}
-    assert replace(recalibrated, made_from=tested, ways=earlier).best == "before"
-    assert replace(recalibrated, ways=earlier).best == by_test[0], "here these are the validation images"
+    of_earlier = replace(recalibrated, ways=earlier, unscaled_validation_nll=None)
+    assert replace(of_earlier, made_from=tested).best == "before"
+    assert of_earlier.best == by_test[0], "here these are the validation images"
+
+
+def test_a_recalibration_that_makes_validation_images_worse_is_not_taken(run: Run) -> None:
+    recalibrated = recalibrated_of(run)
+    lowest = min(way.clean.ensemble.nll for way in recalibrated.ways.values())
+    assert replace(recalibrated, unscaled_validation_nll=lowest).best != "none"
+    write_record(run.folder / RECALIBRATED, replace(recalibrated, unscaled_validation_nll=0.9 * lowest))
+    correction = find_correction(run.folder)
+    assert (correction.name, correction.recalibration) == ("none", NONE)
 
 
 @pytest.mark.parametrize("chosen", ["after", "none"])

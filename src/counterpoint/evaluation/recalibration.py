@@ -13,7 +13,7 @@ from counterpoint.errors import InputError, one_of
 from counterpoint.evaluation.held_out import FITTED_IMAGES, read_held_out, validation_run
 from counterpoint.evaluation.logits import read_about, read_clean
 from counterpoint.evaluation.results import read_current_results
-from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures
+from counterpoint.evaluation.scaled_figures import Fitted, fit_family, scaled_figures, unscaled_nll
 from counterpoint.evaluation.suites import VALIDATION_EXTRA
 from counterpoint.recalibration.apply import Labelled
 from counterpoint.recalibration.choose import HeldOut, choose, families_of
@@ -87,6 +87,7 @@ def recalibrate_run(
         ways=scaled_figures(run, plain, ways, clean, choice),
         choice=choice,
         shifts=plain.checked_shifts,
+        unscaled_validation_nll=unscaled_nll(held_out.clean),
     )
     write_record(run.folder / RECALIBRATED, recalibrated)
     return recalibrated

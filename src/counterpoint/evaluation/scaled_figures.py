@@ -82,6 +82,10 @@ def _cross_fitted(family: Family, held_out: HeldOut, care: Care) -> Predicted:
     return Predicted(scores, np.concatenate([half.changed_N for _, half in halves])[order])
 
 
+def unscaled_nll(images: Labelled) -> float:
+    return float(Predicted.of(NONE, images).scores[0].nll.mean())
+
+
 def scaled_figures(
     run: AnyRun, plain: Results, ways: Mapping[str, Fitted], clean: Labelled, choice: Choice | None
 ) -> dict[str, Scaled]:

@@ -97,7 +97,7 @@ def _interface(facts: CardFacts) -> Iterator[Part]:
                 f"uint8, N × {size[0]} × {size[1]} × {size[2]}: pixels from 0 to 255 ({_channels(size[2])}), as they "
                 "are; normalisation is inside, and N may be any number",
             ),
-            ("probabilities", f"float32, N × {classes}: the probability of each class, recalibrated as said below"),
+            ("probabilities", f"float32, N × {classes}: each class’s probability, recalibrated or not, as said below"),
             ("members", f"float32, {members} × N × {classes}: {of_members}"),
         )
     )

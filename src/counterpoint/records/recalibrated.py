@@ -165,6 +165,8 @@ class Recalibrated:
     choice: Choice | None = None
     shifts: Mapping[str, Shift] = field(default_factory=dict)
     """What the other sets of shifted images are that every way has figures of."""
+    unscaled_validation_nll: Nats | None = None
+    """On the clean validation images without recalibration. None in earlier files."""
 
     def __repr__(self) -> str:
         """The ways. Their figures would be hundreds of lines."""
@@ -181,7 +183,7 @@ class Recalibrated:
 
     @property
     def best(self) -> str:
-        """The way that validation images judged best. A choice may also be for no recalibration at all: "none".
+        """The way that validation images judged best. That may also be no recalibration at all: "none".
 
         An earlier file says what validation images judged only where the clean figures are of these. Otherwise the
         first way is taken, a single temperature: no choice is made on test images.
@@ -190,6 +192,7 @@ class Recalibrated:
             return self.choice.chosen
         of_clean = self.made_from.clean.part == "validation"
         nll = {name: way.clean.ensemble.nll if of_clean else way.validation_nll for name, way in self.ways.items()}
+        nll["none"] = self.unscaled_validation_nll
         return min(nll, key=lambda name: math.inf if (value := nll[name]) is None else value)
 
     def without(self, shifts: Collection[str], _: Collection[str]) -> "Recalibrated":

@@ -32,9 +32,9 @@ class Correction:
 def find_correction(folder: Path, not_sure_below: str | float | None = None) -> Correction:
     """The correction that is best on the run's validation images.
 
-    It is the recalibration that `recalibrate --choose` took, or else the one with the least NLL on validation images,
-    or none for a run that was not recalibrated. A threshold brings the recalibration that it was found with, since its
-    promise is for those confidences alone.
+    It is the recalibration that `recalibrate --choose` took, or else the one with the least NLL on validation images.
+    That may be none, and is none for a run that was not recalibrated. A threshold brings the recalibration that it was
+    found with, since its promise is for those confidences alone.
     """
     if not_sure_below == THRESHOLD:
         found, _ = _current(folder / THRESHOLD_FILE, Thresholded)

@@ -125,7 +125,7 @@ def test_the_headlines_of_a_comparison(make_evaluated: MakeEvaluated) -> None:
 def test_no_headlines_on_other_images(make_evaluated: MakeEvaluated) -> None:
     other = comparison(make_evaluated)
     table = differences_table("a, seed 0", other)
-    assert [column.unit for column in table.columns[1:]] == ["not the same images", "the other run has none"]
+    assert [column.unit for column in table.columns[1:]] == ["not the same images", "not in both runs"]
     shift = Shift(Source("official"), 10, "test", ("fog",), (1, 2))
     has_cells = differences_table("a, seed 0", replace(other, made_from=replace(other.made_from, corrupted=shift)))
     assert [column.unit for column in has_cells.columns[1:]] == 2 * ["not the same images"]

@@ -212,9 +212,9 @@ def test_one_run(many: Evaluated) -> None:
     assert said([changed_all(many, changes)]) == [
         "many is right on 90.0 % of the 120 clean images and 90.0 % of the 40 corrupted images per cell.",
         "On clean images many is less sure than it should be (under-confident): 70.0 % confidence, 90.0 % right.",
-        "On corrupted images the mean confidence of many fits its accuracy within noise: 90.0 % confidence, 90.0 % "
-        "right. But the ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, and "
-        "others are under-confident.",
+        "The corrupted images do not show that the mean confidence of many is too high or too low: 90.0 % confidence, "
+        "90.0 % right. But the ECE there is 10.0 %, and the noise floor is 2.0 %: some predictions are over-confident, "
+        "and others are under-confident.",
         "On clean images the ECE of many is 21.0 %, and its noise floor is 5.0 %: noise explains only a part "
         "(debiased ECE 20.0 %, interval 15.0 to 25.0).",
     ]
@@ -270,7 +270,7 @@ def test_a_run_that_is_always_sure_and_right_is_not_over_confident(make_evaluate
     perfect = plain(make_evaluated("one", members=1), error=0.0, mean_confidence=1.0)
     for images in (100, 120, 450):
         sentence = said([changed(perfect, "results.evaluated_on.images", images)])[1]
-        assert sentence.startswith("On clean images the mean confidence of one fits its accuracy")
+        assert sentence.startswith("The clean images do not show that the mean confidence of one is too")
 
 
 def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: MakeEvaluated) -> None:
@@ -281,7 +281,8 @@ def test_one_run_without_corrupted_images_whose_ece_is_noise(make_evaluated: Mak
     }
     assert said([changed_all(plain(make_evaluated("one", members=1)), changes)]) == [
         "one is right on 90.0 % of the 120 clean images.",
-        "On clean images the mean confidence of one fits its accuracy within noise: 90.0 % confidence, 90.0 % right.",
+        "The clean images do not show that the mean confidence of one is too high or too low: 90.0 % confidence, "
+        "90.0 % right.",
         "On clean images the ECE of one is 5.0 %, and its noise floor is 4.0 %: these images do not show that it is "
         "miscalibrated.",
     ]

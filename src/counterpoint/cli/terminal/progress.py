@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, TextIO
@@ -53,6 +54,9 @@ def write_nowhere(stream: TextIO) -> None:
 
 console = Terminal(markup=False)  # names and paths may hold brackets
 
+_SECONDS_BETWEEN_LINES = 60
+"""In a file a bar cannot be drawn anew. Each time it takes a line more, which tells whoever waits that work goes on."""
+
 _TRAINING = (
     TextColumn("{task.description}"),
     BarColumn(bar_width=12),
@@ -90,6 +94,7 @@ class TerminalWatcher(Watcher):
     def __init__(self) -> None:
         self._work = ""
         self._bar: Progress | None = None
+        self._last_line = 0.0
 
     def __enter__(self) -> "TerminalWatcher":
         return self
@@ -130,8 +135,12 @@ class TerminalWatcher(Watcher):
             self._end()
             self._work, self._bar = work, Progress(*columns, console=console)
             self._bar.add_task(work, total=None, figures="")
+            self._last_line = time.monotonic()
         self._bar.update(self._bar.task_ids[0], **values)
         self._bar.start()
+        if not console.is_terminal and time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
+            console.print(self._bar.get_renderable())
+            self._last_line = time.monotonic()
 
     def _end(self) -> None:
         if self._bar is not None:

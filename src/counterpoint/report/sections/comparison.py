@@ -63,7 +63,7 @@ def differences_table(ours: str, other: Comparison) -> Table:
     sets |= {name: differences_on(other, name) for name in other.shifts}
     lacking = {images: "not the same images" for images, found in sets.items() if not found}
     if shift is None and "-C" in lacking:
-        lacking["-C"] = "the other run has none"
+        lacking["-C"] = "not in both runs"
     columns = [Column(images, lacking.get(images, "")) for images in sets]
     groups = [other.made_from.clean.groups, *([shift.groups] if shift else [])]
     over = drawn_over(*groups, *(one.shift.groups for one in other.shifts.values()))

@@ -109,8 +109,11 @@ def confidence_in_words(run: ReportedRun, one: Measured) -> str:
     figures = _confidence_and_accuracy(one)
     if one.leaning:
         return f"On {one.on} {run.label} is {_SURE[one.leaning]} than it should be ({one.leaning}): {figures}."
-    fits = f"On {one.on} the mean confidence of {run.label} fits its accuracy within noise: {figures}."
-    return " ".join((fits, *_hidden(one)))
+    not_shown = (
+        f"The {one.on.removeprefix('the ')} do not show that the mean confidence of {run.label} is too high or too "
+        f"low: {figures}."
+    )
+    return " ".join((not_shown, *_hidden(one)))
 
 
 def _hidden(one: Measured) -> Iterator[str]:
