@@ -23,13 +23,12 @@ Json = dict[str, object]
 def to_csv(evaluated: Sequence[Evaluated]) -> str:
     """A line for each record of each run.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs, to_csv
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> to_csv(load_runs([Path("runs/theirs")])).splitlines()[0].split(",")[:3]
+    >>> to_csv(load_runs(["runs/theirs"])).splitlines()[0].split(",")[:3]
     ['run', 'experiment', 'seed']
     """
     lines = [names(run) | record for run in label_runs(evaluated) for record in records(run)]
@@ -44,13 +43,12 @@ def to_json(evaluated: Sequence[Evaluated]) -> str:
     """The lines of the CSV by run, what does not fit into lines, the paper's row, and what was run.
 
     >>> import json
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs, to_json
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> sorted(json.loads(to_json(load_runs([Path("runs/theirs")]))))
+    >>> sorted(json.loads(to_json(load_runs(["runs/theirs"]))))
     ['counterpoint', 'runs']
     """
     runs = [_run(run) for run in label_runs(evaluated)]

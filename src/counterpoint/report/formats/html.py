@@ -17,13 +17,12 @@ from counterpoint.report.sections import build_sections
 def render(evaluated: Sequence[Evaluated], title: str | None = None) -> str:
     """The page of one or more runs, as HTML that needs no other file.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs, render
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> render(load_runs([Path("runs/theirs")])).lower().startswith("<!doctype html>")
+    >>> render(load_runs(["runs/theirs"])).lower().startswith("<!doctype html>")
     True
     """
     runs = label_runs(evaluated)

@@ -14,13 +14,12 @@ from counterpoint.report.tables import Table
 def to_markdown(evaluated: Sequence[Evaluated]) -> str:
     """The page's tables and sentences, and what was run.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs, to_markdown
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> to_markdown(load_runs([Path("runs/theirs")])).startswith("# ")
+    >>> to_markdown(load_runs(["runs/theirs"])).startswith("# ")
     True
     """
     runs = label_runs(evaluated)

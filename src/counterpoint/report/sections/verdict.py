@@ -42,13 +42,12 @@ class Verdict(Content):
 def verdict(evaluated: Sequence[Evaluated]) -> list[str]:
     """What a report of these runs says first: two to five sentences, the most important one first.
 
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> from counterpoint import evaluate_logits
     >>> from counterpoint.report import load_runs, verdict
     >>> labels = np.arange(40) % 2
     >>> _ = evaluate_logits({"probs": np.eye(2)[labels] * 0.8 + 0.1, "labels": labels}, "runs/theirs")
-    >>> len(verdict(load_runs([Path("runs/theirs")]))) >= 1
+    >>> len(verdict(load_runs(["runs/theirs"]))) >= 1
     True
     """
     return list(verdict_of(label_runs(evaluated)).sentences)
