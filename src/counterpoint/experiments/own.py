@@ -18,8 +18,6 @@ _LARGE = 224  # pixels: what published weights were trained on
 # ImageNet's usual 0.08 would show the network a blur. Trained weights have seen objects at all sizes. In the few epochs
 # of fine-tuning it is more important that a crop seldom misses the object of the picture.
 _SCALE, _FINE_TUNED_SCALE = (0.25, 1.0), (0.5, 1.0)
-# With the paper's 0.5 the members of a small network learn far less in as many epochs (benchmarks/from_scratch.py).
-_INIT_STD = 0.1
 _PHOTOGRAPHS = Experiment(
     name="photographs",
     dataset="images",
@@ -88,14 +86,8 @@ def _photographs(name: str, known: Experiment, fine_tuned: bool) -> Experiment:
         optimiser=known.optimiser,
         learning_rate=rate,
         weight_decay=decay,
-        init_std=_init_std(known, fine_tuned),
+        init_std=None if fine_tuned and known.ensemble == "batch" else _PHOTOGRAPHS.init_std,
     )
-
-
-def _init_std(known: Experiment, fine_tuned: bool) -> float | None:
-    if not known.has_factors:
-        return Experiment.init_std
-    return None if fine_tuned else _INIT_STD
 
 
 def _rate_and_decay(known: Experiment, share: float, fine_tuned: bool) -> tuple[float, float]:
