@@ -74,6 +74,24 @@ def test_the_linear_layer_of_a_small_network() -> None:
         assert agree(cells, [*eces, *(seed["linear_weights"] for seed in seeds)]), kind
 
 
+def test_where_r_and_s_start() -> None:
+    files = {
+        "30-epochs": ("digits", "cifar10"),
+        "100-epochs": ("digits", "cifar10"),
+        "100-epochs-width-16": ("cifar10",),
+    }
+    runs = [
+        (float(std), of_seeds.values())
+        for file, names in files.items()
+        for name in names
+        for std, of_seeds in record(f"from-scratch-cpu/{file}")[name].items()
+    ]
+    rows = table("docs/models.md", "| images, epochs, width | init_std |")
+    for (_, *cells), (std, of_seeds) in zip(rows, runs, strict=True):
+        means = [mean(one[key] for one in of_seeds) for key in ("error", "worst_member", "nll", "shift_nll")]
+        assert agree(cells, [std, *percent(*means[:2]), *means[2:]]), cells
+
+
 def test_decay_on_r_and_s() -> None:
     shown = {label.partition(" (")[0].partition(",")[0]: cells for label, *cells in table(DIFFERENCES, "| | `decay_rs")}
     for column, run in enumerate(("no-decay", "decay")):
