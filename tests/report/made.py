@@ -364,6 +364,7 @@ def _recalibrated(members: int, has_cells: bool) -> Recalibrated:
         corrupted_how="parameters of all validation images",
         ways={name: _scaled(members, name, has_cells, {"before", choice.chosen}) for name in _fitted(members)},
         choice=choice,
+        unscaled_validation_nll=evaluated(members=members).results.clean.ensemble.nll,
     )
 
 
